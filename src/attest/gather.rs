@@ -21,7 +21,7 @@ use aops_core::model::event::EventKind;
 use aops_core::model::named::Stored;
 use aops_core::model::outcome::CheckEnding;
 use aops_core::model::profile::Profile;
-use aops_core::session::fact::{self, Fact, Reported, Step, Violation};
+use aops_core::session::fact::{self, Fact, Reported, Step};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waived;
 use aops_core::session::observed::{self, CommitMade, Committed, ExitSeen, ExitWitness, Observed, PromptSeen};
@@ -112,7 +112,7 @@ impl Story {
             Fact::Call(step) => self.add_step(seq, step),
             Fact::Verdict(report) => self.add_report(seq, ts, report),
             Fact::Block(_) => self.blocks.push(seq),
-            Fact::Violation(violation) if is_tampering(violation) => self.tampering.push(seq),
+            Fact::Violation(violation) if !violation.kind.is_harmless() => self.tampering.push(seq),
             Fact::Run(staged) if staged.stage.is_some() => self.runs.push(seq),
             Fact::Waive(waiver) => {
                 let of = match &waiver.gate {
@@ -397,12 +397,6 @@ fn in_force(policy: &Policy) -> (Mode, Vec<String>) {
     };
     let off = RULES.iter().filter(|rule| policy.danger_level(rule) == DangerLevel::Off);
     (mode, off.map(|rule| rule.id().to_owned()).collect())
-}
-
-/// Something that cannot happen while client and hook work, apart from what a killed client leaves.
-fn is_tampering(violation: &Violation) -> bool {
-    let harmless = [Violation::NO_STOP, Violation::ELSEWHERE, Violation::ENDED];
-    !harmless.iter().any(|words| violation.violation.starts_with(words))
 }
 
 /// A name that somebody else chose, without what looks like a secret.

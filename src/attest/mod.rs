@@ -81,13 +81,13 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     let _lock = pending::lock(folder)?;
     let story = Story::read(folder, trace, u64::MAX)?;
     let mut troubles = Troubles::default();
-    for made in &story.session.memory.trail.commits {
+    for made in &story.session.memory.proof.trail.commits {
         let found = troubles.note(wanted(env, folder, trace, &story, made)).flatten();
         if let Some((statement, last)) = found {
             troubles.note(record(env, folder, trace, Path::new(&made.root), (&statement, last)));
         }
     }
-    let made = story.session.memory.trail.commits.iter().map(|made| PathBuf::from(&made.root));
+    let made = story.session.memory.proof.trail.commits.iter().map(|made| PathBuf::from(&made.root));
     let finished = finish(env, folder, trace, &mut troubles, &|pending| pending.stage == Stage::Made);
     let roots: BTreeSet<PathBuf> = troubles.note(finished).into_iter().flatten().chain(made).collect();
     for repository in roots.into_iter().filter_map(|root| Repository::at(env, &root)) {

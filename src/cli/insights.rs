@@ -143,7 +143,7 @@ fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow:
     let current = found.shelved.as_ref().and_then(|shelved| collect::concluded_head(&shelved.path));
     collect::write(env, &insights)?;
     let Some(shelved) = &found.shelved else { return Ok(insights) };
-    let root = sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
+    let root = sessions::session(shelved).map(|session| session.memory.place.root).unwrap_or_default();
     if analyse && !root.is_empty() {
         reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
@@ -194,7 +194,7 @@ fn describe_halt(found: &FoundSession) -> Option<NamedFact> {
     let session = sessions::session(found.shelved.as_ref()?)?;
     let (word, why) = match (session.blocked(), session.state.phase) {
         (Some(why), _) => ("blocked", why.to_owned()),
-        (None, Phase::Halted) => ("halted", session.memory.progress.problems.join("; ")),
+        (None, Phase::Halted) => ("halted", session.memory.progress.plan.problems.join("; ")),
         _ => return None,
     };
     let hint = format!("  (`aops-hook status {}` has the way out)", found.session_id);

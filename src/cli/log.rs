@@ -59,7 +59,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         since: since(given, io)?,
     };
     let most = given.get_one::<usize>("lines").copied();
-    let root = sessions::session(&found).map(|session| session.memory.root).unwrap_or_default();
+    let root = sessions::session(&found).map(|session| session.memory.place.root).unwrap_or_default();
     let mut view = View { utc: given.get_flag("utc"), day: String::new(), root };
     let (mut reader, mut teller) = (open(&found)?, learned(&found)?);
     let (mut line, mut backlog) = (Vec::new(), Backlog { most, ..Backlog::default() });

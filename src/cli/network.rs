@@ -280,7 +280,7 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
 fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
-        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.root)) {
+        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.place.root)) {
             told += usize::from(network::renew(&found.path, &policy.network)?);
             let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
             let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
@@ -298,7 +298,7 @@ fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
 fn tell_renewed(io: &Io) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
-        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.root)) {
+        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.place.root)) {
             told += usize::from(network::renew(&found.path, &policy.network)?);
         }
     }
@@ -317,7 +317,7 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
     let project = policy_here(io)?.project;
     let mut here: Vec<PathBuf> = running(io)
         .into_iter()
-        .filter(|(_, session)| Path::new(&session.memory.root).starts_with(&project))
+        .filter(|(_, session)| Path::new(&session.memory.place.root).starts_with(&project))
         .map(|(found, _)| found.path)
         .collect();
     if here.is_empty() {

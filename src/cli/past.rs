@@ -16,7 +16,7 @@ use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
 use aops_core::model::verdict::Ruling;
-use aops_core::session::fact::{Fact, Said, Seen, Step, Violation};
+use aops_core::session::fact::{Fact, Said, Seen, Step, Violation, ViolationKind};
 use aops_core::session::fold::Session;
 use aops_core::session::question;
 use aops_core::system::files;
@@ -117,7 +117,7 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
             })
         }
         Fact::Violation(second) if second.said.is_some() => {
-            Some(answer(entry, &second.event, Asked::Again(second), second.said.as_ref()))
+            Some(answer(entry, second.event.name(), Asked::Again(second), second.said.as_ref()))
         }
         _ => None,
     })
@@ -173,7 +173,7 @@ pub fn describe_question(answered: &Answered) -> String {
             EventKind::UserPromptSubmit => format!("the prompt: {}", seen.words("prompt").unwrap_or_default()),
             _ => answered.event.to_owned(),
         },
-        Asked::Again(second) if second.violation == Violation::ENDED => "a call that had ended, again".to_owned(),
+        Asked::Again(second) if second.kind == ViolationKind::AskedAgain => "a call that had ended, again".to_owned(),
         Asked::Again(_) => "a second call under the id of one that was running".to_owned(),
     }
 }

@@ -73,7 +73,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return io.print(json!({
             "jail": {"holds": held.is_ok(), "why": held.err()},
             "allow": wanted.allow, "network": wanted.network, "unattended": wanted.unattended,
-            "last_session": newest.as_ref().and_then(|session| session.memory.quiet.clone()),
+            "last_session": newest.as_ref().and_then(|session| session.memory.questions.quiet.clone()),
         }));
     }
     let means = match wanted.allow {

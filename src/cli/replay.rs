@@ -22,7 +22,7 @@ use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
 use aops_core::observe;
 use aops_core::observe::evidence::FAILED_LAST;
-use aops_core::session::fact::{Checked, Fact, Reported, Seen, Step, Violation};
+use aops_core::session::fact::{Checked, Fact, Reported, Seen, Step, ViolationKind};
 use aops_core::session::fold::Session;
 use aops_core::system::env::Env;
 use aops_core::text::plain::count;
@@ -177,7 +177,7 @@ impl<'a> Replay<'a> {
     /// Today's verdict, on the session at that time.
     fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         let kind = EventKind::of(answered.event);
-        let ended = matches!(answered.asked, Asked::Again(second) if second.violation == Violation::ENDED);
+        let ended = matches!(answered.asked, Asked::Again(second) if second.kind == ViolationKind::AskedAgain);
         if kind.row().refusal == Refusal::None || ended {
             return Replayed::CannotChange;
         }
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
             Err(why) => return Replayed::LeftOut(why),
         };
         let mut session = session.clone();
-        session.memory.policy.clone_from(&self.policy);
+        session.memory.configured.policy.clone_from(&self.policy);
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
         let mut context = observe::call::again(self.env, &session, &event, then);
         // Attendance is not recorded, but a question to a person is.

@@ -114,7 +114,8 @@ struct Row {
 impl Row {
     /// It began in this folder or below it.
     fn is_in(&self, folder: &Path) -> bool {
-        let root = self.session.as_ref().map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+        let root =
+            self.session.as_ref().map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
         let named = || self.shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
         let dashed = || dashed(&folder.to_string_lossy());
         root.map_or_else(|| named().starts_with(&dashed()), |root| Path::new(root).starts_with(folder))
@@ -140,7 +141,7 @@ fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
     json!({
         "client": client.name(), "person": person(io, session),
         "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
-        "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),
+        "project": session.map(|session| &session.memory.place.root), "started_at": state.map(|state| &state.started_at),
         "changed_at": time::timestamp(changed_ms(shelved)),
         "prompt": state.and_then(|state| state.hydration.original_prompt.as_ref()),
         "session_id": shelved.session_id, "folder": shelved.path,
@@ -221,7 +222,7 @@ fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
 
 /// The folder of the project as people write it; of one that is not known the client's name for it.
 fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> String {
-    let root = session.map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+    let root = session.map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
     let Some(root) = root else {
         return shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     };

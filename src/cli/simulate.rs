@@ -95,8 +95,8 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     let session = sessions::find(env, key);
     let known = session.is_some();
     let memory = session.map(|session| session.memory).unwrap_or_default();
-    let folders = if known { memory.folders.into_iter().collect() } else { env.folders.clone() };
-    let pid = memory.client.map_or_else(|| env.client.pid.clone(), |client| client.pid.to_string());
+    let folders = if known { memory.watched.folders.into_iter().collect() } else { env.folders.clone() };
+    let pid = memory.client.process.map_or_else(|| env.client.pid.clone(), |client| client.pid.to_string());
     let tried = env.trying(env.client.attended);
     let client = ClientEnv { pid, ..tried.client };
     (Env { folders, client, ..tried }, known)

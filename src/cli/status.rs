@@ -138,7 +138,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     rows.push(("jail", describe_jail(session), Tone::Plain));
     rows.extend(describe_task(session));
     if let Some(workflow) = &state.state.current_workflow {
-        let gates = &session.memory.progress.gates;
+        let gates = &session.memory.progress.plan.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", join_names(gates)) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
@@ -147,7 +147,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
 
 /// What holds shell commands.
 fn describe_jail(session: &Session) -> String {
-    let Some(jail) = &session.memory.jail else {
+    let Some(jail) = &session.memory.client.jail else {
         return match session.policy().jail.level {
             JailLevel::Off => "off: shell commands are judged by their words alone",
             JailLevel::Auto => {
@@ -180,7 +180,7 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
         (None, Phase::Halted) => "your next prompt begins anew".to_owned(),
         _ => return Vec::new(),
     };
-    let problems = &session.memory.progress.problems;
+    let problems = &session.memory.progress.plan.problems;
     let why = Some(problems.join("; ")).filter(|why| !why.is_empty() && session.blocked().is_none());
     let why = why.map(|why| ("halted", one_line(&why, 600), Tone::Bad));
     let report = report.map(|path| ("report", path.display().to_string(), Tone::Plain));
@@ -205,7 +205,7 @@ fn describe_mode(session: &Session) -> String {
         ModeLevel::Loop => "small tasks are free; a larger task needs a plan".to_owned(),
         ModeLevel::Strict => "every prompt goes through the whole loop".to_owned(),
     };
-    let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
+    let chosen = session.memory.configured.mode.as_ref().is_some_and(|asked| asked.level.is_some());
     let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
     format!("{}{by}: {means}", mode.level().name())
 }
@@ -217,7 +217,7 @@ fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
         let since = time::parse(&agent.since).map(|since| format!(" since {}", time::age(now_ms - since)));
         format!("`{}`{}", agent.name, since.unwrap_or_default())
     };
-    let agents: Vec<String> = session.memory.at_work.iter().filter(waited).map(words).collect();
+    let agents: Vec<String> = session.memory.agents.at_work.iter().filter(waited).map(words).collect();
     (!agents.is_empty()).then(|| ("at work", format!("waits for {}", agents.join(", ")), Tone::Plain))
 }
 
@@ -241,7 +241,7 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
         return rows;
     }
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
-    let (words, tone) = match (audit.due, session.memory.progress.auditing) {
+    let (words, tone) = match (audit.due, session.memory.progress.audit.under_way) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
         (true, false) => {
             (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn)
@@ -271,7 +271,7 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
 
 fn agents(session: &Session) -> NamedFact {
     let state = &session.state;
-    let works = |name: &String| session.memory.at_work.iter().any(|agent| agent.name.name() == name);
+    let works = |name: &String| session.memory.agents.at_work.iter().any(|agent| agent.name.name() == name);
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
         // What it said was about an earlier state of the work.
         _ if works(name) => format!("{name} (at work)"),
@@ -355,7 +355,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
         parts.push(format!("owes {}", owed.join(", ")));
     }
     parts.extend(describe_left(session).into_iter().chain(describe_quiet(session)));
-    match (state.audit.due, session.memory.progress.auditing) {
+    match (state.audit.due, session.memory.progress.audit.under_way) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),
         _ => {}
@@ -377,7 +377,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
-    let root = Path::new(&session.memory.root);
+    let root = Path::new(&session.memory.place.root);
     here.or(Some(root).filter(|root| root.is_absolute() && root.is_dir())).map(Path::to_path_buf)
 }
 
@@ -410,13 +410,13 @@ fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session, env.now_ms),
-        "mode": session.policy().mode.level(), "jail": session.memory.jail,
+        "mode": session.policy().mode.level(), "jail": session.memory.client.jail,
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
-        "planned": session.is_planned(), "outgrown": session.memory.progress.outgrown,
+        "planned": session.is_planned(), "outgrown": session.memory.progress.weight.outgrown,
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
         "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "kept": session.memory.kept, "quiet": session.memory.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
+        "questions": questions::to_json(session), "kept": session.memory.undo.kept, "quiet": session.memory.questions.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

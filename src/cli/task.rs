@@ -104,7 +104,7 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a change.
 fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
-    let (files, lines) = known.memory.progress.grown.count();
+    let (files, lines) = known.memory.progress.weight.grown.count();
     let writes = known.state.task.as_ref().map_or(0, |task| task.writes);
     if files > 0 || writes == 0 {
         return format!("{}, {}", count(files, "file"), count(lines, "line"));
@@ -125,7 +125,7 @@ fn describe((n, (task, files)): (u64, (&Parked, u64))) -> Value {
 }
 
 fn about(task: &Parked) -> String {
-    one_line(title(task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or_default()), 60)
+    one_line(title(task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or_default()), 60)
 }
 
 fn read(found: &SessionOnDisk) -> anyhow::Result<Session> {

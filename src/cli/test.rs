@@ -142,7 +142,7 @@ fn jail(env: &Env, now: &InForce) -> Option<JailState> {
     }
     let newest = sessions::pick(env, None).ok().and_then(|found| sessions::session(&found));
     if let Some(session) = newest {
-        return session.memory.jail;
+        return session.memory.client.jail;
     }
     let settings = tampering::settings(&env.config.join("settings.json").to_string_lossy());
     let starts_us = prefix::found(&settings).is_some_and(|value| names_us(&value));

@@ -316,9 +316,9 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
     let mut facts = vec![Fact::Open(Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
-        folders: checked.session.memory.folders.clone(),
+        folders: checked.session.memory.watched.folders.clone(),
         format: FORMAT,
-        policy: checked.session.memory.policy.clone(),
+        policy: checked.session.memory.configured.policy.clone(),
         policy_hash: in_force.hash,
         previous: Some(previous),
         project: ledger.project(),

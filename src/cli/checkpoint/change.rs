@@ -165,7 +165,7 @@ fn new_name(given: &ArgMatches, root: &Path) -> anyhow::Result<Option<String>> {
 
 fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
     let of_tree = |on_disk: &SessionOnDisk| {
-        sessions::session(on_disk).is_some_and(|session| Path::new(&session.memory.root) == root)
+        sessions::session(on_disk).is_some_and(|session| Path::new(&session.memory.place.root) == root)
     };
     sessions::pick(io.env, None).ok().filter(of_tree)
 }

@@ -58,7 +58,7 @@ fn describe_checkpoints(env: &Env) -> String {
 
 /// The project here, and those of all sessions.
 fn projects_with_checkpoints(env: &Env) -> BTreeSet<PathBuf> {
-    let known = sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.root));
+    let known = sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.place.root));
     let roots = known.map(PathBuf::from).chain([texts::project(env, &env.cwd)]);
     roots.filter(|root| root.is_absolute() && root.join(OURS).is_dir()).collect()
 }

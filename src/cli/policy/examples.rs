@@ -91,13 +91,13 @@ fn to_json(tried: &Tried, now: &InForce) -> Value {
 
 fn all(io: &Io, now: &InForce) -> Vec<Tried> {
     let mut session = Session::default();
-    session.memory.policy = Some(Box::new(now.policy.clone()));
-    session.memory.root = now.project.display().to_string();
+    session.memory.configured.policy = Some(Box::new(now.policy.clone()));
+    session.memory.place.root = now.project.display().to_string();
     let mut tried = Vec::new();
     for rule in &now.policy.rules {
         for text in &rule.examples {
             let Some(example) = Example::of(text) else { continue };
-            let Some(event) = event(&example, &session.memory.root) else { continue };
+            let Some(event) = event(&example, &session.memory.place.root) else { continue };
             let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
             let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
             tried.push(Tried { of: format!("rule.{}", rule.id), example: text.clone(), meant: example.meant, matched });
@@ -111,7 +111,7 @@ fn all(io: &Io, now: &InForce) -> Vec<Tried> {
 fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     let call = |text: &str| -> Option<(bool, Box<CallContext>)> {
         let example = Example::of(text)?;
-        let event = event(&example, &session.memory.root)?;
+        let event = event(&example, &session.memory.place.root)?;
         match observe::call::again(io.env, session, &event, io.env.now_ms).found {
             Found::Call(call) => Some((example.meant, call)),
             _ => None,

@@ -63,7 +63,7 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Err(why) if !io.json => writeln!(io.out, "kept {}: {why}", found.session_id)?,
             Err(_) => {}
             Ok(session) => {
-                let root = PathBuf::from(&session.memory.root);
+                let root = PathBuf::from(&session.memory.place.root);
                 if wish.dry || remove(io.env, found)? {
                     gone.push(found.session_id.clone());
                     trees.entry(root).or_default().insert(found.session_id.clone());
@@ -89,7 +89,7 @@ fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, Strin
     if session.blocked().is_some() || head.is_some_and(|head| head.blocked) {
         return Err("blocked".to_owned());
     }
-    if session.memory.client.as_ref().is_some_and(clients::is_alive) {
+    if session.memory.client.process.as_ref().is_some_and(clients::is_alive) {
         return Err("its client is alive".to_owned());
     }
     match unresolved(&session) {
@@ -105,7 +105,7 @@ fn unresolved(session: &Session) -> Option<&'static str> {
     let worked = state.task.as_ref().is_some_and(|task| task.writes > 0);
     if state.phase == Phase::Halted {
         Some("halted")
-    } else if memory.undoing.is_some() {
+    } else if memory.undo.rolling_back.is_some() {
         Some("a rollback is not finished")
     } else if memory.calls.iter().any(|open| open.state == CallState::Pending) {
         Some("a call waits for a decision")
@@ -118,7 +118,7 @@ fn unresolved(session: &Session) -> Option<&'static str> {
 
 /// It is of a run that can still be continued.
 fn waits_in_run(session: &Session) -> Option<String> {
-    let root = Path::new(&session.memory.root);
+    let root = Path::new(&session.memory.place.root);
     if !root.is_absolute() {
         return None;
     }
@@ -176,7 +176,7 @@ fn farewell(env: &Env, session: &Session, project: String) -> Head {
         blocked: false,
         boot: None,
         digest: NO_DIGEST.to_owned(),
-        log: session.memory.log.clone(),
+        log: session.memory.proof.log.clone(),
         project,
         reason: Some(reason),
         seq: 0,

@@ -6,7 +6,7 @@ use aops_core::text::plain::count;
 
 /// How often something was kept before a command ran.
 pub(super) fn describe_kept(session: &Session) -> Option<NamedFact> {
-    let kept = session.memory.kept?;
+    let kept = session.memory.undo.kept?;
     let words = format!(
         "{}; `aops-hook undo {}` brings back the last, `aops-hook undo list` shows all",
         count(kept.times, "time"),

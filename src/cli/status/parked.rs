@@ -12,8 +12,8 @@ use std::path::Path;
 pub(super) fn find_parked(env: &Env, project: Option<&Path>, session: &Session) -> Vec<(u64, String)> {
     let living = parked::living(env, project, session);
     let tell = |(at, files): &(usize, u64)| {
-        let Parked { intent, original_prompt, .. } = &session.memory.parked[*at];
-        let about = intent.as_deref().or(original_prompt.as_deref()).unwrap_or_default();
+        let Parked { intent, hydration, .. } = &session.memory.parked[*at];
+        let about = intent.as_deref().or(hydration.original_prompt.as_deref()).unwrap_or_default();
         (*files, one_line(title(about), 60))
     };
     living.iter().rev().map(tell).collect()

@@ -190,8 +190,8 @@ impl<'a> Judge<'a> {
         };
         let modes = MODES.map(session);
         let mut new = Session::default();
-        new.memory.policy.clone_from(&modes[3].memory.policy);
-        new.memory.folders = folders(env);
+        new.memory.configured.policy.clone_from(&modes[3].memory.configured.policy);
+        new.memory.watched.folders = folders(env);
         Some(Standing { new, modes, is_gone: !cwd.is_dir() })
     }
 }

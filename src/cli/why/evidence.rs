@@ -126,7 +126,7 @@ impl<'a> Past<'a> {
         let (last, mut clues) = match asked {
             Some((seq, step)) => {
                 let which = if writes > 1 { format!("the last of {writes} changes") } else { "the change".to_owned() };
-                let call = one_line(&describe_call(step, &self.session.memory.root), 200);
+                let call = one_line(&describe_call(step, &self.session.memory.place.root), 200);
                 (seq, vec![Clue { seq: Some(seq), what: format!("{which}: {call}") }])
             }
             None => (0, Vec::new()),
@@ -188,7 +188,7 @@ pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch
     if failed.is_empty() && !of_rules {
         return Vec::new();
     }
-    let now = in_force::look(env, Path::new(&session.memory.root)).ok();
+    let now = in_force::look(env, Path::new(&session.memory.place.root)).ok();
     let mut clues: Vec<Clue> = failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
     if let (Asked::Call(step), true) = (answered.asked, of_rules) {
         clues.extend(matching(env, answered, step, before, session, now.as_ref()));
@@ -207,7 +207,7 @@ fn matching(
 ) -> Vec<Clue> {
     let input = step.input().map_or("{}", |input| input.get()).to_owned();
     let event = Event {
-        cwd: session.memory.root.clone(),
+        cwd: session.memory.place.root.clone(),
         permission_mode: step.mode.clone(),
         agent_id: step.agent_id.clone(),
         agent_type: step.agent_type.clone(),

@@ -139,7 +139,7 @@ impl Evidence<'_> {
     }
 
     fn problems(&self, longest: usize) -> String {
-        let problems = self.session.map(|session| session.memory.progress.problems.join("; "));
+        let problems = self.session.map(|session| session.memory.progress.plan.problems.join("; "));
         one_line(&problems.unwrap_or_default(), longest)
     }
 
@@ -186,7 +186,7 @@ impl Evidence<'_> {
     /// The step's agent gave no verdict, or one that stops the run.
     fn bad_verdict(&self) -> Option<StepResult> {
         let agent = self.step.verdict_of()?;
-        let said = self.run_step().and_then(|step| step.verdict.as_deref());
+        let said = self.run_step().and_then(|step| step.said.as_deref());
         match said.map(AgentVerdict::of) {
             None => {
                 let id = &self.step.id;
@@ -214,7 +214,8 @@ impl Evidence<'_> {
         let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
         let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
         let owed = session.state.stop.owed.contains(&DebtId::Checks.into());
-        let refused = step.refused_by.as_ref().is_some_and(|gate| *gate == GATE);
+        let refused =
+            step.refused.as_ref().is_some_and(|refusal| refusal.by.as_ref().is_some_and(|gate| *gate == GATE));
         if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {
             return None;
         }
@@ -238,7 +239,7 @@ impl Evidence<'_> {
             Some(AgentId::Hydrator) => true,
             Some(_) => return None,
         };
-        let plan = self.session.map(|session| session.memory.progress.steps.as_slice()).filter(|_| plans);
+        let plan = self.session.map(|session| session.memory.progress.plan.steps.as_slice()).filter(|_| plans);
         let asked = match plan {
             Some([only]) => ends_with_question(only),
             _ => None,
@@ -254,7 +255,7 @@ impl Evidence<'_> {
     }
 
     fn open_refusal(&self) -> Option<StepResult> {
-        let refused = one_line(self.run_step()?.refused.as_deref()?, 300);
+        let refused = one_line(self.run_step()?.refused.as_ref()?.what.as_deref()?, 300);
         let id = &self.step.id;
         Some(StepResult::Blocked(format!("step `{id}` ended with a refusal left open: {refused}")))
     }

@@ -164,13 +164,13 @@ fn set(session: &mut Session, odd: Odd) {
     state.state.custodiet_block_reason = odd.blocked.filter(|words| words != "1");
     state.state.hydration_pending = odd.pending;
     state.hydration.critic_verdict = odd.verdict.as_deref().map(Stored::of);
-    (state.audit.due, course.auditing, state.audit.writes_since) = odd.audit;
+    (state.audit.due, course.audit.under_way, state.audit.writes_since) = odd.audit;
     state.stop.refusals = odd.stop.0;
     state.stop.owed = odd.stop.1.iter().map(|name| Stored::of(name)).collect();
-    course.rounds = odd.rounds;
-    (course.verified, course.reflected) = odd.flags;
-    course.gates = ["qa", "critic"].map(Stored::of).into_iter().take(odd.texts.len()).collect();
-    course.problems = odd.texts;
+    course.proven.rounds = odd.rounds;
+    (course.proven.verified, course.proven.reflected) = odd.flags;
+    course.plan.gates = ["qa", "critic"].map(Stored::of).into_iter().take(odd.texts.len()).collect();
+    course.plan.problems = odd.texts;
     state.task =
         odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver: waiver.as_deref().map(Stored::of), writes });
     let agents = odd.started.into_iter().map(|(agent_id, name, sent_on)| Started {
@@ -316,9 +316,9 @@ proptest! {
         if let What::Stopped(stop) = &mut event.what {
             stop.busy_with = if seen.flags.1 { vec![String::new()] } else { Vec::new() };
         }
-        let policy = session.memory.policy.get_or_insert_default();
+        let policy = session.memory.configured.policy.get_or_insert_default();
         (policy.audit.grace, policy.stop.refusals) = seen.numbers;
-        session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());
+        session.memory.watched.folders.insert("HOME".to_owned(), "/home".to_owned());
         // No folder of anybody's: nothing is read but what is shipped.
         let env = Env { user_config: "/nowhere".into(), home: "/home".into(), config: "/nowhere/c".into(), ..Env::default() };
         let context = laid_out(observe::call::again(&env, &session, &event, 0), &event, seen);

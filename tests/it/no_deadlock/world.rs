@@ -88,7 +88,7 @@ impl World {
     }
 
     pub(super) fn never_let_go(&mut self) {
-        self.session.memory.policy.get_or_insert_default().stop.refusals = u64::MAX;
+        self.session.memory.configured.policy.get_or_insert_default().stop.refusals = u64::MAX;
     }
 
     /// Plan mode ends with a person's yes.
@@ -121,7 +121,7 @@ impl World {
                 let all = (0..lot % 6).map(|n| file(format!("f{n}"), u64::from(lot % 30))).collect();
                 end_of(context).recorded.measured.grown = Some(Growth::of(all));
             }
-            ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan_asked.is_some() => {
+            ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan.asked.is_some() => {
                 let (gates, workflow) = (vec![Stored::of("qa")], Some("feature-dev".to_owned()));
                 let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
                 end_of(context).recorded.plan = Some(Box::new(plan));

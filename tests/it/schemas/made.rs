@@ -1,8 +1,8 @@
 //! Samples of a stored type, made from the type itself: with all that it can hold, with the least, and with each variant of
 //! its enums. A new field is in them without being named anywhere.
 //!
-//! The type is read by a reader that has no text: it answers whatever it is asked for. A field that may be missing is left
-//! out below a depth, which falls from sample to sample; that a field is required shows when the type cannot be read without.
+//! The type is read by a reader that has no text: it answers whatever it is asked for. That a field is required shows when the
+//! type cannot be read without it; the others are left out by turns.
 
 use super::infer::{DIGESTS, MOMENTS};
 use aops_core::config::policy::Policy;
@@ -19,34 +19,55 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Deeper than any stored type.
-const DEEPEST: usize = 12;
 /// Under this name a text that stays as it is is asked for.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// Every sample of this type, the fullest first.
-pub(crate) fn samples<T: DeserializeOwned>(mut stored: impl FnMut(T) -> Value) -> Vec<Value> {
-    let mut all: Vec<Value> = Vec::new();
+/// The type with all that it holds, and with less and less, the fullest first.
+pub(crate) fn forms<T: DeserializeOwned>(stored: impl FnMut(T) -> Value) -> Vec<Value> {
+    made_without(&[Without::Below], stored)
+}
+
+/// The same, and with one half of the fields of each part.
+pub(crate) fn samples<T: DeserializeOwned>(stored: impl FnMut(T) -> Value) -> Vec<Value> {
+    made_without(&[Without::Below, Without::Half(0), Without::Half(1)], stored)
+}
+
+fn made_without<T: DeserializeOwned>(halves: &[Without], mut stored: impl FnMut(T) -> Value) -> Vec<Value> {
+    let (mut all, mut texts) = (Vec::new(), BTreeSet::new());
     let known = RefCell::new(Known::default());
-    for least_from in (0..=DEEPEST).rev() {
+    let mut add = |without: Without, depth: usize| {
         known.borrow_mut().variants.clear();
         loop {
-            let sample = stored(made(&known, least_from));
-            if !all.contains(&sample) {
+            let sample = stored(made(&known, without, depth));
+            if texts.insert(sample.to_string()) {
                 all.push(sample);
             }
             if known.borrow().variants.values().all(|(made, of)| made >= of) {
                 break;
             }
         }
+    };
+    add(Without::Below, usize::MAX);
+    let deepest = known.borrow().deepest;
+    for depth in (0..=deepest).rev() {
+        halves.iter().for_each(|half| add(*half, depth));
     }
     all
 }
 
-fn made<T: DeserializeOwned>(known: &RefCell<Known>, least_from: usize) -> T {
+/// Which of the fields that may be missing are.
+#[derive(Clone, Copy)]
+enum Without {
+    /// All from this depth on.
+    Below,
+    /// At this depth every second one, from the first or the second on.
+    Half(usize),
+}
+
+fn made<T: DeserializeOwned>(known: &RefCell<Known>, without: Without, depth: usize) -> T {
     loop {
         let before = known.borrow().variants.clone();
-        match T::deserialize(Maker { known, least_from, path: Vec::new() }) {
+        match T::deserialize(Maker { known, without, depth, path: Vec::new() }) {
             Ok(made) => return made,
             Err(Wrong::Missing(field, Some(at))) => {
                 let mut known = known.borrow_mut();
@@ -64,6 +85,7 @@ struct Known {
     required: BTreeSet<String>,
     /// How many variants were made, and of how many.
     variants: BTreeMap<String, (usize, usize)>,
+    deepest: usize,
 }
 
 #[derive(Debug)]
@@ -95,7 +117,8 @@ impl Error for Wrong {
 #[derive(Clone)]
 struct Maker<'a> {
     known: &'a RefCell<Known>,
-    least_from: usize,
+    without: Without,
+    depth: usize,
     /// The names of the fields that lead here.
     path: Vec<&'static str>,
 }
@@ -120,9 +143,13 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn is_made(&self, field: &str) -> bool {
+    fn is_made(&self, field: &str, at: usize) -> bool {
         let required = || self.known.borrow().required.contains(&format!("{}.{field}", self.place()));
-        self.path.len() < self.least_from || required()
+        let is_left_out = match self.without {
+            Without::Below => self.path.len() >= self.depth,
+            Without::Half(first) => self.path.len() == self.depth && at % 2 == first,
+        };
+        !is_left_out || required()
     }
 }
 
@@ -209,6 +236,8 @@ impl<'de> Deserializer<'de> for Maker<'_> {
             return policy.deserialize_struct("", fields, visitor).map_err(Wrong::custom);
         }
         let place = self.place();
+        let deepest = self.known.borrow().deepest.max(self.path.len());
+        self.known.borrow_mut().deepest = deepest;
         visitor.visit_map(Fields { maker: self, left: fields, now: "" }).map_err(|wrong| match wrong {
             Wrong::Missing(field, None) => Wrong::Missing(field, Some(place)),
             wrong => wrong,
@@ -244,7 +273,7 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
         while let Some((name, left)) = self.left.split_first() {
             (self.now, self.left) = (name, left);
-            if ["a", RAW].contains(name) || self.maker.is_made(name) {
+            if ["a", RAW].contains(name) || self.maker.is_made(name, left.len()) {
                 let key: StrDeserializer<Wrong> = (*name).into_deserializer();
                 return seed.deserialize(key).map(Some);
             }

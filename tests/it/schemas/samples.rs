@@ -1,6 +1,6 @@
 //! Every stored type in all its forms: facts and state are made from the types themselves, checkpoints are written out.
 
-use super::made::samples;
+use super::made::{forms, samples};
 use aops_core::checkpoint::form::{
     AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake, Invocations,
     Orchestrator, Timing, TokenUsage, ToolInvocation,
@@ -11,7 +11,6 @@ use aops_core::model::phase::Sandbox;
 use aops_core::session::fact::Fact;
 use aops_core::session::state::State;
 use aops_core::text::sha256::{NO_DIGEST, Sum};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -36,6 +35,24 @@ fn moment() -> String {
     "2026-01-13T10:00:00.123Z".to_owned()
 }
 
+/// Each kind of entry, with what this makes of its type.
+macro_rules! kinds {
+    ($make:ident) => {
+        kinds!($make: Open Event Call Question Answer Block Unblock Verdict Waive Task Check Mode Run Violation Recovery Checkpoint Rollback Undo Commit Attest Network Insights Snapshot)
+    };
+    ($make:ident: $($kind:ident)*) => {
+        vec![$({
+            let mut name = "";
+            let all = $make(|with| {
+                let (kind, with) = Fact::$kind(with).stored();
+                name = kind;
+                serde_json::from_str(&with).unwrap()
+            });
+            (name, all)
+        },)*]
+    };
+}
+
 /// `session-state.json` as it stands on disk, where it always has its digest and what it says about the ledger.
 pub(crate) fn states() -> Vec<Value> {
     let stored = |state: State| serde_json::to_value(state).unwrap();
@@ -53,44 +70,14 @@ pub(crate) fn states() -> Vec<Value> {
     all
 }
 
-/// Every type of entry with the most and the least it holds.
+/// Every type of entry in all its forms.
 pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
-    vec![
-        of(Fact::Open),
-        of(Fact::Event),
-        of(Fact::Call),
-        of(Fact::Question),
-        of(Fact::Answer),
-        of(Fact::Block),
-        of(Fact::Unblock),
-        of(Fact::Verdict),
-        of(Fact::Waive),
-        of(Fact::Task),
-        of(Fact::Check),
-        of(Fact::Mode),
-        of(Fact::Run),
-        of(Fact::Violation),
-        of(Fact::Recovery),
-        of(Fact::Checkpoint),
-        of(Fact::Rollback),
-        of(Fact::Undo),
-        of(Fact::Commit),
-        of(Fact::Attest),
-        of(Fact::Network),
-        of(Fact::Insights),
-        of(Fact::Snapshot),
-    ]
+    kinds!(samples)
 }
 
-/// The type of an entry, and what it holds.
-fn of<T: DeserializeOwned>(fact: impl Fn(T) -> Fact) -> (&'static str, Vec<Value>) {
-    let mut kind = "";
-    let all = samples(|with| {
-        let (name, with) = fact(with).stored();
-        kind = name;
-        serde_json::from_str(&with).unwrap()
-    });
-    (kind, all)
+/// Every type of entry with the most and the least it holds.
+pub(crate) fn forms_of_facts() -> Vec<(&'static str, Vec<Value>)> {
+    kinds!(forms)
 }
 
 /// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,

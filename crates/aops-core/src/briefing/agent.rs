@@ -161,14 +161,14 @@ fn values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Pat
         ("task", task(session)),
         ("parked", parked(session)),
         ("owed", or_none(join_names(&state.stop.owed))),
-        ("problems", list(&course.problems)),
-        ("issues", list(&course.problems)),
+        ("problems", list(&course.plan.problems)),
+        ("issues", list(&course.plan.problems)),
         ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("gates", or_none(join_names(&course.gates))),
+        ("gates", or_none(join_names(&course.plan.gates))),
         ("intent", text(state.hydration.hydrated_intent.as_ref())),
         ("criteria", list(&state.hydration.acceptance_criteria)),
-        ("steps", list(&course.steps)),
-        ("round", (course.rounds + 1).to_string()),
+        ("steps", list(&course.plan.steps)),
+        ("round", (course.proven.rounds + 1).to_string()),
         ("rounds", "3".to_owned()),
         ("waivers", waivers(session)),
         ("evidence", evidence(session)),
@@ -205,7 +205,7 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     if policy.tracker.is_none() || snapshot.tool.is_none() {
         return "no tracker is in use here".to_owned();
     }
-    let Some(id) = session.memory.progress.issues.last().map(|issue| issue.id.as_str()) else {
+    let Some(id) = session.memory.progress.closing.issues.last().map(|issue| issue.id.as_str()) else {
         return "this task is no tracked issue".to_owned();
     };
     let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
@@ -341,7 +341,7 @@ fn task(session: &Session) -> String {
 /// The tasks that the person interrupted, by the numbers that `aops-hook task` shows.
 fn parked(session: &Session) -> String {
     let tell = |(n, task): (u64, &Parked)| {
-        let about = task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or("no intent");
+        let about = task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or("no intent");
         let files = one_line(&task.paths.join(", "), 200);
         let files = if files.is_empty() { String::new() } else { format!(": {files}") };
         format!("- parked {n}: {} ({}{files})", one_line(about, 300), count(task.files, "changed file"))
@@ -359,7 +359,7 @@ fn waivers(session: &Session) -> String {
 
 /// What the ledger knows about the command of `evidence.test`.
 fn evidence(session: &Session) -> String {
-    match (&session.policy().evidence.test, session.memory.progress.tested) {
+    match (&session.policy().evidence.test, session.memory.progress.proven.tested) {
         (None, _) => "no command is set in `evidence.test`".to_owned(),
         (Some(test), true) => format!("`{}` succeeded after the last change", one_line(test, 200)),
         (Some(test), false) => format!("`{}` was not seen to succeed after the last change", one_line(test, 200)),

@@ -155,7 +155,7 @@ fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String>
     }
     tracker::snapshot(env, env.root()).tool?;
     let program = shell_word(&policy.tracker.command);
-    let issue = session.memory.progress.issues.last().map(|issue| issue.id.as_str());
+    let issue = session.memory.progress.closing.issues.last().map(|issue| issue.id.as_str());
     let about = issue.map_or("if a tracked issue is about this".to_owned(), |id| format!("this task is issue `{id}`"));
     let id = issue.unwrap_or("ID");
     Some(format!(
@@ -204,7 +204,7 @@ fn with_prompt(
         let hits = hits::choose(event.prompt(), &brief.leads);
         return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context(GateId::Hydrate, hits)));
     }
-    if let Some(why) = &ledger.session().memory.agentless {
+    if let Some(why) = &ledger.session().memory.client.agentless {
         let words = format!(
             "Reading and answering are free. Changes are refused in this session: they need a plan, only an agent can make one, and this client cannot start agents ({why}). If the prompt asks for a change, say plainly that you cannot make it."
         );

@@ -232,7 +232,7 @@ pub fn take(
 pub fn sessions_in(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
     let here = |on_disk: &SessionOnDisk| {
         sessions::session(on_disk).is_some_and(|session| {
-            Path::new(&session.memory.root) == root
+            Path::new(&session.memory.place.root) == root
                 && (session.state.ended_at.is_none() || !also.is_empty() && session.state.session_id == also)
         })
     };

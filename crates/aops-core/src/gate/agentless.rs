@@ -17,7 +17,7 @@ use crate::text::template::{Phrase, one_line};
 pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Verdict {
     let said = sandbox::judge(session, event, context);
     let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
-    let why = session.memory.agentless.clone().or_else(|| taken(session, context, awaited));
+    let why = session.memory.client.agentless.clone().or_else(|| taken(session, context, awaited));
     let (Some(why), Some(call)) = (why, event.call()) else { return said };
     let halted = session.state.phase == Phase::Halted;
     if said.ruling != Ruling::Deny || halted || event.by_our_agent().is_some() || context.stage.is_some() {
@@ -30,7 +30,7 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
         None if awaited == AgentId::Critic => "the plan needs a review".to_owned(),
         None => "changes need a plan".to_owned(),
     };
-    if session.memory.agentless.is_none() {
+    if session.memory.client.agentless.is_none() {
         return refuse_missing(GateId::Sandbox, shown, cause, why, awaited);
     }
     let told = format!(
@@ -43,12 +43,10 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
 
 /// Why this agent of ours has no name here.
 fn taken(session: &Session, context: &Context, agent: AgentId) -> Option<String> {
-    let file = session
-        .memory
-        .shadowed
-        .as_ref()
-        .filter(|_| context.agents.missing.iter().any(|missing| missing == agent.name()))?;
-    Some(format!("`{}` takes the name of an agent of ours, which is not installed under another", one_line(file, 300)))
+    let taken = session.memory.client.names_taken.as_ref();
+    let taken = taken.filter(|_| context.agents.missing.iter().any(|missing| missing == agent.name()))?;
+    let file = one_line(&taken.path, 300);
+    Some(format!("`{file}` takes the name of an agent of ours, which is not installed under another"))
 }
 
 fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent: AgentId) -> Verdict {
@@ -66,7 +64,7 @@ fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent
 
 /// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all the same.
 pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if session.memory.agentless.is_some() {
+    if session.memory.client.agentless.is_some() {
         return Verdict::pass();
     }
     let said = audit::judge(session, event, context);

@@ -22,7 +22,7 @@ pub const GATE: GateId = GateId::Checks;
 
 /// The checks this event waits for and that have not been run yet, given what the gates say without them.
 pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Check> {
-    let Some(policy) = session.memory.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
+    let Some(policy) = session.memory.configured.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
         return Vec::new();
     };
     let moments = moments(session, event, context, verdict);
@@ -80,7 +80,7 @@ fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
 
 /// This check let the work begin already; in a run a person's answer does so too.
 fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
-    let Some(last) = session.memory.progress.checks.get(id) else { return false };
+    let Some(last) = session.memory.progress.proven.checks.get(id) else { return false };
     last.outcome == PhaseOutcome::Pass || context.stage.is_some() && last.outcome == PhaseOutcome::AskUser
 }
 

@@ -439,7 +439,7 @@ impl Context {
     /// another client started it.
     pub fn at_work(&self, session: &Session, id: AgentId, call: &str) -> Option<String> {
         let same = |agent: &&AtWork| agent.name == id && agent.client == self.client && agent.call != call;
-        let known = session.memory.at_work.iter().find(same)?;
+        let known = session.memory.agents.at_work.iter().find(same)?;
         Some(time::age(self.now_ms - time::parse(&known.since).unwrap_or(self.now_ms)))
     }
 

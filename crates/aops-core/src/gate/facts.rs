@@ -19,7 +19,9 @@ use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::outcome::CheckEnding;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::{Blocked, CallAsked, CallDenied, CallEnded, Fact, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{
+    Blocked, CallAsked, CallDenied, CallEnded, Fact, Said, Seen, Starts, Step, Violation, ViolationKind,
+};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waived, Waiver};
 use crate::session::prompt::Prompt;
@@ -116,10 +118,12 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     }
     if open.is_some() {
         let why = "an id was used for a second call while the first was running";
-        return vec![violation(event, call, said(verdict), why)];
+        let violation = Violation { said: said(verdict), ..broken(event, call, ViolationKind::ReusedId, why) };
+        return vec![Fact::Violation(violation)];
     }
     if verdict.ruling == Ruling::Deny && repeat::ended_before(event, call, context).is_some() {
-        return vec![violation(event, call, said(verdict), Violation::ENDED)];
+        let again = broken(event, call, ViolationKind::AskedAgain, Violation::ENDED);
+        return vec![Fact::Violation(Violation { said: said(verdict), ..again })];
     }
     let mut facts = Vec::new();
     if context.stage.is_some() {
@@ -199,7 +203,7 @@ fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fa
     if let (Some(Fact::Call(last)), Some(file)) = (facts.last_mut(), &open.means.grows)
         && last.to == Failed
     {
-        let grown = session.memory.progress.grown.with(file.clone());
+        let grown = session.memory.progress.weight.grown.with(file.clone());
         last.end.get_or_insert_default().measured.grown = Some(grown);
     }
     facts
@@ -248,7 +252,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     facts.extend(unasked_timer(session, event, call, context));
     if context.end().is_some_and(|end| end.unproven) {
         let why = Violation::UNJAILED;
-        facts.push(violation(event, call, None, why));
+        facts.push(Fact::Violation(broken(event, call, ViolationKind::Unjailed, why)));
         let block = Blocked { by: GateId::Jail.to_string(), reason: why.to_owned() };
         facts.extend(jail::blocks(session).then_some(Fact::Block(block)));
     }
@@ -264,7 +268,7 @@ fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, 
     CallEnded {
         duration_ms: call.duration_ms,
         launched: call.launched && started(call).is_some(),
-        marks: recorded.marks.filter(|marks| *marks != session.memory.marks),
+        marks: recorded.marks.filter(|marks| *marks != session.memory.watched.marks),
         result: call.result.clone(),
         todos: call.todos.filter(|_| end == Completed).or(planned),
         unended: call.unended && (open.means.tests || open.means.formats),
@@ -274,13 +278,15 @@ fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, 
 
 /// The hook was killed or not heard, and the client failed open.
 fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
-    let why = match &context.earlier.past {
-        Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
+    let (kind, why) = match &context.earlier.past {
+        Some(past) if past.to == Denied => {
+            (ViolationKind::RanDenied, "a call ended that was DENIED: the client ran it all the same")
+        }
         Some(_) => return vec![again(event, call, context)],
-        None => "a call ended that was never authorized: its hook did not run, or was killed",
+        None => (ViolationKind::Unasked, "a call ended that was never authorized: its hook did not run, or was killed"),
     };
     let unasked = context.end().and_then(|end| end.unasked.clone());
-    let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
+    let ran = Fact::Violation(Violation { unasked, ..broken(event, call, kind, why) });
     [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect()
 }
 
@@ -291,19 +297,8 @@ fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     Fact::Event(Box::new(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) }))
 }
 
-fn violation(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Fact {
-    Fact::Violation(broken(event, call, said, why))
-}
-
-fn broken(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Violation {
-    Violation {
-        agent_id: event.agent_id.clone(),
-        call: Some(call.key.clone()),
-        event: event.name.clone(),
-        said,
-        unasked: None,
-        violation: why.to_owned(),
-    }
+fn broken(event: &Event, call: &ToolCall, kind: ViolationKind, why: &str) -> Violation {
+    Violation { call: Some(call.key.clone()), ..Violation::of(event, kind, why) }
 }
 
 fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) -> Step {

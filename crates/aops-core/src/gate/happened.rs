@@ -13,7 +13,7 @@ use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{
     AgentStarted, AgentStopped, BatchEnded, Fact, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded,
-    SessionStarted, TurnBefore, TurnEnded, Violation,
+    SessionStarted, TurnBefore, TurnEnded, Violation, ViolationKind,
 };
 use crate::session::fold::Session;
 use crate::session::names_taken::NamesTaken;
@@ -113,7 +113,7 @@ pub(super) fn missing_stop(session: &Session, event: &Event, context: &Context) 
     let owed = owed_now(session, context);
     let words = if owed.is_empty() { "nothing".to_owned() } else { join_names(&owed) };
     let violation = format!("{}; it owed {words}", Violation::NO_STOP);
-    Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
+    Some(Fact::Violation(Violation::of(event, ViolationKind::NoStop, violation)))
 }
 
 fn names_taken(context: &Context) -> Option<NamesTaken> {

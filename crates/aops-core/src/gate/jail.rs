@@ -35,7 +35,7 @@ pub fn is_shell(tool: &str) -> bool {
 }
 
 pub fn is_on(session: &Session) -> bool {
-    session.memory.jail.as_ref().is_some_and(JailState::is_on)
+    session.memory.client.jail.as_ref().is_some_and(JailState::is_on)
 }
 
 fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
@@ -44,8 +44,12 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
     }
     if !is_on(session) {
         let required = session.policy().jail.level == JailLevel::Require;
-        let why =
-            session.memory.jail.as_ref().map_or("the client does not start commands through us", |jail| &jail.why);
+        let why = session
+            .memory
+            .client
+            .jail
+            .as_ref()
+            .map_or("the client does not start commands through us", |jail| &jail.why);
         let words = format!(
             "the jail is required here and does not hold: {}\nhint: ask the user to run `aops-hook doctor`, which names the way out; reading with Read and Grep is free",
             one_line(why, 200)
@@ -102,6 +106,6 @@ pub fn blocks(session: &Session) -> bool {
 
 /// This line would be refused by its words alone because it is not known, and can be thrown away instead.
 pub fn tries(session: &Session, context: &Context) -> bool {
-    let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
+    let holds = session.memory.client.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
     holds && context.call().is_some_and(|seen| seen.jail.unknown && !leaves(seen))
 }

@@ -14,7 +14,7 @@ use crate::text::json::cut;
 pub const WHY: &str = "a session must not be moved away from its ledger";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let began = &session.memory.folders;
+    let began = &session.memory.watched.folders;
     // A session whose damaged ledger a person set aside has no recorded folders to compare with.
     if !event.kind().row().guarding || session.is_new() || began.is_empty() || *began == context.folders {
         return Verdict::pass();

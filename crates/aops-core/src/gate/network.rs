@@ -99,7 +99,7 @@ fn outside(program: &str, mode: NetworkMode, context: &Context) -> Verdict {
 /// A shell line: where the network holds, the refusal comes from there.
 fn of_line(session: &Session, event: &Event, context: &Context, hosts: &[Unlisted]) -> Verdict {
     let mode = session.policy().network.mode;
-    let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
     if !held {
         return of_fetch(mode, context, hosts);
     }

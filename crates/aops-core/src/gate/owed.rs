@@ -55,7 +55,7 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
 
 /// What the person is told at the end of a planned task whose commit is nobody's debt.
 fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
-    let large = session.is_planned() || session.memory.progress.outgrown.is_some();
+    let large = session.is_planned() || session.memory.progress.weight.outgrown.is_some();
     let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
     let ends = !over && context.stage.is_none() && session.awaits_plan_of().is_none();
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
@@ -69,11 +69,13 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
 /// the project's root, these from the repository's.
 pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
     let progress = &session.memory.progress;
-    let known = progress.grown.count().0 > 0 && progress.grown.more_files == 0 && progress.unmeasured_ms.is_none();
-    let project = format!("{}/", session.memory.root.trim_end_matches('/'));
+    let known = progress.weight.grown.count().0 > 0
+        && progress.weight.grown.more_files == 0
+        && progress.weight.unmeasured_ms.is_none();
+    let project = format!("{}/", session.memory.place.root.trim_end_matches('/'));
     let is_below = |folder: &str| folder.is_empty() || project.ends_with(&format!("/{folder}"));
     let is_at = |path: &str, own: &str| path.strip_suffix(own).is_some_and(is_below);
-    let is_own = |path: &&String| !known || progress.grown.files.iter().any(|own| is_at(path, &own.path));
+    let is_own = |path: &&String| !known || progress.weight.grown.files.iter().any(|own| is_at(path, &own.path));
     uncommitted.iter().filter(is_own).count() as u64
 }
 
@@ -87,7 +89,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let planned = is_owed_plan(&stop.owed) && session.awaits_plan_of().is_none() && context.stage.is_none();
     let progress = names.len() < stop.owed.len() || planned;
     // No agent can be started, so asking for its report would change nothing.
-    let stuck = session.memory.agentless.is_some() && debts.iter().any(|debt| debt.id.is_report());
+    let stuck = session.memory.client.agentless.is_some() && debts.iter().any(|debt| debt.id.is_report());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
     if tired && session.memory.progress.let_go {
         // It was said when the turn before ended.
@@ -98,9 +100,10 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         return Verdict::notice(GATE, words.to_owned());
     }
     let progress = &session.memory.progress;
-    if progress.rounds >= MOST_ROUNDS && debts[0].id == DebtId::QaVerifier {
-        let issues = one_line(&progress.problems.join("; "), 400);
-        let values = vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
+    if progress.proven.rounds >= MOST_ROUNDS && debts[0].id == DebtId::QaVerifier {
+        let issues = one_line(&progress.plan.problems.join("; "), 400);
+        let values =
+            vec![("rounds", progress.proven.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
         return Verdict { gate: Some(GATE), phrase, ..Verdict::pass() };
     }
@@ -149,7 +152,7 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
     let asked = commit == Level::Enforce || push == Level::Enforce;
     let halted = session.state.phase == Phase::Halted;
     let small = context.stage.is_none() && session.is_small();
-    context.tree.asked == Asked::NoRepository && asked && !halted && !small && !session.memory.progress.told_no_git
+    context.tree.asked == Asked::NoRepository && asked && !halted && !small && !session.memory.progress.told.no_git
 }
 
 /// Debts whose gate is set to `warn`.
@@ -170,8 +173,8 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
     let progress = &session.memory.progress;
     // A new prompt came, and it is not known yet whether it continues that task: a question may be answered freely.
-    let asked = session.state.state.hydration_pending && progress.prompt_count != progress.task_prompt_count;
-    let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.writes_at_prompt;
+    let asked = session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
+    let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.prompts.writes_before;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
     }
@@ -186,11 +189,11 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let held = |level: Level, gate: GateId| level == how && !is_waived(session, context, gate);
     let small = session.is_small();
     let ends = ending_level(session, context) == how;
-    let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.formatted);
+    let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.proven.formatted);
     debts.extend(format.map(|command| run(DebtId::Format, "owed/format.md", command)));
     if held(session.policy().gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { id: DebtId::Checks, line }));
-        let test = session.policy().evidence.test.as_deref().filter(|_| !progress.tested);
+        let test = session.policy().evidence.test.as_deref().filter(|_| !progress.proven.tested);
         debts.extend(test.map(|command| run(DebtId::Evidence, "owed/evidence.md", command)));
     }
     if !small {
@@ -213,12 +216,12 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent(AgentId::Custodiet))]);
         debts.push(Debt { id: DebtId::Custodiet, line });
     }
-    if session.owes_qa() && !progress.verified && held(gates.qa, GateId::Qa) {
+    if session.owes_qa() && !progress.proven.verified && held(gates.qa, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
     let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
-    if !progress.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
+    if !progress.proven.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent(AgentId::Framework))]);
         debts.push(Debt { id: DebtId::Framework, line });
     }
@@ -228,10 +231,10 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
 /// In a run each step owes the verdict of its own agent, and the closing step also commit and push.
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, GateId::Qa) {
+    if stage.verifies && !session.memory.progress.proven.verified && !is_waived(session, context, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
-    let owing = stage.agent.as_ref().map(Stored::name).filter(|_| stage.verdict.is_none());
+    let owing = stage.agent.as_ref().map(Stored::name).filter(|_| stage.said.is_none());
     debts.extend(owing.and_then(ours).map(|agent| {
         let values = vec![("name", agent.name.to_owned()), ("agent", context.agent(agent.id))];
         Debt { id: agent.id.into(), line: Phrase::new("owed/step-agent.md", values) }
@@ -268,7 +271,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
     let (progress, tree) = (&session.memory.progress, &context.tree);
     let mut debts = Vec::new();
-    if ending_level(session, context) == how && !progress.issues.is_empty() {
+    if ending_level(session, context) == how && !progress.closing.issues.is_empty() {
         debts.push(Debt { id: DebtId::Tracker, line: issues(session) });
     }
     if commit == how && !tree.uncommitted.is_empty() {
@@ -280,7 +283,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", values) });
     }
     let to_push = tree.push.as_ref().filter(|_| push == how);
-    if to_push.is_some() && (tree.behind > 0 || progress.rejected) {
+    if to_push.is_some() && (tree.behind > 0 || progress.closing.rejected) {
         let why = match tree.behind {
             0 => "the remote has commits that are not here, and refused the last push".to_owned(),
             1 => "the upstream has 1 commit that is not here".to_owned(),
@@ -291,7 +294,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         let values = vec![("command", command.to_owned()), ("why", why)];
         debts.push(Debt { id: DebtId::Pull, line: Phrase::new("owed/pull.md", values) });
     }
-    if let Some(program) = progress.unsynced.as_deref().filter(|_| commit == how) {
+    if let Some(program) = progress.closing.unsynced.as_deref().filter(|_| commit == how) {
         debts.push(run(DebtId::Sync, "owed/sync.md", &format!("{} sync", shell_word(program))));
     }
     if let Asked::Unasked(why) = &tree.asked {
@@ -311,7 +314,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
 
 /// The issues that the task has in hand, and how each is closed or handed back.
 fn issues(session: &Session) -> Phrase {
-    let ids: Vec<&str> = session.memory.progress.issues.iter().map(|issue| issue.id.as_str()).collect();
+    let ids: Vec<&str> = session.memory.progress.closing.issues.iter().map(|issue| issue.id.as_str()).collect();
     let (program, ids) = (shell_word(&session.policy().tracker.command), ids.join(" "));
     let values = vec![
         ("close", format!("{program} close {ids}")),
@@ -323,10 +326,10 @@ fn issues(session: &Session) -> Phrase {
 fn qa(session: &Session, context: &Context) -> Phrase {
     let progress = &session.memory.progress;
     let agent = ("agent", context.agent(AgentId::QaVerifier));
-    if progress.rounds == 0 || progress.problems.is_empty() {
+    if progress.proven.rounds == 0 || progress.plan.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }
-    let issues = one_line(&progress.problems.join("; "), 400);
-    let rounds = [("round", progress.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
+    let issues = one_line(&progress.plan.problems.join("; "), 400);
+    let rounds = [("round", progress.proven.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
     Phrase::new("owed/qa-verifier-again.md", [agent, ("issues", issues)].into_iter().chain(rounds).collect())
 }

@@ -54,7 +54,7 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
 /// Which task a prompt goes on with: the one that was just interrupted, or one that is parked.
 pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Option<GoesOn> {
     let ordinary = context.prompt() == Prompt::Ordinary && context.stage.is_none();
-    if ordinary && session.memory.progress.resumed && session.is_unfinished() {
+    if ordinary && session.memory.progress.prompts.resumed && session.is_unfinished() {
         return Some(GoesOn::InHand);
     }
     let named = Prompt::goes_on_with(event.prompt()).filter(|_| context.prompt() == Prompt::Ordinary)?;
@@ -78,7 +78,7 @@ fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<
         .map(|(_, task)| task)
         .collect();
     let fits = |task: &Parked| {
-        let texts = [&task.intent, &task.original_prompt].into_iter().flatten();
+        let texts = [&task.intent, &task.hydration.original_prompt].into_iter().flatten();
         let words: Vec<String> = texts.flat_map(|text| words(text)).collect();
         named.iter().any(|word| words.iter().any(|other| are_alike(word, other)))
     };

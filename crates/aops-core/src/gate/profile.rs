@@ -19,7 +19,7 @@ pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Pr
     if let Some(quiet) = &seen.quiet {
         return Some(quiet.recorded.level.profile());
     }
-    let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
+    let trial = session.memory.client.jail.as_ref().is_some_and(|jail| jail.trial);
     let reviews = event.by_our_agent().is_some();
     Some(match seen.does.effect {
         effect if leaves(seen) && (effect == Effect::Read || !reviews) => Profile::None,

@@ -10,7 +10,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::describe::describe_call;
-use crate::session::fact::{Fact, Step, Violation};
+use crate::session::fact::{Fact, Step, Violation, ViolationKind};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Decision};
@@ -38,7 +38,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// The question that this verdict puts to a person, about the call that waits for it.
 pub fn asked(session: &Session, event: &Event, first: &Step, verdict: &Verdict, context: &Context) -> Option<Fact> {
     let (gate, rule) = (verdict.gate.into(), verdict.rule.clone());
-    let line = || describe_call(first, &session.memory.root);
+    let line = || describe_call(first, &session.memory.place.root);
     let about = verdict.rule.as_deref().filter(|rule| *rule == secrets::RULE && verdict.gate == Some(GateId::Danger));
     let secret = || about.and_then(|_| danger::asked_file(session, event, context));
     (verdict.ruling == Ruling::Ask)
@@ -78,12 +78,10 @@ fn decision_on<'a>(context: &'a Context, call: &str) -> Option<&'a Decision> {
 
 /// The answer, and where it is another hook's yes, that it should have been a person's.
 pub fn told(event: &Event, answered: Answered) -> Vec<Fact> {
-    let violation = answered.is_overridden().then(|| Violation {
-        agent_id: event.agent_id.clone(),
-        call: Some(answered.call.clone()),
-        event: event.name.clone(),
-        violation: format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300)),
-        ..Violation::default()
+    let violation = answered.is_overridden().then(|| {
+        let words = format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300));
+        let call = Some(answered.call.clone());
+        Violation { call, ..Violation::of(event, ViolationKind::Overridden, words) }
     });
     std::iter::once(Fact::Answer(answered)).chain(violation.map(Fact::Violation)).collect()
 }

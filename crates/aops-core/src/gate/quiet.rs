@@ -14,7 +14,7 @@ const GATE: GateId = GateId::Quiet;
 
 /// The answer to a call that all gates were silent about.
 pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
-    let is_first = session.memory.quiet.is_none();
+    let is_first = session.memory.questions.quiet.is_none();
     let level = quiet.level.name();
     let notice = if is_first {
         format!(

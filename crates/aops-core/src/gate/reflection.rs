@@ -20,17 +20,18 @@ pub fn written(session: &Session, context: &Context, owed: &[Stored<DebtId>]) ->
     let task = state.task.as_ref().filter(|task| task.writes > 0 && task.waiver.is_none())?;
     let over = matches!(state.phase, Phase::Done | Phase::Halted | Phase::Hydrate);
     let ours = session.mode() == ModeLevel::Loop && session.policy().gates.reflect != Level::Off;
-    if !owed.is_empty() || over || !ours || progress.reflected || is_waived(session, context, GateId::Reflect) {
+    if !owed.is_empty() || over || !ours || progress.proven.reflected || is_waived(session, context, GateId::Reflect) {
         return None;
     }
-    let (files, lines) = progress.grown.count();
+    let (files, lines) = progress.weight.grown.count();
     let many = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let done = match files {
         0 => many(task.writes, "change"),
         _ => format!("{}, {}", many(files, "file"), many(lines, "line")),
     };
-    let tested = if progress.tested { "; the tests of `evidence.test` passed after the last change" } else { "" };
-    let verified = if progress.verified { "; verified" } else { "" };
+    let tested =
+        if progress.proven.tested { "; the tests of `evidence.test` passed after the last change" } else { "" };
+    let verified = if progress.proven.verified { "; verified" } else { "" };
     let intent = redact(task.intent.as_deref().unwrap_or_default()).into_owned();
     let fields = [
         ("request", one_line(&intent, 300)),

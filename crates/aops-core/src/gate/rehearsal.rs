@@ -33,9 +33,9 @@ pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Se
 /// grown by what was measured so far.
 pub fn stand(session: &Session, policy: Policy) -> Session {
     let mut session = session.clone();
-    session.state.audit.due |= session.memory.progress.audit_rehearsed;
+    session.state.audit.due |= session.memory.progress.audit.rehearsed;
     let plans_first = policy.mode.level() == ModeLevel::Strict && policy.gates.sandbox != Level::Off;
-    session.memory.policy = Some(Box::new(policy));
+    session.memory.configured.policy = Some(Box::new(policy));
     let waived = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
     if waived || session.is_planned() {
         return session;
@@ -43,10 +43,10 @@ pub fn stand(session: &Session, policy: Policy) -> Session {
     if plans_first {
         session.state.state.hydration_pending = true;
         (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
-        session.memory.progress.gates = vec![Gate::Qa.into()];
-    } else if session.memory.progress.outgrown.is_none() {
-        let words = session.weigh(&session.memory.progress.grown);
-        session.memory.progress.outgrown = words;
+        session.memory.progress.plan.gates = vec![Gate::Qa.into()];
+    } else if session.memory.progress.weight.outgrown.is_none() {
+        let words = session.weigh(&session.memory.progress.weight.grown);
+        session.memory.progress.weight.outgrown = words;
     }
     session
 }

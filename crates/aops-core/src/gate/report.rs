@@ -77,7 +77,7 @@ pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &
     let What::Batched(batch) = &event.what else { return None };
     let by_main = event.agent_id.is_none() && context.stage.is_none();
     let here = |agent: &&AtWork| agent.client == context.client && agent.name != AgentId::Custodiet;
-    let mut at_work = session.memory.at_work.iter().filter(|_| by_main && context.interactive);
+    let mut at_work = session.memory.agents.at_work.iter().filter(|_| by_main && context.interactive);
     at_work.find(|agent| here(agent) && batch.launched.contains(&agent.call))
 }
 

@@ -22,7 +22,7 @@ pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) 
         paths: &seen.rules.paths,
         read: &seen.rules.read,
         commands: &seen.rules.commands,
-        project: &session.memory.root,
+        project: &session.memory.place.root,
         home: &seen.guard.protected.home,
     })
 }

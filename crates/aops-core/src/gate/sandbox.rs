@@ -62,8 +62,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, event, (call, seen), context));
-    match session.memory.shadowed.as_deref() {
-        Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
+    match &session.memory.client.names_taken {
+        Some(taken) => verdict.join(Verdict::context(GATE, shadowed(&taken.path))),
         None => verdict,
     }
 }
@@ -102,11 +102,11 @@ fn is_free(session: &Session, seen: &CallContext) -> bool {
 pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     let progress = &session.memory.progress;
     let halted = session.state.phase == Phase::Halted;
-    if !session.weighs() || halted || !progress.unplanned || !seen.does.effect.is_write() {
+    if !session.weighs() || halted || !progress.weight.unplanned || !seen.does.effect.is_write() {
         return None;
     }
-    let grown = seen.does.grows.clone().map(|file| progress.grown.with(file));
-    grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.outgrown.clone())
+    let grown = seen.does.grows.clone().map(|file| progress.weight.grown.with(file));
+    grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.weight.outgrown.clone())
 }
 
 fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase {
@@ -157,7 +157,7 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
         return phrase;
     }
     let (call, effect) = (("call", shown(call)), ("effect", seen.does.why.clone()));
-    let problems = &session.memory.progress.problems;
+    let problems = &session.memory.progress.plan.problems;
     match session.state.phase {
         Phase::Halted => Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))]),
         Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {

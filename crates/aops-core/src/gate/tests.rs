@@ -28,6 +28,7 @@ use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{CallEnded, CallMeans, Checked};
 use crate::session::memory::{LastRun, OpenCall, RunStep, Started};
+use crate::session::names_taken::NamesTaken;
 use crate::session::prompt::Prompt;
 use crate::session::state::Task;
 use crate::text::template::Phrase;
@@ -40,8 +41,12 @@ fn working() -> Session {
     session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
     (session.state.phase, session.state.sandbox) = (Phase::Execute, Sandbox::Open);
     session.state.hydration.hydrated_intent = Some("i".to_owned());
-    session.memory.progress.reflected = true;
+    session.memory.progress.proven.reflected = true;
     session
+}
+
+fn taken_by(path: &str) -> NamesTaken {
+    NamesTaken { names: Vec::new(), path: path.to_owned() }
 }
 
 fn with(change: impl FnOnce(&mut Session)) -> Session {
@@ -53,7 +58,7 @@ fn with(change: impl FnOnce(&mut Session)) -> Session {
 fn with_policy(change: impl FnOnce(&mut Policy)) -> Session {
     let mut policy = Policy::default();
     change(&mut policy);
-    with(|session| session.memory.policy = Some(Box::new(policy)))
+    with(|session| session.memory.configured.policy = Some(Box::new(policy)))
 }
 
 fn event(name: &str) -> Event {
@@ -129,7 +134,7 @@ fn told(session: &Session, event: &Event, context: &Context, gate: &str, words: 
 #[test]
 fn being_moved() {
     let home = |path: &str| BTreeMap::from([("HOME".to_owned(), path.to_owned())]);
-    let session = with(|session| session.memory.folders = home("/a"));
+    let session = with(|session| session.memory.watched.folders = home("/a"));
     let moved = Context { folders: home("/b"), ..Context::default() };
     refused(&session, &call("Read"), &moved, "guard", "`HOME` is now `/b`");
     refused(&session, &call("Read"), &Context::default(), "guard", "unset");
@@ -147,7 +152,7 @@ fn watch() {
         found: Found::Settings(SettingsContext { text: text.to_owned(), ..SettingsContext::default() }),
         ..Context::default()
     };
-    let held = with(|session| drop(session.memory.held.insert("/s.json".into(), vec!["Stop".into()])));
+    let held = with(|session| drop(session.memory.watched.held.insert("/s.json".into(), vec!["Stop".into()])));
     refused(&held, &change, &text("{}"), "guard", "`Stop`");
     refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
     passes(&working(), &change, &text("{}"));
@@ -246,7 +251,7 @@ fn sandbox() {
         with(|session| {
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
             session.state.hydration.critic_verdict = verdict.map(Stored::of);
-            session.memory.progress.problems = vec!["p".into()];
+            session.memory.progress.plan.problems = vec!["p".into()];
         })
     };
     for (phase, verdict, words) in [
@@ -271,12 +276,12 @@ fn sandbox() {
     passes(&working(), &call("Write"), &writes());
     let shadowed = with(|session| {
         session.state.sandbox = Sandbox::Shut;
-        session.memory.shadowed = Some("critic.md".into());
+        session.memory.client.names_taken = Some(taken_by("critic.md"));
     });
     assert!(judge(&shadowed, &call("Write"), &writes()).context.contains("`critic.md`"));
     let unreviewed = |verdict: Option<&str>| {
         let mut session = with_policy(|policy| policy.gates.critic = Level::Warn);
-        session.memory.progress.gates = vec![Stored::of("critic")];
+        session.memory.progress.plan.gates = vec![Stored::of("critic")];
         session.state.hydration.critic_verdict = verdict.map(Stored::of);
         session
     };
@@ -328,7 +333,7 @@ fn audit() {
     let due = |writes_since, auditing| {
         with(|session| {
             (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
-            session.memory.progress.auditing = auditing;
+            session.memory.progress.audit.under_way = auditing;
             let agent = Started { agent_id: "c".into(), name: AgentId::Custodiet.into(), ..Started::default() };
             session.memory.progress.agents = vec![agent];
         })
@@ -389,10 +394,10 @@ fn owed() {
     let full = Context { tree, ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {
-            session.memory.progress.gates = vec![Stored::of("qa")];
-            session.memory.progress.reflected = false;
-            session.memory.progress.rounds = rounds;
-            session.memory.progress.problems = vec!["p".into()];
+            session.memory.progress.plan.gates = vec![Stored::of("qa")];
+            session.memory.progress.proven.reflected = false;
+            session.memory.progress.proven.rounds = rounds;
+            session.memory.progress.plan.problems = vec!["p".into()];
             session.state.stop.refusals = refusals;
         })
     };
@@ -424,5 +429,5 @@ fn owed() {
     );
     let no_git = Context { tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() }, ..Context::default() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
-    passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);
+    passes(&with(|s| s.memory.progress.told.no_git = true), &stop, &no_git);
 }

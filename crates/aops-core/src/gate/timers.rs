@@ -13,7 +13,7 @@ use crate::text::json;
 
 /// What of these is not remembered yet, and whether that is more than can be.
 pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> TimersHeard {
-    let known = &session.memory.timers;
+    let known = &session.memory.timers.known;
     let mut new: Vec<TimerMark> = Vec::new();
     for mark in listed {
         if known.len() + new.len() > timer::MOST {
@@ -40,7 +40,7 @@ pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context)
 /// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.
 pub(super) fn scheduled(session: &Session, call: &ToolCall, refused: bool) -> (Option<TimerMark>, bool) {
     let Some(mark) = set_timer(call) else { return (None, false) };
-    let known = &session.memory.timers;
+    let known = &session.memory.timers.known;
     match known.contains(&mark) || known.len() < timer::MOST {
         false if refused => (None, false),
         has_room => (Some(mark), !has_room),

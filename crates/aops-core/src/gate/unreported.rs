@@ -10,7 +10,7 @@ use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::{AgentReport, read_refusal};
-use crate::session::fact::{Blocked, Fact, Reported, Violation};
+use crate::session::fact::{Blocked, Fact, Reported, Violation, ViolationKind};
 use crate::session::fold::Session;
 use crate::session::memory::{AtWork, Started};
 use crate::session::prompt::Prompt;
@@ -69,8 +69,8 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
     let name = one.agent.name;
     let lost = (one.why == Why::Lost).then(|| {
         let violation = format!("`{name}` ended without its SubagentStop: the hook was killed or did not run");
-        let (agent_id, event) = (one.agent_id.clone(), event.name.clone());
-        Fact::Violation(Violation { agent_id, event, violation, ..Violation::default() })
+        let violation = Violation::of(event, ViolationKind::AgentLost, violation);
+        Fact::Violation(Violation { agent_id: one.agent_id.clone(), ..violation })
     });
     let blocks = one.finding.as_ref().filter(|finding| finding.says(AgentVerdict::Block));
     let blocks = blocks.filter(|_| session.blocked().is_none());
@@ -137,7 +137,7 @@ fn told(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
 }
 
 fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreported> {
-    let at_work = session.memory.at_work.iter().find(|at| at.call == end.call);
+    let at_work = session.memory.agents.at_work.iter().find(|at| at.call == end.call);
     let agent_id = end.agent_id.as_ref().or_else(|| at_work?.agent_id.as_ref());
     let known = agent_id.and_then(|id| started(session, id));
     let agent = match (known, at_work) {
@@ -164,7 +164,7 @@ fn gone(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
     };
     let mut all = stopped(session, over);
     for one in &mut all {
-        let at_work = session.memory.at_work.iter().any(|at| at.agent_id == one.agent_id);
+        let at_work = session.memory.agents.at_work.iter().any(|at| at.agent_id == one.agent_id);
         one.why = if at_work { Why::Lost } else { Why::Stopped };
     }
     all
@@ -185,16 +185,15 @@ fn started<'a>(session: &'a Session, id: &str) -> Option<&'a Started> {
 
 /// The calls that started this agent and are not known to be over.
 fn calls<'a>(session: &'a Session, started: &'a Started) -> impl Iterator<Item = &'a AtWork> {
-    session.memory.at_work.iter().filter(|at| at.agent_id.as_ref() == Some(&started.agent_id))
+    session.memory.agents.at_work.iter().filter(|at| at.agent_id.as_ref() == Some(&started.agent_id))
 }
 
 fn has_open_call(session: &Session, at: &AtWork) -> bool {
     session.memory.calls.iter().any(|open| open.call.id == at.call)
 }
 
-/// Older versions recorded no client.
 fn is_of(started: &Started, client: &str) -> bool {
-    started.client.is_empty() || started.client == client
+    started.client == client
 }
 
 /// What a call that stops tasks names: every text of its input, by whatever name the tool asks for it.

@@ -31,7 +31,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// The command failed since a throwaway layer has no network: whoever reads its error also reads that.
 fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict {
     let begin = format!("No network: {} failed in a throwaway layer, which has none", command(event));
-    let told = session.memory.progress.told_offline == Some(session.memory.progress.prompt_count);
+    let told = session.memory.progress.told.offline == Some(session.memory.progress.prompts.count);
     let notice = |words: String| {
         if told || context.stage.is_some() { Verdict::pass() } else { Verdict::notice(GATE, words) }
     };
@@ -75,7 +75,7 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
     let (why, next) = cause(session, event, context);
     let words = format!("Not saved: {command} ran in a throwaway layer because {why}. {gone} {next}");
     let told = Verdict::feedback(GATE, words);
-    if context.stage.is_some() || session.memory.progress.told_unsaved == Some(session.memory.progress.prompt_count) {
+    if context.stage.is_some() || session.memory.progress.told.unsaved == Some(session.memory.progress.prompts.count) {
         return told;
     }
     let notice = format!(
@@ -113,11 +113,11 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             let next = "Tell the user what they have to decide.";
             return ("this task was halted".to_owned(), next.to_owned());
         }
-        _ if !session.is_shut() && progress.outgrown.is_none() => {
+        _ if !session.is_shut() && progress.weight.outgrown.is_none() => {
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
         Phase::Review => ("the plan of this task is not reviewed yet", AgentId::Critic),
-        Phase::Execute if session.is_shut() && (progress.outgrown.is_none() || session.is_planned()) => {
+        Phase::Execute if session.is_shut() && (progress.weight.outgrown.is_none() || session.is_planned()) => {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
             let next = next.replace("{}", &context.agent(AgentId::Hydrator));
             return ("a question changes nothing".to_owned(), next);
@@ -125,7 +125,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
             ("the review sent the plan of this task back", AgentId::Hydrator)
         }
-        _ if progress.outgrown.is_some() => {
+        _ if progress.weight.outgrown.is_some() => {
             ("this task has outgrown a small edit and has no plan yet", AgentId::Hydrator)
         }
         _ => ("this task has no plan yet", AgentId::Hydrator),

@@ -123,7 +123,7 @@ fn unproven_prompt(context: &Context) -> Verdict {
 
 /// A hook may approve the plan in the person's place, so it does not count: said once.
 fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
-    let Some(file) = context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told_plan_hook)
+    let Some(file) = context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told.plan_hook)
     else {
         return Verdict::pass();
     };
@@ -146,7 +146,7 @@ fn unproven_agent(event: &Event, context: &Context) -> Verdict {
 }
 
 fn config_change(session: &Session, change: &SettingsChanged, settings: &SettingsContext) -> Verdict {
-    let held = session.memory.held.get(&change.file_path).map_or(&[][..], Vec::as_slice);
+    let held = session.memory.watched.held.get(&change.file_path).map_or(&[][..], Vec::as_slice);
     let unread = settings.unread.then(|| "it is too large to be read".to_owned());
     let Some(why) = unread.or_else(|| disarm::disarms(&settings.text, held)) else { return Verdict::pass() };
     let path = one_line(&change.file_path, 200);

@@ -17,5 +17,5 @@ const WAIVABLE: [GateId; 3] = [GateId::Sandbox, GateId::Audit, GateId::Checks];
 pub fn is_told(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> bool {
     let by_loop = verdict.ruling == Ruling::Deny && verdict.gate.is_some_and(|gate| WAIVABLE.contains(&gate));
     let by_worker = event.asked_call().is_some() && event.by_our_agent().is_none();
-    by_loop && by_worker && context.stage.is_none() && !session.memory.told_way_out
+    by_loop && by_worker && context.stage.is_none() && !session.memory.told.way_out
 }

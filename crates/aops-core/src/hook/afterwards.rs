@@ -117,7 +117,7 @@ impl Turn<'_> {
     fn learnings(&self) -> Vec<Learning> {
         let (state, progress) = (&self.session().state, &self.session().memory.progress);
         // The one made from the ledger is made where the task is done.
-        let counts = |fact: &&Fact| progress.reflected || matches!(fact, Fact::Event(_));
+        let counts = |fact: &&Fact| progress.proven.reflected || matches!(fact, Fact::Event(_));
         let reflections: Vec<_> = self.recorded.iter().filter(counts).filter_map(reflection).collect();
         if reflections.is_empty() || self.env.dry_run {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Turn<'_> {
         let once = |one: &Reflection| recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2;
         let (_, project) = self.of_project();
         let bootstraps = state.state.current_workflow.as_deref() == Some(BOOTSTRAP);
-        let kind = progress.kind.as_ref().map(Stored::name).or(bootstraps.then_some("context"));
+        let kind = progress.plan.kind.as_ref().map(Stored::name).or(bootstraps.then_some("context"));
         let learning = |one: Reflection| learnings::learning(&project, kind, one);
         reflections.into_iter().filter(|one| once(one)).filter_map(learning).collect()
     }
@@ -170,7 +170,7 @@ fn write_halt_report(turn: &mut Turn) -> Verdict {
 
 /// A reflection that came too early does not count.
 fn may_reflect(turn: &Turn) -> bool {
-    !turn.env.dry_run && turn.session().memory.progress.reflected && turn.tracker().is_some()
+    !turn.env.dry_run && turn.session().memory.progress.proven.reflected && turn.tracker().is_some()
 }
 
 /// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
@@ -230,10 +230,10 @@ fn wants_network(turn: &Turn) -> bool {
 /// Behind the hook: a command that comes before it is ready waits for it.
 fn start_network(turn: &mut Turn) -> Verdict {
     let session = turn.session();
-    let client = session.memory.client.as_ref().map(|client| client.pid);
-    let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    let client = session.memory.client.process.as_ref().map(|client| client.pid);
+    let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
     let runs = if held { Runs::In(client) } else { Runs::Outside };
-    let (folder, project) = (&turn.ledger.place().path, Path::new(&session.memory.root));
+    let (folder, project) = (&turn.ledger.place().path, Path::new(&session.memory.place.root));
     let started = network::start(turn.env, folder, project, &session.policy().network, runs);
     started.map_or_else(
         |error| {
@@ -313,7 +313,7 @@ fn gives_back(turn: &Turn) -> bool {
 }
 
 fn give_back(turn: &mut Turn) -> Verdict {
-    let (tree, id) = (Path::new(&turn.session().memory.root), &turn.event.session_id);
+    let (tree, id) = (Path::new(&turn.session().memory.place.root), &turn.event.session_id);
     leases::give_back(turn.env, tree, id, turn.context.call().map(|call| call.lease.taken.as_slice()));
     Verdict::pass()
 }
@@ -364,7 +364,7 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
 
 /// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about it since.
 fn wants_attestation(turn: &Turn) -> bool {
-    let (session, trail) = (turn.session(), &turn.session().memory.trail);
+    let (session, trail) = (turn.session(), &turn.session().memory.proof.trail);
     if !session.policy().witness.attests() || turn.env.dry_run {
         return false;
     }
@@ -390,7 +390,7 @@ fn lets_try(turn: &Turn) -> bool {
     let before = turn.event.kind() == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
     let Some(call) = turn.event.call().filter(|_| before) else { return false };
     let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
-    let holds = memory.jail.as_ref().is_some_and(|jail| jail.trial);
+    let holds = memory.client.jail.as_ref().is_some_and(|jail| jail.trial);
     let tried = |open: &&OpenCall| open.call.id == call.key.id && open.means.jailing.profile == Some(Profile::Trial);
     let open = memory.calls.iter().rev().find(tried);
     holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
@@ -399,7 +399,7 @@ fn lets_try(turn: &Turn) -> bool {
 /// It is made once the answer is given.
 fn want_jail(turn: &mut Turn) -> Verdict {
     let (session, memory) = (turn.ledger.place().path.clone(), &turn.session().memory);
-    let project = memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    let project = memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
     let policy = turn.session().policy();
     let network = network::held(&policy.network, &turn.env.home, || None);
     let _ = turn.env.told.trial.set(Trial { session, project, layer_mb: policy.jail.layer_mb, network });

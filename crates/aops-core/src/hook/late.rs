@@ -3,15 +3,18 @@
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
-use crate::session::fact::{Fact, Violation};
+use crate::session::fact::{Fact, Violation, ViolationKind};
 
 pub(super) fn late_violation(event: &Event) -> Fact {
-    violation_of(event, "it could not be recorded when it came (lock or storage); it is recorded late".to_owned())
+    violation_of(
+        event,
+        ViolationKind::Late,
+        "it could not be recorded when it came (lock or storage); it is recorded late".to_owned(),
+    )
 }
 
-pub(super) fn violation_of(event: &Event, violation: String) -> Fact {
-    let (agent_id, event) = (event.agent_id.clone(), event.name.clone());
-    Fact::Violation(Violation { agent_id, event, violation, ..Violation::default() })
+pub(super) fn violation_of(event: &Event, kind: ViolationKind, violation: String) -> Fact {
+    Fact::Violation(Violation::of(event, kind, violation))
 }
 
 /// To the model where this event takes text for it, else to the user.

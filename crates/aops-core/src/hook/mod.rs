@@ -8,6 +8,7 @@ mod late;
 mod work;
 mod words;
 mod turn;
+mod completing;
 mod observing;
 mod keeping;
 mod quiet;

@@ -172,7 +172,7 @@ impl Turn<'_> {
     }
 
     fn look_at_head(&self) -> Sight {
-        let (trail, cwd) = (&self.session().memory.trail, Path::new(&self.event.cwd));
+        let (trail, cwd) = (&self.session().memory.proof.trail, Path::new(&self.event.cwd));
         let here = trail.heads.iter().find(|known| Path::new(&known.root) == cwd);
         let files = match here {
             Some(known) => Some(HeadFiles { git: known.git.clone().into(), root: known.root.clone().into() }),
@@ -196,7 +196,7 @@ impl Turn<'_> {
     }
 
     fn look_at_tree(&self, sight: &Sight) -> (Vec<FileSeen>, bool) {
-        let trail = &self.session().memory.trail;
+        let trail = &self.session().memory.proof.trail;
         let known = trail.heads.iter().find(|known| known.root == sight.root);
         let commit = sight.observed.head.as_ref().or(known).and_then(|head| head.commit.as_deref());
         if sight.root.is_empty() {

@@ -18,7 +18,6 @@ use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
-use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
@@ -28,17 +27,11 @@ use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
-use crate::observe::{self, client, jailed, real_paths, tampering};
-use crate::session::fact::{
-    Baseline, Blocked, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, TurnBefore, Violation,
-};
+use crate::observe::{self, client, jailed};
+use crate::session::fact::{Blocked, FORMAT, Fact, Opened, Seen, Violation, ViolationKind};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
-use crate::session::prompt::Prompt;
-use crate::session::watched::Watched;
 use crate::system::env::{Env, boot_id};
-use crate::system::git;
-use crate::text::stored::digest_of;
 use std::mem::{self, ManuallyDrop};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -64,7 +57,7 @@ pub(super) struct Turn<'a> {
     pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
-    found_anew: FoundAnew,
+    pub(super) found_anew: FoundAnew,
     pub(super) late: Late,
     /// What `say` adds to the record.
     said: Option<Fact>,
@@ -81,15 +74,15 @@ pub(super) struct Stood {
 
 /// What a start or a prompt finds out about the ground that the session stands on.
 #[derive(Default)]
-struct FoundAnew {
+pub(super) struct FoundAnew {
     /// `AOPS_MODE` does not hold, and the user is not told yet.
     unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
-    policy: Option<(Option<Box<Policy>>, String)>,
+    pub(super) policy: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
-    jail: Option<JailState>,
+    pub(super) jail: Option<JailState>,
     /// What registers us there, and what poses as us.
-    registered: Registered,
+    pub(super) registered: Registered,
 }
 
 /// Events that could not be recorded when they came.
@@ -109,12 +102,12 @@ impl<'a> Turn<'a> {
         let locked = Instant::now();
         // Lives as long as the process, which ends with its answer.
         let event = identity::made(env, &ledger, event).map_or(event, |named| Box::leak(Box::new(named)));
-        if ledger.session().memory.undoing.is_some() && !env.dry_run {
+        if ledger.session().memory.undo.rolling_back.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
         if event.kind() != EventKind::SessionStart {
             let session = ledger.session();
-            jailed::tell(env, session.policy(), session.memory.jail.as_ref(), &ledger.place().path);
+            jailed::tell(env, session.policy(), session.memory.client.jail.as_ref(), &ledger.place().path);
         }
         let stood = Stood { before: Before::of(ledger.session()), ended: ended_by(ledger.session(), event) };
         let mut context = observe::call::look(env, &ledger, event)?;
@@ -296,7 +289,7 @@ impl<'a> Turn<'a> {
     /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
     fn renew_policy(&mut self) -> Result<(), Failure> {
         if starts_or_prompts(self.event) && !self.begins {
-            let chosen = self.session().memory.chosen.as_ref().and_then(|asked| asked.level);
+            let chosen = self.session().memory.configured.mode.as_ref().and_then(|asked| asked.level);
             let known = &self.session().state.policy_hash;
             let read = policy_in_force(self.env, chosen, known)?;
             self.found_anew.policy = Some(read).filter(|(_, hash)| hash != known);
@@ -325,7 +318,8 @@ impl<'a> Turn<'a> {
             facts.extend(self.said.take());
             self.observe(&mut facts);
         }
-        facts.extend(self.found_anew.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
+        let impostors = self.found_anew.registered.impostors.iter();
+        facts.extend(impostors.map(|one| violation_of(self.event, ViolationKind::Impostor, one.describe())));
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
@@ -343,7 +337,7 @@ impl<'a> Turn<'a> {
 
     /// The transcript is in another project's folder: the one that holds the session counts. Told once, before the event.
     fn elsewhere(&self) -> Option<Fact> {
-        if self.session().memory.elsewhere {
+        if self.session().memory.told.elsewhere {
             return None;
         }
         let place = &self.ledger.place().path;
@@ -354,73 +348,8 @@ impl<'a> Turn<'a> {
             named.file_name().unwrap_or_default().display(),
             self.ledger.project(),
         );
-        Some(violation_of(self.event, violation))
+        Some(violation_of(self.event, ViolationKind::Elsewhere, violation))
     }
-
-    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
-    fn begins_after_work(&self, prompt: &PromptHeard) -> bool {
-        let ordinary = prompt.means == Prompt::Ordinary;
-        let over = || self.session().memory.progress.let_go || self.session().left_work();
-        self.context.stage.is_none() && (is_ended(prompt.before.as_ref()) || ordinary && over())
-    }
-
-    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
-    fn complete(&self, seen: &mut Seen) {
-        let session = self.session();
-        let first = session.memory.baseline_sha256.is_none();
-        match &mut seen.what {
-            Happened::SessionStarted(start) => {
-                self.complete_start(start);
-                start.baseline = if first { self.baseline() } else { None };
-            }
-            Happened::Prompted(prompt) if self.begins_after_work(prompt) => {
-                let let_go = session.memory.progress.let_go && !is_ended(prompt.before.as_ref());
-                let done = let_go || session.left_work();
-                let before = session.memory.baseline_sha256.clone().filter(|_| done);
-                prompt.baseline = self.baseline().map(|baseline| Baseline { before, ..baseline });
-            }
-            Happened::Stopped(end) => {
-                end.changed = work::changed_files(self.env, &self.ledger, self.event);
-                end.log = crate::proof::store::signed_so_far(self.env);
-            }
-            Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
-            _ => {}
-        }
-        if let Some((policy, hash)) = &self.found_anew.policy {
-            seen.policy.clone_from(policy);
-            seen.policy_hash = Some(hash.clone());
-        }
-    }
-
-    fn complete_start(&self, start: &mut SessionStarted) {
-        let (env, cwd) = (self.env, Path::new(&self.event.cwd));
-        start.boot = boot_id();
-        start.jail.clone_from(&self.found_anew.jail);
-        start.traceparent.clone_from(&env.client.traceparent);
-        start.client = client::process(env);
-        start.greets = observe::brought::greets(env, cwd);
-        start.plan_hook = observe::brought::approves(env, cwd);
-        if let Some(client) = &start.client {
-            clients::remember(env, client, &self.event.session_id);
-        }
-        start.root = env.root().display().to_string();
-        let protected = &self.found_anew.registered.protected;
-        start.watched = Watched {
-            folders: self.context.folders.clone(),
-            held: self.found_anew.registered.held.clone(),
-            linked: real_paths::links(protected),
-            marks: tampering::marks(protected, &self.session().memory.marks),
-        };
-    }
-
-    fn baseline(&self) -> Option<Baseline> {
-        let files = git::baseline(self.env, Path::new(&self.event.cwd))?;
-        Some(Baseline { before: None, sha256: digest_of(&files), files })
-    }
-}
-
-fn is_ended(before: Option<&TurnBefore>) -> bool {
-    before.is_some_and(TurnBefore::ends_task)
 }
 
 fn key(event: &Event) -> SessionKey<'_> {

@@ -18,7 +18,7 @@ pub(super) fn outcome(session: &Session, of_run: Option<&Stored<RunOutcome>>) ->
         _ if session.blocked().is_some() => SessionOutcome::Failure,
         _ if !has_loop(session) => SessionOutcome::Completed,
         Phase::Done if session.is_small() => SessionOutcome::Success,
-        Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => {
+        Phase::Done if session.memory.progress.proven.verified && session.state.stop.owed.is_empty() => {
             SessionOutcome::Success
         }
         _ => SessionOutcome::Partial,

@@ -17,7 +17,7 @@ use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::SessionOutcome;
-use crate::session::fact::{Fact, Happened, Reported, Said, Seen, Staged, Step, Violation};
+use crate::session::fact::{Fact, Happened, Reported, Said, Seen, Staged, Step, ViolationKind};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
 use crate::session::{fold::Session, prompt::Prompt};
@@ -133,7 +133,7 @@ impl Tally {
                 push(&mut self.insights.waivers, cut(&words, LONGEST));
             }
             // What is asked again is counted once.
-            Fact::Violation(second) if second.violation != Violation::ENDED => {
+            Fact::Violation(second) if second.kind != ViolationKind::AskedAgain => {
                 let said = second.said.iter().filter(|said| said.refuses());
                 said.for_each(|said| self.count_refusal(said.gate.name()));
             }

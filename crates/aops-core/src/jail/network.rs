@@ -219,7 +219,7 @@ pub fn counts(session: &Path) -> Option<Counts> {
 /// The network of a session in one line; nothing where it is off.
 pub fn describe(session: &Session, folder: &Path) -> Option<String> {
     let mode = session.policy().network.mode;
-    let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
     let counts = || {
         let counts = counts(folder).unwrap_or_default().describe();
         let read = describe_reading(folder).map(|words| format!(" · {words}")).unwrap_or_default();

@@ -165,7 +165,7 @@ impl Order {
         let session = found.as_ref().map(|(_, session)| session);
         let (jail, network) = policy(env, session)?;
         let project = if env.client.project.as_os_str().is_empty() { &env.cwd } else { &env.client.project };
-        let known = session.and_then(|session| session.memory.jail.clone());
+        let known = session.and_then(|session| session.memory.client.jail.clone());
         let project = known.as_ref().map_or_else(|| project.clone(), |state| PathBuf::from(&state.project));
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let mut ground = Ground::of(env, &project, &path);

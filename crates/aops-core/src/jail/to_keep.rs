@@ -25,7 +25,7 @@ impl ToKeep {
             command: command.to_owned(),
             call_id: open.call.id.clone(),
             rules,
-            root: PathBuf::from(&session.memory.root),
+            root: PathBuf::from(&session.memory.place.root),
             session_id: session.state.session_id.clone(),
             bounds: Bounds::of(session.policy()),
         })

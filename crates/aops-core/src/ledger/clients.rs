@@ -37,8 +37,8 @@ pub fn is_alive(client: &ClientProcess) -> bool {
 
 /// A client of this session is there, and works or waits.
 pub fn is_live(session: &Session, boot: &str) -> bool {
-    let alive = session.memory.client.as_ref().is_some_and(is_alive);
-    session.state.ended_at.is_none() && session.memory.boot == boot && alive
+    let alive = session.memory.client.process.as_ref().is_some_and(is_alive);
+    session.state.ended_at.is_none() && session.memory.place.boot == boot && alive
 }
 
 /// Remembers whose client this is, and forgets those that have ended. Best effort: the ledger has it too.

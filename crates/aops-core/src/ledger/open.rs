@@ -206,7 +206,7 @@ impl Ledger {
     /// How a call of this key ended, however long ago.
     pub fn past_call(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
         let entries = (&self.place.dir, &self.file, self.loaded.walk.bytes);
-        index::last_end(entries, &self.session().memory.boot, key, self.dry_run)
+        index::last_end(entries, &self.session().memory.place.boot, key, self.dry_run)
     }
 }
 
@@ -302,7 +302,7 @@ impl Ledger {
 
     fn export_head(&self, env: &Env, synced: bool, older: Option<Head>) -> Result<(), Failure> {
         let now = self.head(env);
-        let boot = Some(self.session().memory.boot.clone()).filter(|_| !synced);
+        let boot = Some(self.session().memory.place.boot.clone()).filter(|_| !synced);
         let head = match older {
             Some(older) => Head { digest: older.digest, seq: older.seq, ..now },
             None => Head { boot, ..now },
@@ -396,7 +396,7 @@ impl Ledger {
             blocked: session.blocked().is_some(),
             boot: None,
             digest: session.head.clone(),
-            log: session.memory.log.clone(),
+            log: session.memory.proof.log.clone(),
             project: self.project(),
             reason: session.blocked().map(str::to_owned),
             seq: session.seq,

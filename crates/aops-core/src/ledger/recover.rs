@@ -186,8 +186,8 @@ impl SessionFiles<'_> {
         if proven > has {
             if let StateFile::Whole(session, _) = state_file {
                 let memory = &session.memory;
-                let rebooted = !self.boot.is_empty() && memory.boot != self.boot;
-                if rebooted && has >= memory.synced && has >= by_head && has > 0 {
+                let rebooted = !self.boot.is_empty() && memory.place.boot != self.boot;
+                if rebooted && has >= memory.proof.synced && has >= by_head && has > 0 {
                     return Ok(Some(proven));
                 }
             }
@@ -321,7 +321,7 @@ pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
 
 /// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.
 pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
-    let Some(digest) = &memory.baseline_sha256 else { return Ok(BTreeMap::new()) };
+    let Some(digest) = &memory.place.baseline_sha256 else { return Ok(BTreeMap::new()) };
     let mut recorded = None;
     folder::each_line(ledger, 0, long, |_, line| {
         if memmem::find(line, b"\"baseline\":{").is_some()

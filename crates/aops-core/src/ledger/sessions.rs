@@ -297,7 +297,7 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
 /// got them after their heads were exported.
 pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session, sealed_to: u64) -> Result<(), Failure> {
     let newest = heads::at(env).all(&found.session_id)?.last().map_or(0, |head| head.seq);
-    if newest >= session.memory.synced {
+    if newest >= session.memory.proof.synced {
         return Ok(());
     }
     let place = session_folder::existing(&found.path)?;

@@ -53,7 +53,7 @@ struct Begun {
 impl Written {
     fn read(env: &Env, session_id: &str, memory: &Memory, ledger: &File, long: u64) -> Result<Self, Failure> {
         let (mut written, mut begun, mut last_ms) = (Self::default(), Vec::new(), 0);
-        let root = Path::new(&memory.root);
+        let root = Path::new(&memory.place.root);
         folder::each_line(ledger, 0, long, |_, line| {
             if let Some(line) = line.strip_suffix(b"\n").and_then(Line::read) {
                 let at = time::parse(line.ts).unwrap_or(last_ms);
@@ -69,7 +69,9 @@ impl Written {
                         written.spans.push((last_ms, at));
                     }
                     Some(Fact::Event(seen))
-                        if seen.baseline().is_some_and(|new| memory.baseline_sha256.as_ref() == Some(&new.sha256)) =>
+                        if seen
+                            .baseline()
+                            .is_some_and(|new| memory.place.baseline_sha256.as_ref() == Some(&new.sha256)) =>
                     {
                         written = Self::default();
                     }
@@ -84,7 +86,7 @@ impl Written {
             written.keep(call, i64::MAX);
         }
         // Where the task is weighed, its own files are known by name.
-        written.files.extend(memory.progress.grown.files.iter().map(|file| real(&root.join(&file.path))));
+        written.files.extend(memory.progress.weight.grown.files.iter().map(|file| real(&root.join(&file.path))));
         written.others = leases::of_others(env, root, session_id);
         Ok(written)
     }
@@ -128,7 +130,7 @@ pub fn owed(env: &Env, session: &Session, cwd: &Path, ledger: (&File, u64)) -> R
     let written = LazyCell::new(|| read().ok());
     // What cannot be read may have been written.
     let is_own = |place: &Path| written.as_ref().is_none_or(|written| written.is_own(place));
-    Ok(git::owed(env, cwd, Path::new(&session.memory.root), &baseline, &is_own))
+    Ok(git::owed(env, cwd, Path::new(&session.memory.place.root), &baseline, &is_own))
 }
 
 /// The same for a session that is not open here.
@@ -144,13 +146,13 @@ impl Begun {
         let input = json::read(text).unwrap_or(Json::Null);
         let file = edited_field(&step.call.tool).and_then(|field| input.text_of(field));
         let home = env.home.to_string_lossy();
-        let ground = Ground { cwd: &memory.root, home: &home, variables: &[] };
+        let ground = Ground { cwd: &memory.place.root, home: &home, variables: &[] };
         let background = matches!(input.get("run_in_background"), Some(Json::Bool(true)));
         let line = || targets::line(&step.call.tool, text, &ground);
         Self {
             id: step.call.id.clone(),
             from_ms,
-            file: file.map(|file| real(&Path::new(&memory.root).join(file))),
+            file: file.map(|file| real(&Path::new(&memory.place.root).join(file))),
             goes_on: background || step.call.tool == "Monitor" || line().is_some_and(|line| lasts(&line).is_some()),
         }
     }

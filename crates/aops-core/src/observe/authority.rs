@@ -28,18 +28,18 @@ pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
 
 /// Another client of this session is alive, and this event is not from it.
 pub fn is_beside(env: &Env, session: &Session) -> bool {
-    let Some(known) = &session.memory.client else { return false };
+    let Some(known) = &session.memory.client.process else { return false };
     !env.client.pid.is_empty() && env.client.pid != known.pid.to_string() && clients::is_alive(known)
 }
 
 /// This client is inside a session, as far as its start told.
 pub fn is_inside(env: &Env, session: &Session) -> bool {
-    session.memory.unproven.is_some() || is_beside(env, session)
+    session.memory.client.unproven.is_some() || is_beside(env, session)
 }
 
 /// Why what this client says is no person's: it is the second on its session, or was started inside one.
 pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> {
-    let known = session.memory.client.as_ref();
+    let known = session.memory.client.process.as_ref();
     if is_beside(env, session) {
         let pid = known.map(|known| known.pid).unwrap_or_default();
         return Some(format!("this session is alive in another client, process {pid}"));
@@ -48,7 +48,7 @@ pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> 
         EventKind::SessionStart | EventKind::UserPromptSubmit => above(env),
         _ => None,
     }
-    .or_else(|| session.memory.unproven.clone().filter(|_| event.kind() != EventKind::SessionStart))
+    .or_else(|| session.memory.client.unproven.clone().filter(|_| event.kind() != EventKind::SessionStart))
 }
 
 fn above(env: &Env) -> Option<String> {
@@ -71,7 +71,7 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
 
 /// A hook of the project may have sent the first prompt, unless the client was started with it.
 fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
-    let file = session.memory.greets.as_ref()?;
+    let file = session.memory.client.greets.as_ref()?;
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let given = line.iter().any(|word| word.trim() == event.prompt().trim());
     (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
@@ -81,15 +81,15 @@ fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
 fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let prompt = SpokenPrompt::of(event.prompt());
     let memory = &session.memory;
-    if memory.timers.iter().any(|timer| timer.is_said_by(&prompt)) {
+    if memory.timers.known.iter().any(|timer| timer.is_said_by(&prompt)) {
         return Some("a timer of this session sends the same words".to_owned());
     }
-    if memory.timers_lost {
+    if memory.timers.lost {
         let why =
             "more timers were set in this session than are remembered; start the client again (`claude --resume`)";
         return Some(why.to_owned());
     }
-    if prompt.is_cut && !memory.timers.is_empty() {
+    if prompt.is_cut && !memory.timers.known.is_empty() {
         return Some("it is cut as the client cuts the words of timers".to_owned());
     }
     let root = texts::project(env, Path::new(&event.cwd));
@@ -126,7 +126,7 @@ fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
 /// A call of this client that starts this agent, whose start we did not see yet.
 fn is_called(env: &Env, session: &Session, id: AgentId) -> bool {
     let called = |at: &AtWork| at.name == id && at.agent_id.is_none() && at.client == env.client.pid;
-    session.memory.at_work.iter().any(called)
+    session.memory.agents.at_work.iter().any(called)
 }
 
 /// Why the verdict of this agent of ours, which begins or ends now, does not count.

@@ -15,7 +15,7 @@ use crate::gate::{
 };
 use crate::host;
 use crate::ledger::open::Ledger;
-use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
+use crate::model::agent::{AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Ability;
 use crate::model::error::Failure;
@@ -154,7 +154,7 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
         leases::look(env, session, event, context);
     } else if facts::is_plan_question(event) {
         let now = || brought::approves(env, Path::new(&event.cwd));
-        let hook = session.memory.plan_hook.clone().or_else(now);
+        let hook = session.memory.client.plan_hook.clone().or_else(now);
         let shown = Some(plan::shown(env, event, || workflows(env)));
         if let Some(call) = context.call_mut() {
             call.plan = PlanQuestion { shown, hook };
@@ -209,10 +209,10 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// the folders and at the time of then. The caller adds what only the ledger knows, such as the working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
     let env = &Reading::new(env, Path::new(&event.cwd));
-    let folders = session.memory.folders.clone();
+    let folders = session.memory.watched.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let client = session.memory.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
+    let client = session.memory.agents.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
     let shared = shared_context(env, session, event);
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind() {
@@ -267,13 +267,8 @@ fn asks_fleet(env: &Env, session: &Session) -> bool {
     wanted && env.host.can(Ability::AsksPersons) && !env.client.attended && !authority::is_inside(env, session)
 }
 
-/// An older version recorded that a name was taken, not which: then any may be.
 fn renamed(session: &Session) -> Vec<String> {
-    match &session.memory.shadowed {
-        Some(_) if session.memory.clashes.is_empty() => AGENTS.iter().map(|agent| agent.name.to_owned()).collect(),
-        Some(_) => session.memory.clashes.clone(),
-        None => Vec::new(),
-    }
+    session.memory.client.names_taken.as_ref().map(|taken| taken.names.clone()).unwrap_or_default()
 }
 
 /// What a call does and reaches, and what its line would take away.
@@ -335,8 +330,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
 /// What a call must not touch; other clients are added where it may.
 fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     let mut protected = tampering::protected(env, event);
-    protected.on_disk.real = behind(&protected, &session.memory.linked);
-    protected.registered = session.memory.held.keys().cloned().collect();
+    protected.on_disk.real = behind(&protected, &session.memory.watched.linked);
+    protected.registered = session.memory.watched.held.keys().cloned().collect();
     protected
 }
 
@@ -452,7 +447,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
         recorded.drawn = None;
     } else if open.means.effect == Some(Effect::Write) && open.means.grows.is_none() {
         growth::of_tree(env, session, event, open, measured);
-        if measured.grown.as_ref() == Some(&session.memory.progress.grown) && !measured.moved {
+        if measured.grown.as_ref() == Some(&session.memory.progress.weight.grown) && !measured.moved {
             // It is no work, so it draws no audit.
             recorded.drawn = None;
         }
@@ -463,7 +458,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     // A line may do more than it was judged to do.
     let runs_line = call
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
-    if (runs_line || changes) && !session.memory.marks.is_empty() {
+    if (runs_line || changes) && !session.memory.watched.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }

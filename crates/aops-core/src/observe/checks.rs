@@ -48,7 +48,7 @@ impl About {
             (path, text)
         });
         let baseline = if event.kind() == EventKind::Stop { ledger.baseline()? } else { BTreeMap::new() };
-        let root = ledger.session().memory.root.clone();
+        let root = ledger.session().memory.place.root.clone();
         Ok(Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves })
     }
 

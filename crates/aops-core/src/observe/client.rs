@@ -34,21 +34,21 @@ pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
     let known = env.client.pid.parse().ok().and_then(|pid| clients::session_of(env, pid));
     let Some(before) = known.filter(|id| *id != event.session_id) else { return (Vec::new(), false) };
     match sessions::find_anywhere(env, &before, Path::new(&event.cwd)) {
-        Ok(Some((_, session))) => (session.memory.timers.clone(), session.memory.timers_lost),
+        Ok(Some((_, session))) => (session.memory.timers.known.clone(), session.memory.timers.lost),
         _ => (Vec::new(), true),
     }
 }
 
 /// What this start asks for with `AOPS_MODE`, where that is new.
 pub fn mode_asked(env: &Reading, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
-    if event.kind() != EventKind::SessionStart || env.user.mode.is_none() && session.memory.chosen.is_none() {
+    if event.kind() != EventKind::SessionStart || env.user.mode.is_none() && session.memory.configured.mode.is_none() {
         return Ok(None);
     }
     let asked = match &env.user.mode {
         Some(word) => judge(env, event, word)?,
         None => ModeAsked::default(),
     };
-    Ok(Some(asked).filter(|asked| session.memory.chosen.as_ref() != Some(asked)))
+    Ok(Some(asked).filter(|asked| session.memory.configured.mode.as_ref() != Some(asked)))
 }
 
 fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
@@ -93,7 +93,7 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
     let boot = boot_id();
     let is_above = |session: &Session| {
         let is_one = |client: &ClientProcess| clients::is_alive(client) && above.contains(&client.pid);
-        session.memory.boot == boot && session.memory.client.as_ref().is_some_and(is_one)
+        session.memory.place.boot == boot && session.memory.client.process.as_ref().is_some_and(is_one)
     };
     let known = sessions::all(env).into_iter().rev().filter_map(|found| sessions::session(&found));
     known.into_iter().find(is_above).map(|session| (session.state.session_id.clone(), session.policy().mode.level()))

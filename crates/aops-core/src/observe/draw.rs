@@ -28,7 +28,7 @@ pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &
     {
         return None;
     }
-    let late = session.memory.progress.writes_since_draw + 1 >= policy.audit.at_least_every;
+    let late = session.memory.progress.audit.writes_since_draw + 1 >= policy.audit.at_least_every;
     Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     let root = root(env, session, event);
     let path = counted_path(env, root.as_deref(), &place)?;
     let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
-    let known = session.memory.progress.grown.file(&path);
+    let known = session.memory.progress.weight.grown.file(&path);
     if tool == "NotebookEdit" {
         let source = input.text_of("new_source").unwrap_or_default();
         let lines = known.map_or(0, |known| known.lines) + source.lines().count().max(1) as u64;
@@ -76,7 +76,7 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     let place = real_paths::real(&place).unwrap_or(place);
     let path = counted_path(env, root(env, session, event).as_deref(), &place)?;
     let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
-    let known = session.memory.progress.grown.file(&path);
+    let known = session.memory.progress.weight.grown.file(&path);
     let lines = known.map_or(0, |known| known.lines) + count(&[], now.as_deref().unwrap_or_default());
     let was = known.map_or_else(String::new, |known| known.was.clone());
     Some(ChangedFile { is: digest(now.as_deref()), lines, path, was })
@@ -144,7 +144,7 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let Some(own) = Own::find(env, session, event, open) else { return };
     let (growth, moved) = own.measure(env, session, event);
     // Of files that are only counted a change may not show; for the weight of a task their number is enough.
-    if session.memory.progress.unplanned || growth.more_files == 0 {
+    if session.memory.progress.weight.unplanned || growth.more_files == 0 {
         let lasts = may_go_on(env, event);
         *measured = Measured { grown: Some(growth), lasts, moved, unchanged: measured.unchanged };
     }
@@ -163,7 +163,7 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let line = targets::line(&call.key.tool, &call.input, &ground);
     let own =
         line.filter(|line| idles(line) && lasts(line).is_none()).and_then(|_| Own::find(env, session, event, open));
-    own.is_some_and(|own| own.measure(env, session, event) == (session.memory.progress.grown.clone(), false))
+    own.is_some_and(|own| own.measure(env, session, event) == (session.memory.progress.weight.grown.clone(), false))
 }
 
 /// Something of this command may run on.

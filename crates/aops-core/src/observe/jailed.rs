@@ -151,7 +151,7 @@ pub fn look(
     around: &CallSetting,
     effect: Effect,
 ) -> Looked {
-    let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
+    let on = session.memory.client.jail.as_ref().is_some_and(JailState::is_on);
     let Some(line) = line.filter(|_| on && runs_shell(call)) else { return Looked::default() };
     let root = Path::new(around.line.project.unwrap_or(around.line.ground.cwd));
     let is_free = |simple: &Simple, word: &Word| temporary_output(env, root, simple, word).is_some();
@@ -244,7 +244,7 @@ fn add_temporary(env: &Env, session: &Session, event: &Event, call: &ToolCall, l
     let home = env.home.to_string_lossy();
     let ground = LineGround { cwd: &event.cwd, home: &home, variables: &[] };
     let line = targets::line(&call.key.tool, &call.input, &ground).filter(|line| line.text.contains('>'));
-    let root = session.memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    let root = session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
     for simple in line.iter().flat_map(|line| &line.commands) {
         let files = simple.writes.iter().filter_map(|word| temporary_output(env, &root, simple, word));
         lost.files.extend(files.map(|path| LostFile { loss: Loss::Made, path }));
@@ -300,7 +300,7 @@ fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &Op
     }
     let command = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
     if open.means.tests || only_checks(&command) {
-        let root = session.memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+        let root = session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
         lost.files.retain(|file| {
             let ignored = || file.loss == Loss::Made && is_ignored(&root, &file.path);
             !is_made_again(&file.path) && !ignored()

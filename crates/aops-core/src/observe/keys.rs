@@ -69,8 +69,8 @@ impl<'a> KeyPlace<'a> {
     /// `leaves`: a program of the line cannot run inside the jail.
     pub(super) fn of(env: &Env, session: &Session, protected: &'a Protected, leaves: bool) -> Self {
         let ours = env.config.join("aops").to_string_lossy().into_owned();
-        let real = session.memory.linked.get(&ours).map(String::as_str);
-        let holds = session.memory.jail.as_ref().is_some_and(JailState::is_on);
+        let real = session.memory.watched.linked.get(&ours).map(String::as_str);
+        let holds = session.memory.client.jail.as_ref().is_some_and(JailState::is_on);
         let client = env.config.file_name().unwrap_or_default().to_string_lossy();
         Self {
             folder: KeyFolder::below([ours.as_str()].into_iter().chain(real)),

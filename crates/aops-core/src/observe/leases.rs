@@ -15,12 +15,12 @@ const MOST: usize = 32;
 
 /// Fills in which files the call takes, or who holds one of them.
 pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
-    if !lease::is_kept(session) || session.memory.root.is_empty() {
+    if !lease::is_kept(session) || session.memory.place.root.is_empty() {
         return;
     }
     let goes_on = lease::goes_on(session, context);
     let Some(call) = context.call_mut().filter(|call| call.does.effect.is_write()) else { return };
-    let tree = Path::new(&session.memory.root);
+    let tree = Path::new(&session.memory.place.root);
     let paths = written(env, call, tree);
     if paths.is_empty() {
         return;

@@ -22,7 +22,7 @@ pub struct OtherClients<'a> {
 
 impl<'a> OtherClients<'a> {
     pub fn new(env: &'a Env, session: &'a Session) -> Self {
-        let linked = Some(&session.memory.linked);
+        let linked = Some(&session.memory.watched.linked);
         let folder = |client| (client, env.folder_of(client).to_string_lossy().into_owned());
         Self { env, linked, unseen: env.host.others_by_name().map(folder).collect() }
     }

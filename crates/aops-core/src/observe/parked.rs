@@ -50,7 +50,7 @@ pub(super) fn left_by_question(
 
 /// The files of the task in hand that are not committed: those that are listed, and how many there are.
 pub(super) fn left_of_task(env: &Env, session: &Session, event: &Event, context: &Context) -> (Vec<String>, u64) {
-    let grown = &session.memory.progress.grown;
+    let grown = &session.memory.progress.weight.grown;
     let Some(status) = git::status(env, Path::new(&event.cwd)) else {
         return (grown.files.iter().map(|file| file.path.clone()).collect(), grown.count().0);
     };
@@ -74,12 +74,12 @@ struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     fn of(status: &'a Status, session: &Session) -> Self {
-        let root = Path::new(&session.memory.root);
+        let root = Path::new(&session.memory.place.root);
         Self { project: real_paths::real(root).unwrap_or_else(|| root.to_owned()), status }
     }
 
     fn left(&self, task: &Parked) -> u64 {
-        let measured = task.progress.grown.files.iter().map(|file| &file.path);
+        let measured = task.progress.weight.grown.files.iter().map(|file| &file.path);
         let paths: Vec<&String> = if task.paths.is_empty() { measured.collect() } else { task.paths.iter().collect() };
         if self.status.dirty.is_empty() || task.files == 0 {
             return paths.into_iter().filter(|path| self.is_outside(path) && task.files > 0).count() as u64;

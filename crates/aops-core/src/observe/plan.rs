@@ -37,9 +37,9 @@ pub(super) fn approved(
 ) -> Option<AgentReport> {
     let call = event.call().filter(|call| call.key.tool == "ExitPlanMode" && event.agent_id.is_none())?;
     let progress = &session.memory.progress;
-    let asked = progress.plan_asked.as_deref() == Some(call.key.id.as_str());
+    let asked = progress.plan.asked.as_deref() == Some(call.key.id.as_str());
     let plan = call.plan.as_ref().filter(|_| asked)?;
-    match progress.plan_shown.as_ref()? {
+    match progress.plan.shown.as_ref()? {
         PlanShown::Text(shown) => Some((**shown).clone()),
         PlanShown::File(asked_ms) => {
             let text = read_unchanged(env, &plan.file, *asked_ms)?;

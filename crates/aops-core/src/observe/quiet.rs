@@ -67,7 +67,7 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     may_answer(env, session, event, context)?;
     let command = plain_command(call)?;
     let digest = line_digest(&command);
-    if session.memory.quiet.as_ref().is_some_and(|quiet| quiet.hindered.contains(&digest)) {
+    if session.memory.questions.quiet.as_ref().is_some_and(|quiet| quiet.hindered.contains(&digest)) {
         return Err("the jail was in the way of this line before".to_owned());
     }
     let (line, said) = read(session, event, context, &command);
@@ -76,7 +76,7 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     }
     let level = if said == Quiet::Contained { AnswerLevel::Contained } else { AnswerLevel::Reading };
     let is_off = session.policy().jail.level == JailLevel::Off;
-    let state = session.memory.jail.as_ref().filter(|_| !is_off).ok_or("there is no jail")?;
+    let state = session.memory.client.jail.as_ref().filter(|_| !is_off).ok_or("there is no jail")?;
     if !state.holds(level.profile()) {
         return Err(format!("profile `{}` does not hold here", level.profile().name()));
     }
@@ -186,7 +186,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     if authority::is_inside(env, session) || !env.is_jailing() {
         return Err("the client runs inside another, or starts commands without us".to_owned());
     }
-    if let Some(why) = session.memory.quiet.as_ref().and_then(|quiet| quiet.off.as_ref()) {
+    if let Some(why) = session.memory.questions.quiet.as_ref().and_then(|quiet| quiet.off.as_ref()) {
         return Err(why.clone());
     }
     let is_found = !seen.danger.dangers.is_empty() || seen.guard.keys.is_some() || seen.jail.unheld != Unheld::Nothing;

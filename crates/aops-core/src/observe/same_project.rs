@@ -38,7 +38,7 @@ pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
 fn began_in(env: &Env, head: &Head) -> Option<PathBuf> {
     let mut found = env.projects_named(&head.project).into_iter().flat_map(sessions::in_project);
     let found = found.find(|found| found.session_id == head.session_id)?;
-    let root = sessions::session(&found)?.memory.root;
+    let root = sessions::session(&found)?.memory.place.root;
     (!root.is_empty()).then(|| PathBuf::from(root))
 }
 

@@ -177,11 +177,11 @@ pub fn held(protected: &Protected) -> Held {
 /// a verb of ours did that a person ran.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
     let (session, protected) = (ledger.session(), protected(env, event));
-    let marks = marks(&protected, &session.memory.marks);
-    let mut changed = compare(&session.memory.marks, &marks, &protected.binaries);
+    let marks = marks(&protected, &session.memory.watched.marks);
+    let mut changed = compare(&session.memory.watched.marks, &marks, &protected.binaries);
     if !changed.is_empty() {
         let (since_ms, own) = (running_since(ledger), own_changes::read(env));
-        let disarms = |path: &String| find_disarmed(path, &session.memory.held, &protected.binaries).is_some();
+        let disarms = |path: &String| find_disarmed(path, &session.memory.watched.held, &protected.binaries).is_some();
         // What a call can have done, a verb can have been made to do: then our hooks are not off by a person's wish.
         let by_person = |path: &String| {
             let real = || own.get(&*real_paths::real(Path::new(path))?.to_string_lossy());
@@ -193,7 +193,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
         changed.retain(|path| !by_person(path));
         ended.apart = changed.iter().all(|path| changed_ms(&marks[path]).is_some_and(|at| at + TICK_MS < since_ms));
     }
-    match judge(&changed, &session.memory.held, &protected.binaries) {
+    match judge(&changed, &session.memory.watched.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
             let when = if ended.apart { "since the last tool call, while none ran" } else { "while a tool call ran" };
             ended.disarmed = Some(format!("`{path}` changed {when}: {why}"));

@@ -63,7 +63,7 @@ impl<'a> Health<'a> {
         let session = sessions::session(found)?;
         let heads = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()).as_ref()?;
         let newest = heads.get(&found.session_id).and_then(|heads| heads.last()).map_or(0, |head| head.seq);
-        if newest >= session.memory.synced {
+        if newest >= session.memory.proof.synced {
             return None;
         }
         sessions::check_heads(self.env, found, &session, sealed_to).err().map(|failure| failure.to_string())
@@ -71,7 +71,7 @@ impl<'a> Health<'a> {
 
     /// It remembers a log that is gone.
     fn forgotten(&self, found: &SessionOnDisk) -> Option<String> {
-        let signed = sessions::session(found)?.memory.log?;
+        let signed = sessions::session(found)?.memory.proof.log?;
         let store = self.store.as_ref();
         let head = store.and_then(|store| store.checkpoint().ok()?).map(|(head, _)| head);
         if head.is_some_and(|head| head.origin == signed.origin && head.size >= signed.size) {

@@ -111,7 +111,7 @@ pub fn of_session(
     if checked.failure.is_none() && heads::at(env).look().is_ok() {
         checked.failure = sessions::check_heads(env, found, &checked.session, tier.sealed_to).err();
     }
-    let signed = checked.session.memory.log.as_ref();
+    let signed = checked.session.memory.proof.log.as_ref();
     let lacks = signed.and_then(|signed| lacks(log, &signed.origin, signed.size, &found.session_id));
     Judged { checked, tier, faults: Vec::new(), gone: lacks.into_iter().collect() }
 }

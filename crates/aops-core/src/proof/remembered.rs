@@ -32,7 +32,7 @@ pub fn by_heads(env: &Env) -> Logs {
 pub fn by_all(env: &Env) -> Logs {
     let mut logs = by_heads(env);
     for found in sessions::all(env) {
-        let signed = sessions::check(env, &found).ok().and_then(|checked| checked.session.memory.log);
+        let signed = sessions::check(env, &found).ok().and_then(|checked| checked.session.memory.proof.log);
         if let Some(signed) = signed {
             add(&mut logs, &found.session_id, signed);
         }

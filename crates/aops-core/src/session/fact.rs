@@ -21,6 +21,7 @@ mod step;
 mod task_chosen;
 mod taken;
 mod unasked;
+mod violation;
 
 pub use crate::session::call_means::{CallMeans, Jailing};
 pub use crate::session::quieted::{AnswerLevel, Harmless, Quieted};
@@ -44,8 +45,8 @@ pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
 pub use turn_before::{Baseline, LeftChanged, TurnBefore};
 pub use unasked::Unasked;
+pub use violation::{Violation, ViolationKind};
 
-use crate::model::call::CallKey;
 use crate::model::named::Stored;
 use crate::model::outcome::{PhaseOutcome, RunOutcome};
 use crate::session::memory::{BroughtBack, Memory, ModeAsked, RollbackState, RunStep, Undone, Waiver};
@@ -145,34 +146,6 @@ pub struct Staged {
 pub const NO_EFFECT: &str = "no_effect_observed";
 /// The reason of a call whose end was never reported, and whose file is as the call would leave it.
 pub const UNREPORTED: &str = "its end was not reported, and its file is changed as it asked";
-
-/// Something that cannot happen while client and hook work.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Violation {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<CallKey>,
-    pub event: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<Said>,
-    /// What the call did that was never asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unasked: Option<Unasked>,
-    pub violation: String,
-}
-
-impl Violation {
-    /// A command left no proof of the jail that it was to run in.
-    pub const UNJAILED: &str = "a command ran without the jail that the session has";
-    /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
-    pub const ENDED: &str = "a call that had ended was asked for again";
-    /// A prompt, start or end of the session came, and the turn before it had no Stop.
-    pub const NO_STOP: &str =
-        "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
-    /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
-    pub const ELSEWHERE: &str = "project folder mismatch";
-}
 
 /// What the session came to so far, for the state.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -24,11 +24,10 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::start_source::StartSource;
 use crate::session::fact::{
     AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, Step, TurnBefore,
-    Violation,
+    Violation, ViolationKind,
 };
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
-use crate::session::names_taken::NamesTaken;
 use crate::session::observed::Observed;
 use crate::session::state::{Shown, State};
 use crate::session::timer::{self, TimerMark};
@@ -67,7 +66,7 @@ impl Session {
 
     pub fn policy(&self) -> &Policy {
         static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
-        self.memory.policy.as_deref().unwrap_or_else(|| &SHIPPED)
+        self.memory.configured.policy.as_deref().unwrap_or_else(|| &SHIPPED)
     }
 
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
@@ -103,15 +102,19 @@ impl Session {
             }
             Fact::Task(chosen) => self.choose_task(chosen),
             Fact::Check(checked) => self.apply_check(checked),
-            Fact::Mode(asked) => self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty()),
+            Fact::Mode(asked) => {
+                self.memory.configured.mode = Some(asked.clone()).filter(|asked| !asked.asked.is_empty())
+            }
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
             Fact::Violation(violation) => self.apply_violation(violation),
             Fact::Recovery(_) | Fact::Network(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
-            Fact::Undo(brought) => self.memory.brought_back = Some(brought.clone()).filter(|brought| !brought.told),
-            Fact::Commit(made) => self.memory.trail.add_commit(self.seq, made),
-            Fact::Attest(made) => self.memory.trail.add_statement(made),
+            Fact::Undo(brought) => {
+                self.memory.undo.brought_back = Some(brought.clone()).filter(|brought| !brought.told)
+            }
+            Fact::Commit(made) => self.memory.proof.trail.add_commit(self.seq, made),
+            Fact::Attest(made) => self.memory.proof.trail.add_statement(made),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || canonical(&snapshot.state) != canonical(&self.state) {
@@ -121,20 +124,20 @@ impl Session {
         }
         self.follow_agents(ts, fact);
         if fact.must_sync() {
-            self.memory.synced = self.seq;
+            self.memory.proof.synced = self.seq;
         }
         Ok(())
     }
 
     fn apply_violation(&mut self, violation: &Violation) {
-        self.memory.elsewhere |= violation.violation.starts_with(Violation::ELSEWHERE);
+        self.memory.told.elsewhere |= violation.kind == ViolationKind::Elsewhere;
         // A jail that failed once answers for nobody, also where it had not answered yet.
-        if violation.violation == Violation::UNJAILED && self.policy().quiet.allow != QuietLevel::Off {
-            self.memory.quiet.get_or_insert_default().shut(Violation::UNJAILED);
+        if violation.kind == ViolationKind::Unjailed && self.policy().quiet.allow != QuietLevel::Off {
+            self.memory.questions.quiet.get_or_insert_default().shut(Violation::UNJAILED);
         }
         if let Some(call) = &violation.unasked {
             self.count_write(call.effect, call.drawn);
-            call.grows.iter().for_each(|file| self.grow(self.memory.progress.grown.with(file.clone())));
+            call.grows.iter().for_each(|file| self.grow(self.memory.progress.weight.grown.with(file.clone())));
         }
     }
 
@@ -146,9 +149,9 @@ impl Session {
         ts.clone_into(&mut self.state.started_at);
         json::cut(ts, 10).clone_into(&mut self.state.date);
         self.state.policy_hash.clone_from(&open.policy_hash);
-        self.memory.boot.clone_from(&open.boot);
-        self.memory.folders.clone_from(&open.folders);
-        self.memory.policy.clone_from(&open.policy);
+        self.memory.place.boot.clone_from(&open.boot);
+        self.memory.watched.folders.clone_from(&open.folders);
+        self.memory.configured.policy.clone_from(&open.policy);
         Ok(())
     }
 
@@ -186,11 +189,11 @@ impl Session {
         let refused = seen.is_refused();
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
-            self.memory.policy.clone_from(&seen.policy);
+            self.memory.configured.policy.clone_from(&seen.policy);
         }
         self.observe(seen.observed.as_deref());
         if let Some(log) = seen.log() {
-            self.memory.log = Some(log.clone());
+            self.memory.proof.log = Some(log.clone());
         }
         self.end_turn(seen, refused);
         self.remember_timers(&seen.timers.new, seen.timers.lost);
@@ -200,7 +203,7 @@ impl Session {
             Happened::Prompted(prompt) => self.hear_prompt(seen, prompt, refused),
             Happened::Stopped(end) => self.apply_stop(end, refused),
             Happened::PermissionAsked(asked) => {
-                self.memory.told_plan_hook |= asked.plan_hook.is_some();
+                self.memory.told.plan_hook |= asked.plan_hook.is_some();
                 self.memory.questions.seen += u64::from(asked.dialog);
                 if asked.asks_plan && !refused {
                     self.apply_plan_question(asked);
@@ -227,7 +230,7 @@ impl Session {
     }
 
     fn observe(&mut self, observed: Option<&Observed>) {
-        let (Some(observed), trail) = (observed, &mut self.memory.trail) else { return };
+        let (Some(observed), trail) = (observed, &mut self.memory.proof.trail) else { return };
         observed.head.iter().for_each(|head| trail.move_head(head));
         if observed.prompt.is_some() {
             trail.begin_turn();
@@ -235,7 +238,7 @@ impl Session {
     }
 
     fn hear_prompt(&mut self, seen: &Seen, prompt: &PromptHeard, refused: bool) {
-        self.memory.greets = None;
+        self.memory.client.greets = None;
         if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &prompt.sha256, refused) {
             self.memory.prompted = Some(Prompted { id: id.clone(), open: true, sha256: sha256.clone() });
         }
@@ -246,7 +249,7 @@ impl Session {
             if let Some(baseline) = &prompt.baseline {
                 let before = &mut self.memory.progress.baseline_before;
                 *before = before.take().or_else(|| baseline.before.clone());
-                self.memory.baseline_sha256 = Some(baseline.sha256.clone());
+                self.memory.place.baseline_sha256 = Some(baseline.sha256.clone());
             }
             self.apply_prompt(&seen.words("prompt").unwrap_or_default(), prompt);
             self.want_parked(prompt);
@@ -256,39 +259,39 @@ impl Session {
     fn apply_session_start(&mut self, seen: &Seen, start: &SessionStarted) {
         self.state.ended_at = None;
         let memory = &mut self.memory;
-        memory.boot.clone_from(&start.boot);
+        memory.place.boot.clone_from(&start.boot);
         if !start.beside {
-            take_names(memory, start.names_taken.as_ref());
-            memory.greets.clone_from(&start.greets);
-            memory.agentless.clone_from(&start.agentless);
-            memory.client.clone_from(&start.client);
-            memory.unproven.clone_from(&seen.unproven);
-            memory.jail.clone_from(&start.jail);
+            memory.client.names_taken.clone_from(&start.names_taken);
+            memory.client.greets.clone_from(&start.greets);
+            memory.client.agentless.clone_from(&start.agentless);
+            memory.client.process.clone_from(&start.client);
+            memory.client.unproven.clone_from(&seen.unproven);
+            memory.client.jail.clone_from(&start.jail);
             // A compaction starts no client: its timers and hooks go on.
             if start.source.known().is_some_and(StartSource::is_new_client) {
-                memory.timers_lost = seen.timers.lost;
-                memory.plan_hook = None;
+                memory.timers.lost = seen.timers.lost;
+                memory.client.plan_hook = None;
             }
-            memory.plan_hook = start.plan_hook.clone().or(memory.plan_hook.take());
+            memory.client.plan_hook = start.plan_hook.clone().or(memory.client.plan_hook.take());
         }
-        if let (None, Some(baseline)) = (&memory.baseline_sha256, &start.baseline) {
-            memory.baseline_sha256 = Some(baseline.sha256.clone());
+        if let (None, Some(baseline)) = (&memory.place.baseline_sha256, &start.baseline) {
+            memory.place.baseline_sha256 = Some(baseline.sha256.clone());
         }
-        if memory.root.is_empty() {
-            memory.root.clone_from(&start.root);
+        if memory.place.root.is_empty() {
+            memory.place.root.clone_from(&start.root);
         }
         let watched = &start.watched;
-        memory.marks.clone_from(&watched.marks);
-        memory.held.clone_from(&watched.held);
-        memory.folders.clone_from(&watched.folders);
+        memory.watched.marks.clone_from(&watched.marks);
+        memory.watched.held.clone_from(&watched.held);
+        memory.watched.folders.clone_from(&watched.folders);
         if !watched.linked.is_empty() {
-            memory.linked.clone_from(&watched.linked);
+            memory.watched.linked.clone_from(&watched.linked);
         }
     }
 
     fn apply_agent_start(&mut self, ts: &str, seen: &Seen, start: &AgentStarted) {
         if start.names_taken.is_some() {
-            take_names(&mut self.memory, start.names_taken.as_ref());
+            self.memory.client.names_taken.clone_from(&start.names_taken);
         }
         let Some(name) = bare_name(seen) else { return };
         if start.names_taken.is_none() && seen.unproven.is_none() {
@@ -303,16 +306,16 @@ impl Session {
     }
 
     fn remember_timers(&mut self, new: &[TimerMark], lost: bool) {
-        let timers = &mut self.memory.timers;
+        let timers = &mut self.memory.timers.known;
         timers.retain(|known| !new.contains(known));
         timers.extend(new.iter().take(timer::MOST).cloned());
         timers.drain(..timers.len().saturating_sub(timer::MOST));
-        self.memory.timers_lost |= lost;
+        self.memory.timers.lost |= lost;
     }
 
     fn count_call(&mut self, agent: Option<&str>) {
         let name = agent.map(bare).unwrap_or_default();
-        let known = &mut self.memory.invocations;
+        let known = &mut self.memory.agents.invocations;
         if known.len() <= MOST_SUBAGENTS || known.contains_key(&name) {
             *known.entry(name).or_default() += 1;
         }
@@ -344,14 +347,14 @@ impl Session {
                     state: step.to,
                 });
                 if step.means().quiet.is_some() {
-                    self.memory.quiet.get_or_insert_default().answered += 1;
+                    self.memory.questions.quiet.get_or_insert_default().answered += 1;
                 }
             }
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
                     if let (true, Some(digest)) = (step.ended().under.hindered, &open.means.jailing.line_sha256) {
-                        self.memory.quiet.get_or_insert_default().hinder(digest);
+                        self.memory.questions.quiet.get_or_insert_default().hinder(digest);
                     }
                     self.update_step_refusal(&open, step);
                     if step.to == CallState::Denied {
@@ -369,29 +372,24 @@ impl Session {
         if let Some(todos) = step.ended().todos {
             self.set_todos(todos, step.ended().plan.is_some());
         }
-        renew(&mut self.memory.marks, step.ended().marks.as_ref());
+        renew(&mut self.memory.watched.marks, step.ended().marks.as_ref());
         self.observe(step.observed.as_deref());
         if let Some(asks) = &step.asks {
             self.remember_timers(asks.schedules.as_slice(), asks.timers_lost);
         }
-        self.memory.told_way_out |= step.denied.as_ref().is_some_and(|denied| denied.told);
+        self.memory.told.way_out |= step.denied.as_ref().is_some_and(|denied| denied.told);
         if let Some(kept) = &step.ended().under.kept {
-            let times = self.memory.kept.map_or(0, |known| known.times) + 1;
-            self.memory.kept = Some(KeptCount { newest: kept.number, times });
+            let times = self.memory.undo.kept.map_or(0, |known| known.times) + 1;
+            self.memory.undo.kept = Some(KeptCount { newest: kept.number, times });
         }
         if step.ended().under.offline {
-            self.memory.progress.told_offline = Some(self.memory.progress.prompt_count);
+            self.memory.progress.told.offline = Some(self.memory.progress.prompts.count);
         }
         if step.is_unsaved() {
-            self.memory.progress.told_unsaved = Some(self.memory.progress.prompt_count);
+            self.memory.progress.told.unsaved = Some(self.memory.progress.prompts.count);
         }
         Ok(())
     }
-}
-
-fn take_names(memory: &mut Memory, taken: Option<&NamesTaken>) {
-    memory.shadowed = taken.map(|taken| taken.path.clone());
-    memory.clashes = taken.map(|taken| taken.names.clone()).unwrap_or_default();
 }
 
 fn renew<T: Clone>(known: &mut T, new: Option<&T>) {

@@ -6,6 +6,7 @@
 use crate::model::call::CallKey;
 use crate::model::gate_id::GateId;
 use crate::model::named::{Stored, named};
+use crate::session::quiet_count::QuietCount;
 use crate::text::plain::is_zero;
 use crate::text::template::one_line;
 use crate::text::time;
@@ -99,6 +100,9 @@ pub struct Questions {
     pub asked: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
+    /// What was answered in the person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietCount>,
     pub refused: u64,
     /// Files of secrets that a person let the task in hand read or edit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,9 +3,10 @@
 //! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
+pub use crate::session::hydration::Hydration;
+
 use crate::model::debt::DebtId;
 use crate::model::named::{Stored, named};
-use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
 use serde::{Deserialize, Serialize, Serializer};
@@ -48,20 +49,6 @@ pub struct Audit {
     pub drawn: u64,
     pub due: bool,
     pub writes_since: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hydration {
-    pub acceptance_criteria: Vec<String>,
-    pub critic_verdict: Option<Stored<AgentVerdict>>,
-    pub hydrated_intent: Option<String>,
-    pub original_prompt: Option<String>,
-}
-
-impl Hydration {
-    pub fn critic_said(&self, verdict: AgentVerdict) -> bool {
-        self.critic_verdict.as_ref().is_some_and(|said| *said == verdict)
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,7 +30,7 @@ pub(super) fn load(env: &Env, boot: &str, path: &Path, then: Option<&Known>, hea
     row.refusal = newest.map(|words| one_line(&words, LONGEST)).or_else(|| then?.row.refusal.clone());
     let found_before = || then?.row.damage.clone().filter(|_| from > super::WALKED);
     row.damage = health.damage(&found).or_else(found_before);
-    let client = session.and_then(|session| session.memory.client);
+    let client = session.and_then(|session| session.memory.client.process);
     Some(Known { ledger, state, stamps, client, row })
 }
 
@@ -44,11 +44,11 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
     let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), LONGEST);
     let asked = session.memory.calls.iter().find_map(|open| open.reason.as_ref());
     let asked = asked.map(|reason| one_line(reason.lines().next().unwrap_or_default(), LONGEST));
-    let root = PathBuf::from(&session.memory.root);
+    let root = PathBuf::from(&session.memory.place.root);
     Row {
         id: state.session_id.clone(),
         path: found.path.clone(),
-        place: shorten(Folder { path: &session.memory.root, home: &env.home.to_string_lossy() }),
+        place: shorten(Folder { path: &session.memory.place.root, home: &env.home.to_string_lossy() }),
         project: root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned(),
         root,
         life,
@@ -69,7 +69,7 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
 /// `41 lines answered, 12 prompts seen; kept 3 times, the last as 17`
 fn given(session: &Session) -> String {
     let kept =
-        session.memory.kept.map(|kept| format!("kept {}, the last as {}", count(kept.times, "time"), kept.newest));
+        session.memory.undo.kept.map(|kept| format!("kept {}, the last as {}", count(kept.times, "time"), kept.newest));
     session.describe_quiet().into_iter().chain(kept).collect::<Vec<_>>().join("; ")
 }
 

@@ -158,7 +158,7 @@ pub fn describe_gates(session: &Session) -> Governance {
     let or_pass = |id: GateId, outcome: PhaseOutcome, reason: Option<String>| {
         gate(id, if reason.is_some() { outcome } else { PhaseOutcome::Pass }, reason)
     };
-    let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
+    let problems = || Some(cut(&course.plan.problems.join("; "), 500).to_owned());
     // Only what the phases so far owe: before the work no plan is asked for, and before its end no verification.
     let works = matches!(state.phase, Phase::Execute | Phase::Verify | Phase::Intervene);
     let shut = (works && state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
@@ -173,10 +173,10 @@ pub fn describe_gates(session: &Session) -> Governance {
     }));
     gates.push(or_pass(GateId::Audit, MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
     let ends = matches!(state.phase, Phase::Reflect | Phase::Close | Phase::Done);
-    if session.owes_qa() && (ends || course.rounds > 0) {
-        let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
-        let open = if course.rounds >= 3 { PhaseOutcome::AskUser } else { MENDS };
-        gates.push(or_pass(GateId::Qa, open, reason.filter(|_| !course.verified)));
+    if session.owes_qa() && (ends || course.proven.rounds > 0) {
+        let reason = if course.proven.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
+        let open = if course.proven.rounds >= 3 { PhaseOutcome::AskUser } else { MENDS };
+        gates.push(or_pass(GateId::Qa, open, reason.filter(|_| !course.proven.verified)));
     }
     // Only checks that ran in this task.
     let check = |(name, run): (&String, &LastRun)| {
@@ -184,7 +184,7 @@ pub fn describe_gates(session: &Session) -> Governance {
         let reason = reason.filter(|ending| !ending.is_empty());
         GateOutcome { name: name.clone(), outcome: run.outcome.clone(), reason }
     };
-    let checks: Vec<GateOutcome> = course.checks.iter().map(check).collect();
+    let checks: Vec<GateOutcome> = course.proven.checks.iter().map(check).collect();
     let passed = gates.iter().chain(&checks).all(|one| one.outcome == PhaseOutcome::Pass);
     Governance { checks, gates, passed }
 }

@@ -261,7 +261,7 @@ pub fn at_phase_change(
     if when != Interactive::Off && begins_work(session, event) {
         due.push((CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Start));
     }
-    if when != Interactive::Off && session.memory.progress.moved > before.moved {
+    if when != Interactive::Off && session.memory.progress.weight.moved > before.moved {
         due.push((CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Moved));
     }
     let asks = matches!(ruling, Ruling::Ask | Ruling::Defer) && may_write(session, event);
@@ -325,7 +325,7 @@ fn keep(
 fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'static str, String)> {
     let said = |text: &str| redact(cut(text, 500)).into_owned();
     match trigger {
-        CheckpointTrigger::Failure => vec![("error", said(&session.memory.progress.problems.join("; ")))],
+        CheckpointTrigger::Failure => vec![("error", said(&session.memory.progress.plan.problems.join("; ")))],
         CheckpointTrigger::Approval => {
             let intent = session.state.hydration.hydrated_intent.as_deref().unwrap_or_default();
             vec![("approved", said(intent)), ("approved_by", AgentId::Critic.to_string())]
@@ -376,7 +376,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
 
 /// The words, and the fact that they were said.
 fn to_tell(session: &Session) -> Option<(String, Fact)> {
-    if let Some(brought) = &session.memory.brought_back {
+    if let Some(brought) = &session.memory.undo.brought_back {
         let BroughtBack { files, number, .. } = *brought;
         let are = if files == 1 { "is no longer as you last saw it" } else { "are no longer as you last saw them" };
         let files = if files == 0 { String::new() } else { format!(": {} {are}", count(files, "file")) };
@@ -385,7 +385,7 @@ fn to_tell(session: &Session) -> Option<(String, Fact)> {
         );
         return Some((words, Fact::Undo(BroughtBack { told: true, ..brought.clone() })));
     }
-    let undone = session.memory.undone.as_deref()?;
+    let undone = session.memory.undo.rolled_back.as_deref()?;
     let what = if undone.state_only {
         format!("{} put the loop back to the checkpoint `{}`; the files did not change", undone.by, undone.target)
     } else {

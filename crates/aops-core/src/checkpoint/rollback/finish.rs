@@ -28,12 +28,12 @@ use std::thread;
 
 /// For a session whose ledger has an unfinished rollback: finishes it, or records how it ended.
 pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
-    let Some(undoing) = ledger.session().memory.undoing.clone() else { return Ok(()) };
-    let root = ledger.session().memory.root.clone();
+    let Some(undoing) = ledger.session().memory.undo.rolling_back.clone() else { return Ok(()) };
+    let root = ledger.session().memory.place.root.clone();
     let store = Store::open(env, Path::new(&root))?;
     finish_again(env, &store, &mut [ledger])?;
     // Another process finished it.
-    if ledger.session().memory.undoing.is_some() {
+    if ledger.session().memory.undo.rolling_back.is_some() {
         let stage =
             if RollbackPlan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
@@ -110,7 +110,7 @@ pub(super) fn finish(
     })?;
     plan.close(store)?;
     for (at, ledger) in ledgers.iter_mut().enumerate() {
-        let known = ledger.session().memory.undoing.as_ref().is_some_and(|undoing| undoing.id == plan.id);
+        let known = ledger.session().memory.undo.rolling_back.as_ref().is_some_and(|undoing| undoing.id == plan.id);
         let mine = own == Some(at);
         let mut facts: Vec<Fact> = if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
         if known || mine {

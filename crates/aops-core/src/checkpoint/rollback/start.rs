@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The tree of this session; never a home folder.
 pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
-    let root = match session.memory.root.as_str() {
+    let root = match session.memory.place.root.as_str() {
         "" => texts::project(env, Path::new(&event.cwd)),
         root => PathBuf::from(root),
     };
@@ -26,7 +26,7 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 /// A task that began without a plan, with one by now or not, is about to make its first change: its start is kept now, not at
 /// its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
-    let unplanned = session.memory.progress.unplanned;
+    let unplanned = session.memory.progress.weight.unplanned;
     (unplanned || session.weighs()) && is_untouched(session) && may_write(session, event)
 }
 
@@ -39,19 +39,19 @@ pub(super) fn may_write(session: &Session, event: &Event) -> bool {
 /// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured against this start.
 pub(super) fn begins_plan(session: &Session) -> bool {
     let measured = session.weighs() || session.mode() == ModeLevel::Strict;
-    measured && !session.memory.progress.unplanned && is_untouched(session)
+    measured && !session.memory.progress.weight.unplanned && is_untouched(session)
 }
 
 /// The task has changed nothing yet, and its start is not kept.
 fn is_untouched(session: &Session) -> bool {
     let first = session.state.task.as_ref().is_some_and(|task| task.writes == 0);
-    first && session.memory.progress.start.is_none()
+    first && session.memory.progress.weight.start.is_none()
 }
 
 /// Of a task without a plan the start is kept by its first change, and the end only where there was one.
 pub(super) fn is_wanted(session: &Session, kind: CheckpointKind) -> bool {
     let progress = &session.memory.progress;
-    !progress.unplanned || kind == CheckpointKind::Post && progress.start.is_some()
+    !progress.weight.unplanned || kind == CheckpointKind::Post && progress.weight.start.is_some()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Before {
     pub fn of(session: &Session) -> Self {
         let task = session.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &session.memory.progress;
-        let (moved, rounds, verified) = (progress.moved, progress.rounds, progress.verified);
+        let (moved, rounds, verified) = (progress.weight.moved, progress.proven.rounds, progress.proven.verified);
         Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
     }
 }

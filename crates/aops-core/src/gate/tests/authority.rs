@@ -60,7 +60,7 @@ fn the_prompts_of_timers_are_remembered_by_their_words() {
         }),
         ..event("Stop")
     };
-    session.memory.timers = vec![TimerMark::of("known")];
+    session.memory.timers.known = vec![TimerMark::of("known")];
     let facts = recorded(&session, &stop, &Context::default());
     assert_eq!(seen(&facts).timers.new, [TimerMark::of(".  go\n")]);
     for (tool, input, digest) in [
@@ -149,14 +149,14 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
     let fact = recorded(&working(), &asks, &hooked());
     let Happened::PermissionAsked(asked) = &seen(&fact).what else { panic!("{fact:?}") };
     assert!(!asked.asks_plan && asked.plan_hook.is_some());
-    let told = with(|session| session.memory.told_plan_hook = true);
+    let told = with(|session| session.memory.told.plan_hook = true);
     assert_eq!(judge(&told, &asks, &hooked()), Verdict::pass());
 }
 
 /// Timers beyond what is remembered, and the calls that set them.
 #[test]
 fn a_timer_too_many_is_recorded_as_lost() {
-    let full = with(|session| session.memory.timers = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
+    let full = with(|session| session.memory.timers.known = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
     let stop = |timers: &[&str]| Event {
         what: What::Stopped(TurnStopped {
             timers: timers.iter().map(|t| (*t).to_owned()).collect(),

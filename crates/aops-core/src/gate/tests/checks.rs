@@ -134,7 +134,7 @@ fn checks_before_a_model_and_before_the_first_change() {
     let last = |outcome: &str| {
         let mut session = fresh.clone();
         let run = LastRun { ending: CheckEnding::Exit(1), outcome: Stored::of(outcome) };
-        session.memory.progress.checks.insert("sandbox".into(), run);
+        session.memory.progress.proven.checks.insert("sandbox".into(), run);
         session
     };
     assert!(wanted(&last("PASS"), &call("Bash"), &writes()).is_empty(), "it has passed in this task");

@@ -15,8 +15,8 @@ fn the_list_is_in_the_order_of_the_work() {
     let mut session = with_policy(|policy| policy.close.format = Some("./format.sh".into()));
     session.state.audit.due = true;
     let progress = &mut session.memory.progress;
-    progress.issues = vec![IssueInHand { id: "b-1".into(), prompt_count: 1 }];
-    progress.unsynced = Some("bd".into());
+    progress.closing.issues = vec![IssueInHand { id: "b-1".into(), prompt_count: 1 }];
+    progress.closing.unsynced = Some("bd".into());
     let tree = |behind| Worktree {
         behind,
         others: behind > 1,
@@ -30,9 +30,9 @@ fn the_list_is_in_the_order_of_the_work() {
         assert_eq!(names(&session, &context(behind)), all, "{behind}");
     }
     assert!(!names(&session, &context(0)).contains(&"pull"));
-    session.memory.progress.rejected = true;
+    session.memory.progress.closing.rejected = true;
     assert!(names(&session, &context(0)).contains(&"pull"), "the remote refused a push");
-    session.memory.progress.formatted = true;
+    session.memory.progress.proven.formatted = true;
     assert!(!names(&session, &context(0)).contains(&"format"));
 }
 

@@ -10,7 +10,7 @@ use crate::session::fact::Under;
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
     with(|session| {
-        session.memory.jail = Some(JailState { hold, trial, project: "/p".to_owned(), why: "w".to_owned() });
+        session.memory.client.jail = Some(JailState { hold, trial, project: "/p".to_owned(), why: "w".to_owned() });
         change(session);
     })
 }
@@ -96,7 +96,7 @@ fn the_jail_refuses_what_it_cannot_hold() {
     policy.jail.level = JailLevel::Require;
     for state in [None, Some(JailState { why: "no".to_owned(), ..JailState::default() })] {
         let session = with(|session| {
-            (session.memory.policy, session.memory.jail) = (Some(Box::new(policy.clone())), state);
+            (session.memory.configured.policy, session.memory.client.jail) = (Some(Box::new(policy.clone())), state);
         });
         assert_eq!(judge(&session, &call("Bash"), &line(Effect::Read, false)).gate, Some(GateId::Jail));
         assert_eq!(judge(&session, &call("Read"), &line(Effect::Read, false)), Verdict::pass());
@@ -145,7 +145,7 @@ fn a_command_without_proof_is_told_and_blocks_in_strict() {
     assert!(jail::judge(&strict, &ended, &unproven()).notice.contains("blocked"));
     let mut policy = Policy::default();
     policy.mode.set_level(ModeLevel::Loop);
-    let free = jailed(Hold::Namespaces, true, |session| session.memory.policy = Some(Box::new(policy)));
+    let free = jailed(Hold::Namespaces, true, |session| session.memory.configured.policy = Some(Box::new(policy)));
     let told = jail::judge(&free, &ended, &unproven()).notice;
     assert!(told.contains("without the jail") && !told.contains("blocked"), "{told}");
 }
@@ -173,7 +173,7 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
     assert!(first.notice.starts_with(words) && !first.notice.contains("prompt-hydrator"), "{first:?}");
     let again = jailed(Hold::Namespaces, true, |session| {
         unplanned(session);
-        (session.memory.progress.prompt_count, session.memory.progress.told_unsaved) = (2, Some(2));
+        (session.memory.progress.prompts.count, session.memory.progress.told.unsaved) = (2, Some(2));
     });
     let told = judge(&again, &ended, &context);
     assert_eq!((told.feedback, told.notice), (first.feedback, String::new()));
@@ -223,7 +223,7 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
         let session = jailed(Hold::Namespaces, true, |session| {
             (session.state.phase, session.state.sandbox) = (phase, sandbox);
             session.state.hydration.critic_verdict = revise.then(|| Stored::of("REVISE"));
-            session.memory.progress.outgrown = outgrown.then(|| "5 files".to_owned());
+            session.memory.progress.weight.outgrown = outgrown.then(|| "5 files".to_owned());
             if outgrown {
                 session.state.hydration.hydrated_intent = None;
             }

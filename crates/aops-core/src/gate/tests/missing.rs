@@ -16,7 +16,7 @@ fn at_work(name: &str) -> Session {
         let agent = Started { agent_id: "a".into(), name: Stored::of(name), task: 1, ..Started::default() };
         session.memory.progress.agents = vec![agent];
         let at = AtWork { agent_id: Some("a".into()), call: "t".into(), name: Stored::of(name), ..AtWork::default() };
-        session.memory.at_work = vec![at];
+        session.memory.agents.at_work = vec![at];
         let call = CallKey::of("Agent", "t");
         session.memory.calls = vec![OpenCall { call, state: CallState::Executing, ..OpenCall::default() }];
     })
@@ -60,7 +60,7 @@ fn an_agent_that_ended_without_its_end() {
     let mut unseen = at_work("custodiet");
     unseen.memory.progress.agents.clear();
     assert!(kinds(&unseen, &blocked, &plain).is_empty(), "a foreign file has its name");
-    unseen.memory.at_work[0].agent_id = None;
+    unseen.memory.agents.at_work[0].agent_id = None;
     assert_eq!(kinds(&unseen, &blocked, &plain), ["violation", "block"]);
     assert!(kinds(&unseen, &batch(Failed, BLOCK), &plain).is_empty(), "it never began");
     let foreign = Context {
@@ -68,7 +68,7 @@ fn an_agent_that_ended_without_its_end() {
         ..Context::default()
     };
     assert!(kinds(&unseen, &blocked, &foreign).is_empty());
-    unseen.memory.at_work[0].name = Stored::of("other");
+    unseen.memory.agents.at_work[0].name = Stored::of("other");
     assert!(kinds(&unseen, &blocked, &plain).is_empty());
     // A block that is there already, and a finding about another task.
     let mut halted = at_work("custodiet");
@@ -76,7 +76,7 @@ fn an_agent_that_ended_without_its_end() {
     assert_eq!(kinds(&halted, &blocked, &plain), ["violation", "verdict"]);
     let mut old = at_work("critic");
     old.state.task.as_mut().unwrap().n = 2;
-    old.memory.progress.prompt_count = 5;
+    old.memory.progress.prompts.count = 5;
     let halts = facts::facts(&old, &batch(Completed, r#"{"verdict": "HALT"}"#), &Verdict::pass(), &plain);
     assert!(halts.iter().any(|fact| matches!(fact, Fact::Verdict(report) if report.finding.is_none())));
 }
@@ -133,7 +133,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
     assert!(!kinds(&open, &event("UserPromptSubmit"), &person(false)).contains(&"verdict"), "it is still at work");
     assert!(!over(&event("UserPromptSubmit"), &person(true)), "it goes on in the background");
     let mut elsewhere = at_work("custodiet");
-    elsewhere.memory.at_work.clear();
+    elsewhere.memory.agents.at_work.clear();
     elsewhere.memory.calls.clear();
     assert_eq!(kinds(&elsewhere, &stop(Some(&[])), &plain), ["verdict"], "no violation: a person spoke meanwhile");
     let start = |source: &str| Event {
@@ -163,7 +163,7 @@ fn a_turn_without_its_stop() {
         },
         ..Context::default()
     };
-    let owing = with(|session| session.memory.progress.reflected = false);
+    let owing = with(|session| session.memory.progress.proven.reflected = false);
     told(&owing, &event("SessionEnd"), &turn(false), "owed", "framework");
     passes(&owing, &event("SessionEnd"), &turn(true));
     assert_eq!(kinds(&owing, &event("SessionEnd"), &turn(false)), ["violation"]);

@@ -17,7 +17,7 @@ fn observing(rehearse: Rehearse) -> Session {
         policy.rehearsed = Some(crate::config::policy::Gates::default());
     });
     session.state.hydration.hydrated_intent = None;
-    session.memory.progress.unplanned = true;
+    session.memory.progress.weight.unplanned = true;
     session
 }
 
@@ -62,7 +62,7 @@ fn the_rehearsed_mode_says_what_it_would_refuse() {
     let small = observing(Rehearse::Loop);
     assert_eq!(would(&small, &Verdict::pass()), None);
     let mut grown = small;
-    grown.memory.progress.grown = (0..5).fold(Growth::default(), |growth, n| {
+    grown.memory.progress.weight.grown = (0..5).fold(Growth::default(), |growth, n| {
         growth.with(crate::session::growth::ChangedFile {
             path: format!("f{n}"),
             is: "new".into(),
@@ -71,17 +71,17 @@ fn the_rehearsed_mode_says_what_it_would_refuse() {
         })
     });
     let stage = rehearsal::session(&grown, &call("Write"), &writes()).unwrap();
-    assert!(stage.memory.progress.outgrown.is_some());
-    grown.memory.progress.outgrown = Some("known".into());
+    assert!(stage.memory.progress.weight.outgrown.is_some());
+    grown.memory.progress.weight.outgrown = Some("known".into());
     let stage = rehearsal::session(&grown, &call("Write"), &writes()).unwrap();
-    assert_eq!(stage.memory.progress.outgrown.as_deref(), Some("known"));
+    assert_eq!(stage.memory.progress.weight.outgrown.as_deref(), Some("known"));
 }
 
 #[test]
 fn a_client_without_agents_is_not_sent_to_one() {
     let agentless = |change: &dyn Fn(&mut Session)| {
         with(|session| {
-            session.memory.agentless = Some("no Agent tool".into());
+            session.memory.client.agentless = Some("no Agent tool".into());
             session.state.sandbox = Sandbox::Shut;
             change(session);
         })
@@ -101,8 +101,8 @@ fn a_client_without_agents_is_not_sent_to_one() {
     passes(&due, &call("Write"), &writes());
     // At the end no report is asked for that cannot come.
     let owing = agentless(&|session| {
-        session.memory.progress.gates = vec![Stored::of("qa")];
-        session.memory.progress.reflected = false;
+        session.memory.progress.plan.gates = vec![Stored::of("qa")];
+        session.memory.progress.proven.reflected = false;
     });
     told(&owing, &event("Stop"), &Context::default(), "owed", "stop-let-go.md");
 }
@@ -111,7 +111,7 @@ fn a_client_without_agents_is_not_sent_to_one() {
 fn nobody_is_sent_to_an_agent_whose_names_are_taken() {
     let taken = |phase: Phase| {
         with(|session| {
-            session.memory.shadowed = Some("/p/.claude/agents/x.md".into());
+            session.memory.client.names_taken = Some(taken_by("/p/.claude/agents/x.md"));
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
         })
     };
@@ -123,7 +123,7 @@ fn nobody_is_sent_to_an_agent_whose_names_are_taken() {
     refused(&hydrate, &call("Write"), &missing("critic"), "sandbox", "sandbox.md");
     refused(&review, &call("Write"), &writes(), "sandbox", "sandbox-review.md");
     let due = with(|session| {
-        session.memory.shadowed = Some("/p/.claude/agents/custodiet.md".into());
+        session.memory.client.names_taken = Some(taken_by("/p/.claude/agents/custodiet.md"));
         (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
     });
     refused(&due, &call("Write"), &missing("custodiet"), "audit", "agent-missing.md");
@@ -136,7 +136,7 @@ fn an_agent_at_work_is_waited_for() {
         with(|session| {
             let since = "2026-01-13T10:00:00.000Z".to_owned();
             let work = AtWork { call: "other".into(), name: Stored::of(name), since, ..AtWork::default() };
-            session.memory.at_work = vec![work];
+            session.memory.agents.at_work = vec![work];
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
         })
     };

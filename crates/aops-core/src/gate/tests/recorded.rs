@@ -83,7 +83,7 @@ fn a_question_holds_what_is_needed_later() {
     let jail = JailState { hold: Hold::Namespaces, project: "/p".into(), trial: true, why: String::new() };
     let jailed = |effect, input: &str| {
         let session = with(|session| {
-            session.memory.jail = Some(jail.clone());
+            session.memory.client.jail = Some(jail.clone());
             session.state.sandbox = Sandbox::Shut;
         });
         let call = ToolCall { key: CallKey::of("Bash", "t"), input: input.to_owned(), ..ToolCall::default() };
@@ -137,7 +137,7 @@ fn a_call_ends_once() {
     let marks = |value: &str| Some(BTreeMap::from([("f".to_owned(), value.to_owned())]));
     let marked = with(|session| {
         session.memory.calls = vec![open("t", Executing)];
-        session.memory.marks = marks("old").unwrap();
+        session.memory.watched.marks = marks("old").unwrap();
     });
     let ended = |marks| {
         let recorded = CallEnded { marks, ..CallEnded::default() };

@@ -91,7 +91,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
         })
     };
     assert_eq!(owes(&working(), &closing(|_| {})), ["qa-verifier", "commit", "push"]);
-    assert_eq!(owes(&working(), &closing(|step| step.verdict = Some("VERIFIED".into()))), ["commit", "push"]);
+    assert_eq!(owes(&working(), &closing(|step| step.said = Some("VERIFIED".into()))), ["commit", "push"]);
     assert_eq!(owes(&working(), &closing(|step| step.closes = false)), ["qa-verifier"]);
     passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
     let free = with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
@@ -231,7 +231,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     assert!(said.debts.is_empty() && said.phrase.is_some(), "the driver asks: {said:?}");
     let verifies = || step(|step| step.verifies = true);
     assert_eq!(owes(&working(), &verifies()), ["qa-verifier"]);
-    assert!(owes(&with(|session| session.memory.progress.verified = true), &verifies()).is_empty());
+    assert!(owes(&with(|session| session.memory.progress.proven.verified = true), &verifies()).is_empty());
     let qa = Waiver { gate: GateId::Qa.into(), until_ms: 1, ..Waiver::default() };
     assert!(owes(&with(|session| session.memory.progress.waivers = vec![qa]), &verifies()).is_empty());
 }

@@ -10,9 +10,9 @@ fn a_question_after_the_work_is_answered_freely() {
     let asked = |writes_at_prompt, pending| {
         with(|session| {
             session.state.state.hydration_pending = pending;
-            (session.memory.progress.prompt_count, session.memory.progress.task_prompt_count) = (2, 1);
-            session.memory.progress.writes_at_prompt = writes_at_prompt;
-            session.memory.progress.reflected = false;
+            (session.memory.progress.prompts.count, session.memory.progress.prompts.first_of_task) = (2, 1);
+            session.memory.progress.prompts.writes_before = writes_at_prompt;
+            session.memory.progress.proven.reflected = false;
         })
     };
     passes(&asked(1, true), &event("Stop"), &Context::default());

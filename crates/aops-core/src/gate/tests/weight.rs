@@ -15,8 +15,8 @@ fn small(change: impl FnOnce(&mut Session)) -> Session {
         (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off));
     });
     session.state.hydration.hydrated_intent = None;
-    session.memory.progress.unplanned = true;
-    session.memory.progress.reflected = false;
+    session.memory.progress.weight.unplanned = true;
+    session.memory.progress.proven.reflected = false;
     change(&mut session);
     session
 }
@@ -32,7 +32,7 @@ fn edit(path: &str, lines: u64) -> Context {
 
 fn outgrown() -> Session {
     small(|session| {
-        session.memory.progress.outgrown = Some("5 files, 140 lines; small is 3 and 60".to_owned());
+        session.memory.progress.weight.outgrown = Some("5 files, 140 lines; small is 3 and 60".to_owned());
         session.state.sandbox = Sandbox::Shut;
     })
 }
@@ -46,7 +46,7 @@ fn a_small_edit_passes_and_a_larger_one_does_not() {
     refused(&session, &call("Edit"), &edit("/elsewhere/credentials", 1), "sandbox", "outgrown.md");
     passes(&session, &call("Bash"), &writes());
     passes(&session, &call("Bash"), &does(Effect::Close));
-    let planned = small(|session| session.memory.progress.unplanned = false);
+    let planned = small(|session| session.memory.progress.weight.unplanned = false);
     passes(&planned, &call("Edit"), &edit("a", 241));
 }
 
@@ -74,7 +74,7 @@ fn what_a_small_task_weighs() {
         assert_eq!(weighed(files, lines).as_deref(), Some(words));
     }
     let none = |change: fn(&mut Policy)| {
-        let session = small(|session| change(session.memory.policy.as_mut().unwrap()));
+        let session = small(|session| change(session.memory.configured.policy.as_mut().unwrap()));
         session.weigh(&Growth::default().with(ChangedFile { is: "n".into(), lines: 1, ..ChangedFile::default() }))
     };
     assert!(none(|policy| policy.small.files = 0).is_some() && none(|policy| policy.small.lines = 0).is_some());
@@ -135,9 +135,9 @@ fn who_owes_what() {
     assert_eq!(debts(&outgrown()), ["qa-verifier"]);
     let planned = |friction| {
         small(|session| {
-            session.memory.progress.unplanned = false;
+            session.memory.progress.weight.unplanned = false;
             session.memory.progress.friction = friction;
-            session.memory.progress.gates = vec![Stored::of("qa")];
+            session.memory.progress.plan.gates = vec![Stored::of("qa")];
             session.state.hydration.hydrated_intent = Some("i".to_owned());
         })
     };
@@ -145,8 +145,8 @@ fn who_owes_what() {
     assert_eq!(debts(&planned(true)), ["qa-verifier", "framework"]);
     let tested = |tested| {
         small(|session| {
-            session.memory.progress.tested = tested;
-            session.memory.policy.as_mut().unwrap().evidence.test = Some("make".to_owned());
+            session.memory.progress.proven.tested = tested;
+            session.memory.configured.policy.as_mut().unwrap().evidence.test = Some("make".to_owned());
         })
     };
     assert_eq!(debts(&tested(false)), ["evidence"]);
@@ -172,16 +172,16 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     let rough = written(&small(|session| {
         let file = ChangedFile { is: "n".into(), lines: 7, path: "a".into(), was: String::new() };
         let progress = &mut session.memory.progress;
-        (progress.friction, progress.tested, progress.verified) = (true, true, true);
-        progress.grown = Growth::of(vec![file]);
+        (progress.friction, progress.proven.tested, progress.proven.verified) = (true, true, true);
+        progress.weight.grown = Growth::of(vec![file]);
     }))
     .unwrap();
     assert!(rough["followed"].starts_with("Partial"));
     assert!(rough["accomplishment"].contains("1 file, 7 lines; verified; the tests"), "{rough:?}");
     for done in [
-        small(|session| session.memory.progress.reflected = true),
+        small(|session| session.memory.progress.proven.reflected = true),
         small(|session| session.state.phase = Phase::Done),
-        small(|session| session.memory.policy.as_mut().unwrap().gates.reflect = Level::Off),
+        small(|session| session.memory.configured.policy.as_mut().unwrap().gates.reflect = Level::Off),
         small(|session| session.state.task = None),
         working(),
     ] {

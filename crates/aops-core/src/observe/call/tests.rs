@@ -16,7 +16,7 @@ fn read(line: &str) -> usize {
     let mut session = Session::default();
     let mut policy = Policy::default();
     policy.rules.push(Rule { command: vec!["never".to_owned()], ..Rule::default() });
-    session.memory.policy = Some(Box::new(policy));
+    session.memory.configured.policy = Some(Box::new(policy));
     let input = serde_json::json!({ "command": line }).to_string();
     let call = ToolCall { key: crate::model::call::CallKey::of("Bash", "t"), input, ..ToolCall::default() };
     let event = Event { cwd: "/".to_owned(), ..Event::named("PreToolUse") }.with_call(call);

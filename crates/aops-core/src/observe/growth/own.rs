@@ -37,7 +37,7 @@ pub(super) struct Own {
     /// When the start was kept.
     start_ms: i64,
     changes: Vec<Change>,
-    /// Since when its commands ran; older versions did not record it, and then every change counts.
+    /// Since when its commands ran, where that is known; else every change counts.
     since_ms: Option<i64>,
     limits: Limits,
 }
@@ -46,25 +46,29 @@ impl Own {
     pub(super) fn find(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Self> {
         let progress = &session.memory.progress;
         // The tree that is measured is the one that the session began in, and does not show what is done in a worktree.
-        let is_elsewhere = || git::worktree_at(Path::new(&session.memory.root), Path::new(&event.cwd)).is_some();
-        if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
+        let is_elsewhere = || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
+        if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() {
             return None;
         }
-        let id = progress.start.as_deref().filter(|_| session.measures_commands() && event.by_our_agent().is_none())?;
+        let id = progress
+            .weight
+            .start
+            .as_deref()
+            .filter(|_| session.measures_commands() && event.by_our_agent().is_none())?;
         let store = Store::look(&root(env, session, event)?).ok()??;
         let start = store.read(&Id::read(id)?).ok()?;
         let limits = Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
         // Of files that are only counted nobody knows whose they are.
-        let since_ms = open.means.since_ms.filter(|_| progress.grown.more_files == 0);
-        let since_ms = since_ms.map(|since| since.min(progress.unmeasured_ms.unwrap_or(since)));
+        let since_ms = open.means.since_ms.filter(|_| progress.weight.grown.more_files == 0);
+        let since_ms = since_ms.map(|since| since.min(progress.weight.unmeasured_ms.unwrap_or(since)));
         let start_ms = time::parse(&start.timing.created_at).unwrap_or(0);
         Some(Self { store, then: start.artifacts, start_ms, changes, since_ms, limits })
     }
 
     /// All that the task changed so far, and whether git brought other things with this command.
     pub(super) fn measure(&self, env: &Env, session: &Session, event: &Event) -> (Growth, bool) {
-        let before = &session.memory.progress.grown;
+        let before = &session.memory.progress.weight.grown;
         let Some(since) = self.since_ms else {
             let outside = before.files.iter().filter(|file| file.path.starts_with('/')).cloned();
             return (Growth::of(outside.chain(self.changes.iter().map(|one| self.count(one, None))).collect()), false);

@@ -17,16 +17,16 @@ impl Session {
     pub(super) fn follow_agents(&mut self, ts: &str, fact: &Fact) {
         match fact {
             Fact::Call(step) => self.follow_call(ts, step),
-            Fact::Event(seen) if !self.memory.at_work.is_empty() => self.follow_event(seen),
+            Fact::Event(seen) if !self.memory.agents.at_work.is_empty() => self.follow_event(seen),
             Fact::Verdict(report) if !report.sent_on => {
-                self.memory.at_work.retain(|agent| agent.agent_id.as_ref() != Some(&report.agent_id));
+                self.memory.agents.at_work.retain(|agent| agent.agent_id.as_ref() != Some(&report.agent_id));
             }
             _ => {}
         }
     }
 
     fn follow_call(&mut self, ts: &str, step: &Step) {
-        let at_work = &mut self.memory.at_work;
+        let at_work = &mut self.memory.agents.at_work;
         if let Some(starts) = step.asks.as_ref().and_then(|asks| asks.starts.as_ref()).filter(|_| step.from.is_none()) {
             if at_work.len() >= MOST {
                 at_work.remove(0);
@@ -47,7 +47,7 @@ impl Session {
         let refused = seen.is_refused();
         let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.id);
         let is_named = |at_work: &AtWork| name.is_some_and(|id| at_work.name == id);
-        let at_work = &mut self.memory.at_work;
+        let at_work = &mut self.memory.agents.at_work;
         match seen.kind() {
             EventKind::SubagentStart => {
                 let started = at_work.iter_mut().find(|agent| agent.agent_id.is_none() && is_named(agent));

@@ -15,14 +15,14 @@ const MOST_ISSUES: usize = 8;
 impl Session {
     /// `main_agent.current_task`: the issue that was taken last, or the intent.
     pub(super) fn name_task(&mut self) {
-        let issue = self.memory.progress.issues.last().map(|issue| issue.id.clone());
+        let issue = self.memory.progress.closing.issues.last().map(|issue| issue.id.clone());
         let intent = self.state.task.as_ref().and_then(|task| task.intent.clone());
         self.state.main_agent.current_task = issue.or(intent);
     }
 
     pub(super) fn take_issue(&mut self, id: &str) {
-        let prompt_count = self.memory.progress.prompt_count;
-        let issues = &mut self.memory.progress.issues;
+        let prompt_count = self.memory.progress.prompts.count;
+        let issues = &mut self.memory.progress.closing.issues;
         issues.retain(|issue| issue.id != id);
         issues.drain(..(issues.len() + 1).saturating_sub(MOST_ISSUES));
         issues.push(IssueInHand { id: id.to_owned(), prompt_count });
@@ -37,10 +37,10 @@ impl Session {
         for tracks in &open.means.tracks {
             match tracks.how {
                 How::Claims => tracks.ids.iter().for_each(|id| self.take_issue(id)),
-                How::Leaves => self.memory.progress.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
+                How::Leaves => self.memory.progress.closing.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
                 How::Changes | How::Comments | How::Syncs => {}
             }
-            let unsynced = &mut self.memory.progress.unsynced;
+            let unsynced = &mut self.memory.progress.closing.unsynced;
             if tracks.how == How::Syncs {
                 *unsynced = None;
             } else if tracks.has_sync() {
@@ -55,9 +55,9 @@ impl Session {
         let progress = &mut self.memory.progress;
         let (succeeded, ours) = (step.to == CallState::Completed && !step.ended().unended, step.is_by_ours());
         let spoils = changed && open.means.effect == Some(Effect::Write) && !open.means.tests && !ours;
-        progress.tested |= open.means.tests && succeeded;
-        progress.formatted = open.means.formats && succeeded && !ours || progress.formatted && !spoils;
+        progress.proven.tested |= open.means.tests && succeeded;
+        progress.proven.formatted = open.means.formats && succeeded && !ours || progress.proven.formatted && !spoils;
         let moved = succeeded && open.means.effect.is_some_and(Effect::is_write);
-        progress.rejected = step.ended().rejected || progress.rejected && !moved;
+        progress.closing.rejected = step.ended().rejected || progress.closing.rejected && !moved;
     }
 }

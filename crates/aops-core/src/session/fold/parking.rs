@@ -8,7 +8,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{GoesOn, PromptHeard, Step, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{OpenCall, Parked, TaskProgress};
+use crate::session::memory::{OpenCall, Parked, Prompts, TaskAudit, TaskProgress};
 use crate::session::prompt::Prompt;
 use crate::session::state::{Hydration, Task};
 use crate::text::json::cut;
@@ -36,7 +36,7 @@ impl Session {
                 }
                 if how == TaskMove::Resume {
                     self.take_up();
-                    self.memory.progress.resumed = chosen.held;
+                    self.memory.progress.prompts.resumed = chosen.held;
                 }
             }
             _ => {}
@@ -54,17 +54,14 @@ impl Session {
     /// The task in hand is kept among the parked ones; what comes in its place is the caller's. `asked`: a question does.
     pub(super) fn set_aside(&mut self, files: u64, paths: &[String], asked: bool) {
         let (phase, sandbox) = self.memory.progress.before.unwrap_or((self.state.phase, self.state.sandbox));
-        let (hydration, task) = (self.state.hydration.clone(), self.state.task.clone().unwrap_or_default());
+        let task = self.state.task.clone().unwrap_or_default();
         let parked = Parked {
-            acceptance_criteria: hydration.acceptance_criteria,
             asked,
             audit_due: std::mem::take(&mut self.state.audit.due),
-            baseline_sha256: self.memory.baseline_sha256.clone(),
-            critic_verdict: hydration.critic_verdict,
+            baseline_sha256: self.memory.place.baseline_sha256.clone(),
             files,
-            hydrated_intent: hydration.hydrated_intent,
+            hydration: self.state.hydration.clone(),
             intent: task.intent,
-            original_prompt: hydration.original_prompt,
             paths: paths.to_vec(),
             phase,
             progress: Box::new(TaskProgress { agents: Vec::new(), before: None, ..self.memory.progress.clone() }),
@@ -83,7 +80,7 @@ impl Session {
         self.begin_task("");
         self.state.state.current_workflow = None;
         self.state.audit.due = false;
-        self.memory.progress.issues.clear();
+        self.memory.progress.closing.issues.clear();
         if !self.plans_first() {
             self.open_small_task();
         }
@@ -107,7 +104,7 @@ impl Session {
     /// An edit or command changed a file of the parked task that is to go on: it is taken up. What it had changed by then.
     pub(super) fn take_up_touched(&mut self, open: &OpenCall, step: &Step) -> Option<Growth> {
         let parked = self.memory.parked.last().filter(|parked| parked.wanted)?;
-        let grown = parked.progress.grown.clone();
+        let grown = parked.progress.weight.grown.clone();
         let of_parked = |file: &ChangedFile| grown.file(&file.path).is_some();
         let edited = open.means.grows.iter().filter(|_| step.to == CallState::Completed);
         let changed = step.ended().measured.grown.iter().flat_map(|growth| &growth.files);
@@ -150,32 +147,25 @@ impl Session {
         let now = std::mem::take(&mut self.memory.progress);
         let meanwhile = self.state.task.take().unwrap_or_default();
         let mut progress = *parked.progress;
-        progress.issues.extend(now.issues);
+        progress.closing.issues.extend(now.closing.issues);
+        progress.weight.grown = join(&progress.weight.grown, &now.weight.grown);
+        let count = now.prompts.count;
         self.memory.progress = TaskProgress {
             agents: now.agents,
-            auditing: now.auditing,
-            grown: join(&progress.grown, &now.grown),
-            prompt_count: now.prompt_count,
-            task_prompt_count: now.prompt_count,
+            audit: TaskAudit { rehearsed: progress.audit.rehearsed, ..now.audit },
+            prompts: Prompts { count, first_of_task: count, writes_before: parked.writes, ..progress.prompts },
             waivers: now.waivers,
-            writes_at_prompt: parked.writes,
-            writes_since_draw: now.writes_since_draw,
             ..progress
         };
         let (n, writes) = (meanwhile.n, parked.writes + meanwhile.writes);
         self.state.task = Some(Task { intent: parked.intent, n, waiver: None, writes });
-        let prompts = [parked.original_prompt, self.state.hydration.original_prompt.take()];
+        let prompts = [parked.hydration.original_prompt, self.state.hydration.original_prompt.take()];
         let prompts = prompts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        self.state.hydration = Hydration {
-            acceptance_criteria: parked.acceptance_criteria,
-            critic_verdict: parked.critic_verdict,
-            hydrated_intent: parked.hydrated_intent,
-            original_prompt: Some(cut(&prompts, 2048).to_owned()),
-        };
+        self.state.hydration = Hydration { original_prompt: Some(cut(&prompts, 2048).to_owned()), ..parked.hydration };
         self.state.audit.due |= parked.audit_due;
         // What it changed before it was set aside is its own again.
         if parked.baseline_sha256.is_some() {
-            self.memory.baseline_sha256 = parked.baseline_sha256;
+            self.memory.place.baseline_sha256 = parked.baseline_sha256;
         }
         self.state.state.current_workflow = parked.workflow;
         self.state.state.hydration_pending = false;

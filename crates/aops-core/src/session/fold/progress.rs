@@ -11,7 +11,9 @@ use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, GoesOn, NO_EFFECT, PromptHeard, Staged, Step, TurnEnded};
 use crate::session::fold::Session;
-use crate::session::memory::{IssueInHand, LastRun, OpenCall, RollbackState, TaskProgress, Undone};
+use crate::session::memory::{
+    Closing, IssueInHand, LastRun, OpenCall, Prompts, RollbackState, StepRefusal, TaskAudit, TaskProgress, Undone,
+};
 use crate::session::prompt::Prompt;
 use crate::session::state::{Stopping, Task, TaskWaiver};
 use crate::text::json::cut;
@@ -50,7 +52,7 @@ impl Session {
 
     /// A task without the loop, on the user's authority.
     fn begin_waived_task(&mut self, prompt: &str, waiver: TaskWaiver, workflow: Option<&str>) {
-        self.memory.progress.prompt_count += 1;
+        self.memory.progress.prompts.count += 1;
         self.begin_task(cut(prompt, 500));
         self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
         self.state.state.current_workflow = workflow.map(str::to_owned);
@@ -62,7 +64,7 @@ impl Session {
 
     /// The working directory left the project: the plan that was made there does not hold here.
     pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
-        let root = &self.memory.root;
+        let root = &self.memory.place.root;
         let inside = cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut || self.needs_no_plan() {
             return;
@@ -79,14 +81,14 @@ impl Session {
     /// of the current task, but never past a pending prompt or a block.
     pub(super) fn apply_rollback(&mut self, undone: &Undone) {
         match undone.stage {
-            RollbackState::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
-            RollbackState::Dropped => self.memory.undoing = None,
-            RollbackState::Told => self.memory.undone = None,
+            RollbackState::Begun => self.memory.undo.rolling_back = Some(Box::new(undone.clone())),
+            RollbackState::Dropped => self.memory.undo.rolling_back = None,
+            RollbackState::Told => self.memory.undo.rolled_back = None,
             RollbackState::Done => {
-                self.memory.undoing = None;
-                self.memory.undone = Some(Box::new(undone.clone()));
-                (self.memory.progress.verified, self.memory.progress.reflected) = (false, false);
-                self.memory.progress.checks.clear();
+                self.memory.undo.rolling_back = None;
+                self.memory.undo.rolled_back = Some(Box::new(undone.clone()));
+                (self.memory.progress.proven.verified, self.memory.progress.proven.reflected) = (false, false);
+                self.memory.progress.proven.checks.clear();
                 self.forget_growth();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
@@ -106,22 +108,22 @@ impl Session {
         self.state.hydration.acceptance_criteria.clear();
         self.state.hydration.critic_verdict = None;
         self.state.state.hydration_pending = false;
-        self.memory.quiet.iter_mut().for_each(|quiet| quiet.hindered.clear());
+        self.memory.questions.quiet.iter_mut().for_each(|quiet| quiet.hindered.clear());
         self.memory.questions.secrets.clear();
         let old = std::mem::take(&mut self.memory.progress);
-        let since_prompt = |issue: &IssueInHand| issue.prompt_count == old.prompt_count;
+        let count = old.prompts.count;
+        let since_prompt = |issue: &IssueInHand| issue.prompt_count == count;
         self.memory.progress = TaskProgress {
             agents: old.agents,
-            auditing: old.auditing,
-            issues: old.issues.into_iter().filter(since_prompt).collect(),
-            prompt_count: old.prompt_count,
-            task_prompt_count: old.prompt_count,
-            told_no_git: old.told_no_git,
-            told_offline: old.told_offline,
-            told_unsaved: old.told_unsaved,
-            unsynced: old.unsynced,
+            audit: TaskAudit { rehearsed: false, ..old.audit },
+            closing: Closing {
+                issues: old.closing.issues.into_iter().filter(since_prompt).collect(),
+                rejected: false,
+                unsynced: old.closing.unsynced,
+            },
+            prompts: Prompts { count, first_of_task: count, ..Prompts::default() },
+            told: old.told,
             waivers: old.waivers,
-            writes_since_draw: old.writes_since_draw,
             ..TaskProgress::default()
         };
         self.name_task();
@@ -134,7 +136,7 @@ impl Session {
             stage.failing.extend(checked.failed().then(|| checked.id.clone()));
         }
         let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
-        self.memory.progress.checks.insert(checked.id.clone(), run);
+        self.memory.progress.proven.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce;
         if checked.failed() {
@@ -143,7 +145,7 @@ impl Session {
         match checked.outcome.known() {
             _ if !held => {}
             Some(PhaseOutcome::Halt) => {
-                self.memory.progress.problems = vec![format!("check `{}` failed", checked.id)];
+                self.memory.progress.plan.problems = vec![format!("check `{}` failed", checked.id)];
                 (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
             }
             Some(PhaseOutcome::InterventionRequired)
@@ -179,26 +181,26 @@ impl Session {
             task.writes += 1;
         }
         self.state.audit.writes_since += 1;
-        self.memory.progress.writes_since_draw += 1;
+        self.memory.progress.audit.writes_since_draw += 1;
         if drawn == Some(true) {
             self.state.audit.drawn += 1;
             let asked_for = self.policy().gates.audit != Level::Off;
             self.state.audit.due = asked_for;
-            self.memory.progress.audit_rehearsed = !asked_for;
+            self.memory.progress.audit.rehearsed = !asked_for;
             self.state.audit.writes_since = 0;
-            self.memory.progress.writes_since_draw = 0;
+            self.memory.progress.audit.writes_since_draw = 0;
         }
         if effect == Effect::Write {
-            self.memory.progress.verified = false;
-            self.memory.progress.reflected = false;
-            self.memory.progress.tested = false;
+            self.memory.progress.proven.verified = false;
+            self.memory.progress.proven.reflected = false;
+            self.memory.progress.proven.tested = false;
         }
     }
 
     /// The end of a turn: refused with what is owed, or allowed.
     pub(super) fn apply_stop(&mut self, end: &TurnEnded, refused: bool) {
         let Some(owed) = &end.owed else { return };
-        self.memory.progress.told_no_git |= end.no_git;
+        self.memory.progress.told.no_git |= end.no_git;
         let waits = self.awaits_plan_of().is_some_and(|agent| owed.contains(&DebtId::from(agent).into()));
         let stop = &mut self.state.stop;
         let planned = is_owed_plan(&stop.owed) && !waits && self.memory.run.is_none();
@@ -223,7 +225,7 @@ impl Session {
                 if end.shuts {
                     self.state.sandbox = Sandbox::Shut;
                 }
-            } else if self.memory.progress.unplanned && self.state.phase == Phase::Execute {
+            } else if self.memory.progress.weight.unplanned && self.state.phase == Phase::Execute {
                 self.state.phase = Phase::Idle;
             }
         } else {
@@ -255,14 +257,14 @@ impl Session {
         let unheard = step.reason.as_deref() == Some(NO_EFFECT);
         match step.to {
             CallState::Denied if step.gate.is_some() => {
-                (stage.refused, stage.refused_by) = (step.reason.clone(), step.gate.clone());
+                stage.refused = Some(StepRefusal { by: step.gate.clone(), what: step.reason.clone() });
             }
             CallState::Failed if unheard && writes => {
                 let what = format!("the client did not run `{}`", cut(&step.call.tool, 64));
-                (stage.refused, stage.refused_by) = (Some(what), None);
+                stage.refused = Some(StepRefusal { by: None, what: Some(what) });
             }
             CallState::Completed if writes || open.means.effect == Some(Effect::Spawn) => {
-                (stage.refused, stage.refused_by) = (None, None);
+                stage.refused = None;
             }
             _ => {}
         }

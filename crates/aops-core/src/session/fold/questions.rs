@@ -17,7 +17,7 @@ const MOST_SECRETS: usize = 16;
 impl Session {
     /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have been a prompt.
     pub fn describe_quiet(&self) -> Option<String> {
-        let quiet = self.memory.quiet.as_ref()?;
+        let quiet = self.memory.questions.quiet.as_ref()?;
         let off = quiet.off.as_ref().map(|why| format!("; off: {why}")).unwrap_or_default();
         let seen = plain::count(self.memory.questions.seen, "prompt");
         Some(format!("{} answered, {seen} seen{off}", plain::count(quiet.answered, "line")))
@@ -25,7 +25,7 @@ impl Session {
 
     /// Something went wrong, and nothing is answered any more.
     pub fn is_quiet_off(&self) -> bool {
-        self.memory.quiet.as_ref().is_some_and(|quiet| quiet.off.is_some())
+        self.memory.questions.quiet.as_ref().is_some_and(|quiet| quiet.off.is_some())
     }
 
     /// Calls that a person has been asked about and that have had no answer yet.

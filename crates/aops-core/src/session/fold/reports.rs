@@ -29,12 +29,12 @@ impl Session {
             let oldest = progress.agents.iter().position(|agent| agent.done).unwrap_or(0);
             progress.agents.remove(oldest);
         }
-        progress.auditing |= agent.id == AgentId::Custodiet;
+        progress.audit.under_way |= agent.id == AgentId::Custodiet;
         progress.agents.retain(|known| known.agent_id != agent_id);
         progress.agents.push(Started {
             agent_id: agent_id.to_owned(),
             client: client.to_owned(),
-            prompt_count: progress.prompt_count,
+            prompt_count: progress.prompts.count,
             name: agent.id.into(),
             task,
             ..Started::default()
@@ -46,7 +46,7 @@ impl Session {
         let progress = &self.memory.progress;
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
         let mut audits = progress.agents.iter().filter(|started| started.name == AgentId::Custodiet && !started.done);
-        progress.auditing && audits.any(|started| is_here(&started))
+        progress.audit.under_way && audits.any(|started| is_here(&started))
     }
 
     /// The start that this report counts for: same agent, same type, current task, no verdict yet.
@@ -57,11 +57,11 @@ impl Session {
         let in_hand = |started: &&Started| match agent.id {
             // A follow-up continues the task that the plan is made for.
             AgentId::Hydrator if !self.plans_first() && started.task == task => true,
-            AgentId::Hydrator => started.prompt_count == progress.prompt_count,
+            AgentId::Hydrator => started.prompt_count == progress.prompts.count,
             // A verdict that comes while a newer prompt waits for its plan is about the task all the same.
             _ => {
                 started.task == task && (!self.state.state.hydration_pending || self.may_hear(agent.id))
-                    || started.prompt_count == progress.prompt_count
+                    || started.prompt_count == progress.prompts.count
             }
         };
         let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.id && !started.done;
@@ -117,11 +117,11 @@ impl Session {
         if report.sent_on {
             return;
         }
-        progress.auditing &= report.agent != AgentId::Custodiet;
+        progress.audit.under_way &= report.agent != AgentId::Custodiet;
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.as_ref().map(ToString::to_string).or_else(|| finding.workflow.clone());
         if let Some(stage) = self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent)) {
-            stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
+            stage.said = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
         if let Some(known) = self.state.subagents.get_mut(report.agent.name()) {
             let said = said.or_else(|| finding.reflection.get("outcome").cloned());
@@ -140,7 +140,7 @@ impl Session {
 
     fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
         match report.agent.known() {
-            Some(AgentId::Hydrator) if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
+            Some(AgentId::Hydrator) if self.take_up_at(report.takes_up) && !self.memory.progress.weight.unplanned => {}
             Some(AgentId::Hydrator) => {
                 if let Some(files) = report.parks.filter(|_| self.is_left_by(finding)) {
                     self.set_aside(files, &report.parked_paths, true);
@@ -153,9 +153,10 @@ impl Session {
             Some(AgentId::Custodiet) => self.apply_audit(),
             Some(AgentId::QaVerifier) => self.apply_verification(finding, report.tree.as_ref()),
             _ => {
-                self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
+                self.memory.progress.proven.reflected = self.memory.progress.proven.verified || !self.holds_qa(ts);
                 // A reflection that its agent reported itself begins the close.
-                let counts = report.problem.is_none() && self.memory.progress.reflected && self.memory.run.is_none();
+                let counts =
+                    report.problem.is_none() && self.memory.progress.proven.reflected && self.memory.run.is_none();
                 if counts && self.task_phase() == Phase::Reflect {
                     self.move_task(Phase::Close, None);
                 }
@@ -172,7 +173,7 @@ impl Session {
         let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
             AgentId::Hydrator => finding.steps.len() as u64,
-            AgentId::QaVerifier if verified && self.memory.progress.planned_todos => self.state.main_agent.todos_total,
+            AgentId::QaVerifier if verified && self.memory.progress.plan.todos => self.state.main_agent.todos_total,
             _ => 0,
         };
         (all > 0).then_some((if verified { all } else { 0 }, all))
@@ -181,12 +182,12 @@ impl Session {
     pub(super) fn set_todos(&mut self, (done, all): (u64, u64), of_plan: bool) {
         let main = &mut self.state.main_agent;
         (main.todos_completed, main.todos_total) = (done, all);
-        self.memory.progress.planned_todos = of_plan;
+        self.memory.progress.plan.todos = of_plan;
     }
 
     /// The client names one todo more. With the first of its own the plan's steps are no todos any more.
     pub(super) fn add_todo(&mut self) {
-        if self.memory.progress.planned_todos {
+        if self.memory.progress.plan.todos {
             self.set_todos((0, 0), false);
         }
         self.state.main_agent.todos_total += 1;
@@ -208,15 +209,15 @@ impl Session {
         let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
         // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
-        let same_prompt = progress.task_prompt_count == progress.prompt_count;
-        let continues = progress.unplanned && (!self.plans_first() || finding.continues());
+        let same_prompt = progress.prompts.first_of_task == progress.prompts.count;
+        let continues = progress.weight.unplanned && (!self.plans_first() || finding.continues());
         if self.state.task.is_some() && (same_prompt || continues || replans) {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
         } else {
             self.begin_task(&intent);
         }
-        self.memory.progress.unplanned = false;
+        self.memory.progress.weight.unplanned = false;
         if let Some(task) = &mut self.state.task {
             task.intent = Some(intent.clone());
         }
@@ -225,11 +226,11 @@ impl Session {
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
         // What the plan that was sent back owed stays owed: another workflow is no way around a review.
-        let sent_back = std::mem::replace(&mut self.memory.progress.gates, finding.gates.clone());
+        let sent_back = std::mem::replace(&mut self.memory.progress.plan.gates, finding.gates.clone());
         let more = sent_back.into_iter().filter(|gate| replans && !finding.gates.contains(gate));
-        self.memory.progress.gates.extend(more);
-        self.memory.progress.steps.clone_from(&finding.steps);
-        self.memory.progress.kind.clone_from(&finding.kind);
+        self.memory.progress.plan.gates.extend(more);
+        self.memory.progress.plan.steps.clone_from(&finding.steps);
+        self.memory.progress.plan.kind.clone_from(&finding.kind);
         match &finding.issue {
             Some(id) => self.take_issue(id),
             None => self.name_task(),
@@ -247,11 +248,11 @@ impl Session {
     fn goes_on(&mut self) -> bool {
         if self.continues_parked() {
             self.take_up();
-            return !self.memory.progress.unplanned;
+            return !self.memory.progress.weight.unplanned;
         }
         let progress = &self.memory.progress;
         let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
-        let goes_on = known && !progress.unplanned;
+        let goes_on = known && !progress.weight.unplanned;
         if goes_on {
             self.resume_task();
         }
@@ -262,7 +263,7 @@ impl Session {
     fn resume_task(&mut self) {
         let before = self.memory.progress.before.take();
         if let Some(baseline) = self.memory.progress.baseline_before.take() {
-            self.memory.baseline_sha256 = Some(baseline);
+            self.memory.place.baseline_sha256 = Some(baseline);
             // It was let go, and owes again what it owed.
             if self.memory.progress.let_go && before.is_some_and(|(phase, _)| phase != Phase::Done) {
                 self.memory.progress.let_go = false;
@@ -298,7 +299,7 @@ impl Session {
     fn apply_review(&mut self, finding: &AgentReport) {
         let verdict = finding.verdict.clone().unwrap_or_default();
         self.state.hydration.critic_verdict = Some(verdict.clone());
-        self.memory.progress.problems.clone_from(&finding.problems);
+        self.memory.progress.plan.problems.clone_from(&finding.problems);
         if verdict != AgentVerdict::Proceed {
             self.note_friction();
         }
@@ -324,15 +325,15 @@ impl Session {
         self.state.audit.done += 1;
         self.state.audit.due = false;
         self.state.audit.writes_since = 0;
-        self.memory.progress.audit_rehearsed = false;
+        self.memory.progress.audit.rehearsed = false;
     }
 
     fn apply_verification(&mut self, finding: &AgentReport, tree: Option<&String>) {
         let verified = finding.says(AgentVerdict::Verified);
-        self.memory.progress.verified = verified;
-        self.memory.progress.verified_tree = tree.filter(|_| verified).cloned();
-        self.memory.progress.problems.clone_from(&finding.problems);
-        self.memory.progress.rounds += u64::from(!verified);
+        self.memory.progress.proven.verified = verified;
+        self.memory.progress.proven.tree = tree.filter(|_| verified).cloned();
+        self.memory.progress.plan.problems.clone_from(&finding.problems);
+        self.memory.progress.proven.rounds += u64::from(!verified);
         if !verified {
             self.note_friction();
         }
@@ -343,7 +344,7 @@ impl Session {
     pub fn owes_qa(&self) -> bool {
         let waived = self.state.task.as_ref().is_none_or(|task| task.waiver.is_some());
         // Older versions asked for none, and the shipped policy does not name its version.
-        let older = self.memory.policy.as_ref().is_none_or(|policy| policy.mode.level.is_none());
+        let older = self.memory.configured.policy.as_ref().is_none_or(|policy| policy.mode.level.is_none());
         let wanted = self.memory.progress.wants(Gate::Qa);
         wanted || !self.is_planned() && !waived && !older && !self.is_small()
     }
@@ -363,14 +364,14 @@ mod tests {
     #[test]
     fn an_auditor_that_is_done_audits_no_longer() {
         let mut session = Session::default();
-        session.memory.progress.auditing = true;
+        session.memory.progress.audit.under_way = true;
         let auditor =
             |done| Started { name: AgentId::Custodiet.into(), client: "c".into(), done, ..Started::default() };
         session.memory.progress.agents = vec![auditor(true)];
         assert!(!session.is_audited_by("c"), "it has reported, or was stopped");
         session.memory.progress.agents.push(auditor(false));
         assert!(session.is_audited_by("c") && !session.is_audited_by("another client"));
-        session.memory.progress.auditing = false;
+        session.memory.progress.audit.under_way = false;
         assert!(!session.is_audited_by("c"), "nothing is audited");
     }
 }

@@ -1,7 +1,6 @@
 //! The life of a task by mode: small at its prompt, continued by the next one, outgrown, planned.
 //!
-//! Changes a session and nothing else. Invariants: where every prompt waits for a plan (`strict`), nothing here applies; a
-//! ledger of an older version names no mode and is folded as it was.
+//! Changes a session and nothing else. Invariant: where every prompt waits for a plan (`strict`), nothing here applies.
 
 use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
@@ -60,7 +59,7 @@ impl Session {
     /// The task at hand is a small edit, as far as is known.
     pub fn is_small(&self) -> bool {
         let progress = &self.memory.progress;
-        self.weighs() && self.state.task.is_some() && progress.unplanned && progress.outgrown.is_none()
+        self.weighs() && self.state.task.is_some() && progress.weight.unplanned && progress.weight.outgrown.is_none()
     }
 
     /// Changes wait for the loop. In mode `loop` there is nothing to wait for before the first prompt.
@@ -84,7 +83,7 @@ impl Session {
     /// The task before the next one is over and changed something: it is done, or owed no commit for it.
     pub fn left_work(&self) -> bool {
         let done = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase) == Phase::Done;
-        let loose = |task: &Task| self.weighs() && (task.waiver.is_some() || self.memory.progress.unplanned);
+        let loose = |task: &Task| self.weighs() && (task.waiver.is_some() || self.memory.progress.weight.unplanned);
         let left = |task: &Task| task.writes > 0 && (loose(task) || done && task.waiver.is_none());
         !self.is_unfinished() && self.state.task.as_ref().is_some_and(left)
     }
@@ -119,7 +118,7 @@ impl Session {
 
     /// The task at hand works without a plan.
     pub(super) fn open_small_task(&mut self) {
-        self.memory.progress.unplanned = true;
+        self.memory.progress.weight.unplanned = true;
         self.state.state.current_workflow = None;
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
@@ -127,28 +126,28 @@ impl Session {
 
     /// Work goes on after the turn's end, such as when a background command has ended.
     pub(super) fn resume_small_task(&mut self) {
-        if self.memory.progress.unplanned && matches!(self.state.phase, Phase::Idle | Phase::Done) {
+        if self.memory.progress.weight.unplanned && matches!(self.state.phase, Phase::Idle | Phase::Done) {
             self.state.phase = Phase::Execute;
         }
     }
 
     fn count_prompt(&mut self) {
         let progress = &mut self.memory.progress;
-        progress.prompt_count += 1;
-        progress.resumed = false;
-        progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
+        progress.prompts.count += 1;
+        progress.prompts.resumed = false;
+        progress.prompts.writes_before = self.state.task.as_ref().map_or(0, |task| task.writes);
     }
 
     pub(super) fn apply_checkpoint(&mut self, taken: &Taken) {
         if taken.trigger == CheckpointTrigger::Start || taken.measures {
-            self.memory.progress.start = Some(taken.id.clone());
+            self.memory.progress.weight.start = Some(taken.id.clone());
         }
     }
 
     /// The tree was rolled back: what was measured is not there any more.
     pub(super) fn forget_growth(&mut self) {
-        self.memory.progress.grown = Growth::default();
-        if self.memory.progress.outgrown.take().is_some() && self.memory.progress.unplanned {
+        self.memory.progress.weight.grown = Growth::default();
+        if self.memory.progress.weight.outgrown.take().is_some() && self.memory.progress.weight.unplanned {
             self.state.sandbox = Sandbox::Open;
         }
     }
@@ -157,14 +156,14 @@ impl Session {
     /// then a command that changed nothing is no work.
     pub fn measures(&self) -> bool {
         let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
-        self.state.task.is_some() && (self.weighs() || self.memory.progress.unplanned && rehearses())
+        self.state.task.is_some() && (self.weighs() || self.memory.progress.weight.unplanned && rehearses())
     }
 
     /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is verified is compared later
     /// with the tree that was.
     pub fn measures_commands(&self) -> bool {
         let planned = self.mode() == ModeLevel::Strict && self.is_planned() && self.memory.run.is_none();
-        self.measures() || planned && !self.memory.progress.verified
+        self.measures() || planned && !self.memory.progress.proven.verified
     }
 
     /// By how much this is more than a small edit.
@@ -189,11 +188,11 @@ impl Session {
     /// The pattern of `small.never` that this path meets. A pattern with a folder is relative to the project, as the path is;
     /// names are compared without case.
     fn never_small(&self, path: &str) -> Option<&str> {
-        let root = self.memory.root.trim_end_matches('/').to_lowercase();
+        let root = self.memory.place.root.trim_end_matches('/').to_lowercase();
         let path = path.to_lowercase();
         let (inside, whole) =
             if path.starts_with('/') { (path.clone(), path) } else { (format!("/{path}"), format!("{root}/{path}")) };
-        let home = self.memory.folders.get("HOME").map_or("/", String::as_str).to_lowercase();
+        let home = self.memory.watched.folders.get("HOME").map_or("/", String::as_str).to_lowercase();
         let covers = |pattern: &String| {
             let pattern = pattern.to_lowercase();
             let text = if pattern.starts_with(['/', '~']) { &whole } else { &inside };
@@ -206,8 +205,8 @@ impl Session {
     pub(super) fn apply_plan_question(&mut self, question: &PermissionAsked) {
         let asked = |open: &&OpenCall| open.call.tool == "ExitPlanMode" && open.agent_id.is_none();
         let open = self.memory.calls.iter().rfind(asked);
-        self.memory.progress.plan_asked = open.map(|open| open.call.id.clone());
-        self.memory.progress.plan_shown.clone_from(&question.plan_shown);
+        self.memory.progress.plan.asked = open.map(|open| open.call.id.clone());
+        self.memory.progress.plan.shown.clone_from(&question.plan_shown);
     }
 
     /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.
@@ -216,13 +215,13 @@ impl Session {
             self.outgrow(words.clone());
         }
         let Some(gate) = &step.gate else { return };
-        if *gate != GateId::Repeat && !(*gate == GateId::Sandbox && self.memory.progress.unplanned) {
+        if *gate != GateId::Repeat && !(*gate == GateId::Sandbox && self.memory.progress.weight.unplanned) {
             self.note_friction();
         }
     }
 
     fn outgrow(&mut self, words: String) {
-        self.memory.progress.outgrown = Some(words);
+        self.memory.progress.weight.outgrown = Some(words);
         self.state.sandbox = Sandbox::Shut;
     }
 
@@ -236,13 +235,13 @@ impl Session {
     /// A call ended that may have changed something. A command that changed nothing but ignored files is no work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.ended().plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
-            (self.memory.progress.plan_asked, self.memory.progress.plan_shown) = (None, None);
+            (self.memory.progress.plan.asked, self.memory.progress.plan.shown) = (None, None);
             self.apply_plan(plan, false);
         }
         self.apply_tracking(open, step);
         let Some(effect) = open.means.effect else { return };
         let parked = self.take_up_touched(open, step);
-        let before = self.memory.progress.grown.clone();
+        let before = self.memory.progress.weight.grown.clone();
         let edited = open.means.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
             Some(parked) => before.with(parking::with_known(parked, file)),
             None => before.with(file),
@@ -256,7 +255,7 @@ impl Session {
         let seen = &step.ended().measured;
         let unchanged = seen.unchanged || unmade || measured.as_ref() == Some(&before) && !seen.moved;
         self.note_unmeasured(open, step);
-        self.memory.progress.moved += u64::from(step.ended().measured.moved);
+        self.memory.progress.weight.moved += u64::from(step.ended().measured.moved);
         if !unchanged && !step.is_by_ours() {
             self.count_write(effect, step.ended().drawn);
         }
@@ -270,18 +269,18 @@ impl Session {
     /// its own.
     fn note_unmeasured(&mut self, open: &OpenCall, step: &Step) {
         let seen = &step.ended().measured;
-        let unseen = seen.grown.is_none() && !seen.unchanged && self.memory.progress.unplanned;
+        let unseen = seen.grown.is_none() && !seen.unchanged && self.memory.progress.weight.unplanned;
         let goes_on = open.state == CallState::Executing && (seen.lasts || unseen);
         if let Some(since) = open.means.since_ms.filter(|_| goes_on) {
-            let known = self.memory.progress.unmeasured_ms.get_or_insert(since);
+            let known = self.memory.progress.weight.unmeasured_ms.get_or_insert(since);
             *known = since.min(*known);
         }
     }
 
     /// The task has changed so much by now.
     pub(super) fn grow(&mut self, growth: Growth) {
-        let words = if self.weighs() && self.memory.progress.unplanned { self.weigh(&growth) } else { None };
-        self.memory.progress.grown = growth;
+        let words = if self.weighs() && self.memory.progress.weight.unplanned { self.weigh(&growth) } else { None };
+        self.memory.progress.weight.grown = growth;
         if let Some(words) = words {
             self.outgrow(words);
         }

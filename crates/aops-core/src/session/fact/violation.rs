@@ -1,0 +1,81 @@
+//! Something that cannot happen while client and hook work. Stored type: fields in sorted order.
+
+use super::{Said, Unasked};
+use crate::model::call::CallKey;
+use crate::model::event::{Event, EventKind};
+use crate::model::named::{Stored, named};
+use crate::text::json::cut;
+use serde::{Deserialize, Serialize};
+
+named! {
+    /// What happened that cannot.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ViolationKind {
+        /// One of our agents ended, and no event reported it.
+        AgentLost = "agent_lost",
+        /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
+        AskedAgain = "asked_again",
+        /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
+        Elsewhere = "elsewhere",
+        /// A program has our name and is not ours.
+        Impostor = "impostor",
+        /// An event could not be recorded when it came.
+        Late = "late",
+        /// A prompt, start or end of the session came, and the turn before it had no Stop.
+        NoStop = "no_stop",
+        /// Another hook approved what needed a person.
+        Overridden = "overridden",
+        /// A call ran that was refused.
+        RanDenied = "ran_denied",
+        /// An id was used for a second call while the first was running.
+        ReusedId = "reused_id",
+        /// A call ran that was never asked about.
+        #[default]
+        Unasked = "unasked",
+        /// A command left no proof of the jail that it was to run in.
+        Unjailed = "unjailed",
+    }
+}
+
+impl ViolationKind {
+    /// A client that was killed or works as it may leaves it, and nobody's hand.
+    pub fn is_harmless(self) -> bool {
+        matches!(self, Self::AskedAgain | Self::Elsewhere | Self::NoStop)
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Violation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallKey>,
+    pub event: Stored<EventKind>,
+    pub kind: ViolationKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+    /// What the call did that was never asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unasked: Option<Unasked>,
+    /// The same for people.
+    pub violation: String,
+}
+
+impl Violation {
+    pub const UNJAILED: &str = "a command ran without the jail that the session has";
+    pub const ENDED: &str = "a call that had ended was asked for again";
+    pub const NO_STOP: &str =
+        "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
+    pub const ELSEWHERE: &str = "project folder mismatch";
+
+    pub fn of(event: &Event, kind: ViolationKind, words: impl Into<String>) -> Self {
+        Self {
+            agent_id: event.agent_id.clone(),
+            event: Stored::of(cut(&event.name, 64)),
+            kind,
+            violation: words.into(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A task as it was when the person interrupted it.
+//!
+//! Reads nothing, writes nothing. Stored type: fields in sorted order.
+
+use crate::model::phase::{Phase, Sandbox};
+use crate::session::hydration::Hydration;
+use crate::session::task_progress::TaskProgress;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// A question of the person took its place, and no interrupt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
+    /// An audit was due.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audit_due: bool,
+    /// The uncommitted files that were not its own, by their digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
+    /// How many files it changed that are not committed.
+    pub files: u64,
+    pub hydration: Hydration,
+    pub intent: Option<String>,
+    /// These files, as far as they are listed: from the project's root, absolute outside of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    pub phase: Phase,
+    pub progress: Box<TaskProgress>,
+    pub sandbox: Sandbox,
+    /// The person's last prompt asks to go on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    pub writes: u64,
+}
