@@ -336,11 +336,7 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let rest = format!("{}{}", describe_open(io.env), describe_kept(io.env));
     let (value, words) = taken_back(&undo, dry_run);
     if !dry_run {
-        let is_last = undo.receipt.as_ref().is_some_and(|receipt| receipt.settings.is_empty());
         undo.carry_out(io.env)?;
-        if is_last {
-            life::forget_unused(io.env)?;
-        }
     }
     io.answer(&value, format!("{words}{rest}").trim_end())
 }

@@ -49,8 +49,8 @@ pub fn losses(line: &Line) -> Option<Losses> {
         let is_made = |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
         match told(simple).filter(|told| !told.losses.iter().any(is_made)) {
             Some(told) => {
-                let moved = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
-                all.extend(moved.flat_map(|moved| moved.sources.iter().cloned().map(Loss::Removed)));
+                let taken = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
+                all.extend(taken.flat_map(|one| one.sources.iter().cloned().map(Loss::Removed)));
                 moves.extend(told.losses.iter().filter_map(|loss| Move::of(simple, loss)));
                 all.extend(told.losses);
                 commands.extend(told.rest.map(Rc::new));

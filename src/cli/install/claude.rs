@@ -132,7 +132,8 @@ pub fn undo(env: &Env, level: Level) -> anyhow::Result<Steps> {
     let is_shared = |copy: &PathBuf| receipt.settings.iter().any(|other| other.original.as_ref() == Some(copy));
     let needless = back.copy.into_iter().filter(|copy| !is_shared(copy)).collect();
     let list = std::iter::once(back.step).chain(texts).collect();
-    Steps { list, receipt: Some(receipt), takes_back: true, needless, restores: back.is_exact, left }.check()
+    Steps { list, receipt: Some(receipt), takes_back: true, forgets_key: true, needless, restores: back.is_exact, left }
+        .check()
 }
 
 /// The settings with our status line, where it was asked for or is there already.

@@ -119,8 +119,16 @@ fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     list.extend(texts.into_iter().map(Step::announced));
     receipt.settings.clear();
     receipt.files.clear();
-    let steps =
-        Steps { list, receipt: Some(receipt), takes_back: true, needless, restores: back.is_exact, left }.check()?;
+    let steps = Steps {
+        list,
+        receipt: Some(receipt),
+        takes_back: true,
+        needless,
+        restores: back.is_exact,
+        left,
+        ..Steps::default()
+    }
+    .check()?;
     Ok(Plan { steps, hooks, agents })
 }
 

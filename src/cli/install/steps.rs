@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use aops_core::config::problem::position;
 use aops_core::host::claude::settings::Unreadable;
 use aops_core::observe::own_changes;
+use aops_core::proof::life;
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Found};
 use aops_core::text::diff::unified;
@@ -198,6 +199,8 @@ pub struct Steps {
     pub takes_back: bool,
     /// Copies of originals that came back to the byte.
     pub needless: Vec<PathBuf>,
+    /// With the last settings goes the key too, where no session was ever recorded.
+    pub forgets_key: bool,
     /// A merged file comes back to the byte.
     pub restores: bool,
     /// Files of ours that were edited since, so left.
@@ -241,10 +244,11 @@ impl Steps {
         for copy in &self.needless {
             let _ = fs::remove_file(copy);
         }
-        match self.receipt.filter(|_| self.takes_back) {
-            Some(receipt) => receipt.close(env).map(|()| kept),
-            None => Ok(kept),
+        let Some(receipt) = self.receipt.filter(|_| self.takes_back) else { return Ok(kept) };
+        if self.forgets_key && receipt.settings.is_empty() {
+            life::forget_unused(env)?;
         }
+        receipt.close(env).map(|()| kept)
     }
 
     fn make_folders(&mut self, env: &Env) -> anyhow::Result<()> {

@@ -8,29 +8,6 @@ use crate::support::Sandbox;
 use serde_json::Value;
 use std::fs;
 
-#[test]
-fn what_was_there_stays_and_comes_back() {
-    for kind in [Kind::Gemini, Kind::Qwen] {
-        let sandbox = Sandbox::new();
-        let settings = kind.home(&sandbox).join("settings.json");
-        fs::create_dir_all(kind.home(&sandbox)).unwrap();
-        let foreign = "{\n  \"theme\": \"dark\",\n  \"hooks\": {\"SessionEnd\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]}\n}\n";
-        fs::write(&settings, foreign).unwrap();
-        sandbox.person(&["install", "--client", kind.name()]).said(&["registered for"]);
-        let all: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
-        assert_eq!(
-            (&all["theme"], &all["hooks"]["SessionEnd"][0]["hooks"][0]["command"]),
-            (&"dark".into(), &"true".into())
-        );
-        sandbox.person(&["install", "--client", kind.name()]).said(&["already registered"]);
-        let rows: Value = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
-        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == kind.name()).unwrap();
-        assert_eq!(row["ok"], true, "{row}");
-        sandbox.person(&["uninstall", "--client", kind.name(), "--yes"]).said(&["removed"]);
-        assert_eq!(fs::read_to_string(&settings).unwrap(), foreign);
-    }
-}
-
 /// Both take comments in their settings: none is lost, and all is as it was afterwards.
 #[test]
 fn comments_stay_and_come_back() {

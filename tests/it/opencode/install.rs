@@ -12,19 +12,14 @@ fn row(sandbox: &Sandbox) -> Value {
     rows.as_array().unwrap().iter().find(|row| row["check"] == "opencode").unwrap().clone()
 }
 
+/// Plugins of others stay, and one of ours that lets pass what it should refuse is told.
 #[test]
-fn what_was_there_stays_and_comes_back() {
+fn a_plugin_that_was_changed_is_told() {
     let sandbox = Sandbox::new();
     let plugins = home(&sandbox).join("plugins");
     fs::create_dir_all(&plugins).unwrap();
     fs::write(plugins.join("mine.js"), "export const Mine = async () => ({});\n").unwrap();
-    let before = sandbox.files();
-    let dry = sandbox.person(&["install", "--client", "opencode", "--dry-run"]);
-    assert!(dry.out.contains("tool.execute.before"), "{dry:?}");
-    assert_eq!(sandbox.files(), before, "nothing is written");
     sandbox.person(&["install", "--client", "opencode"]).said(&["registered for OpenCode", "wrote 5 agents"]);
-    sandbox.person(&["install", "--client", "opencode"]).said(&["already registered"]);
-    assert_eq!(row(&sandbox)["ok"], true, "{}", row(&sandbox));
     let plugin = plugins.join("aops-hook.js");
     let whole = fs::read_to_string(&plugin).unwrap();
     fs::write(&plugin, whole.replace("throw new Error", "new Error")).unwrap();
@@ -32,7 +27,6 @@ fn what_was_there_stays_and_comes_back() {
     sandbox.person(&["install", "--client", "opencode"]).said(&["registered for"]);
     sandbox.person(&["uninstall", "--client", "opencode", "--yes"]).said(&["removed", "5 agents"]);
     assert!(!plugin.exists() && plugins.join("mine.js").is_file());
-    assert!(!home(&sandbox).join("agents").exists());
 }
 
 /// Registered by an administrator's bundle alone.

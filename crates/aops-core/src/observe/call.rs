@@ -8,9 +8,9 @@ use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::Reading;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{
-    AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts,
-    HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, SessionEndContext, SettingsContext, StartContext, Unheld,
-    facts, is_busy,
+    AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts, HostFacts,
+    JailFacts, Keeps, PlanQuestion, PromptContext, SessionEndContext, SettingsContext, StartContext, Unheld, facts,
+    is_busy,
 };
 use crate::host;
 use crate::ledger::open::Ledger;
