@@ -254,7 +254,7 @@ impl<'a> Replay<'a> {
         if let Some(report) = recorded.filter(|report| event.report().is_empty() || failed(report)) {
             let problem = || report.problem.clone().unwrap_or_default();
             let report = Some(report.finding.clone().ok_or_else(problem));
-            context.found = Found::AgentStop(AgentStopContext { report, ..AgentStopContext::default() });
+            context.found = Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
         }
     }
 

@@ -90,7 +90,7 @@ pub enum Found {
     /// A session or an agent starts.
     Start(Box<StartContext>),
     Prompt(PromptContext),
-    AgentStop(AgentStopContext),
+    AgentStop(Box<AgentStopContext>),
     Stop(StopContext),
     SessionEnd(SessionEndContext),
     /// A settings file was changed.
@@ -104,7 +104,7 @@ impl Found {
             EventKind::PostToolUse | EventKind::PostToolUseFailure => Self::End(Box::default()),
             EventKind::SessionStart | EventKind::SubagentStart => Self::Start(Box::default()),
             EventKind::UserPromptSubmit => Self::Prompt(PromptContext::default()),
-            EventKind::SubagentStop => Self::AgentStop(AgentStopContext::default()),
+            EventKind::SubagentStop => Self::AgentStop(Box::default()),
             EventKind::Stop => Self::Stop(StopContext::default()),
             EventKind::SessionEnd => Self::SessionEnd(SessionEndContext::default()),
             _ => Self::Nothing,

@@ -364,10 +364,10 @@ fn report() {
     };
     let stop = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
     let bad = Context {
-        found: Found::AgentStop(AgentStopContext {
+        found: Found::AgentStop(Box::new(AgentStopContext {
             report: Some(Err("no block".into())),
             ..AgentStopContext::default()
-        }),
+        })),
         ..Context::default()
     };
     refused(&started(1), &stop, &bad, "report", "verdict-form.md");
@@ -377,10 +377,10 @@ fn report() {
         &started(0),
         &stop,
         &Context {
-            found: Found::AgentStop(AgentStopContext {
+            found: Found::AgentStop(Box::new(AgentStopContext {
                 report: Some(Ok(AgentReport::default())),
                 ..AgentStopContext::default()
-            }),
+            })),
             ..Context::default()
         },
     );

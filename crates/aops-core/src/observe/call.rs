@@ -84,7 +84,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             let said = report(env, session, event, context.unproven.is_none());
             let report = said.map(|said| evidence::borne_out(ledger, event, said?));
             let verified_tree = verified::of_report(env, session, event, report.as_ref());
-            context.found = Found::AgentStop(AgentStopContext { report, verified_tree, left: None });
+            context.found = Found::AgentStop(Box::new(AgentStopContext { report, verified_tree, left: None }));
         }
         EventKind::Stop if !is_busy(session, event) => unstopped::look_at_stop(env, ledger, event, &mut context)?,
         _ => {}
@@ -224,7 +224,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
         }
         EventKind::SubagentStop => {
             let report = report(env, session, event, true);
-            context.found = Found::AgentStop(AgentStopContext { report, ..AgentStopContext::default() });
+            context.found = Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
         }
         EventKind::UserPromptSubmit => {
             let meant = Prompt::read(event.prompt(), |_| false);

@@ -125,7 +125,7 @@ impl Paths {
         }
         // What is not known may open any path, so what a pattern finds matters only where that does.
         if level == AnswerLevel::Reading || !rules.paths.is_empty() {
-            reads.extend(seen.links(&patterns)?);
+            reads.extend(places::Seen::links(&patterns)?);
         }
         reads.extend(mentioned.iter().filter_map(|path| seen.there(path)));
         if reads.len() > MOST_READ || mentioned.len() > 4 * MOST_READ {

@@ -103,7 +103,7 @@ impl Session {
             Fact::Task(chosen) => self.choose_task(chosen),
             Fact::Check(checked) => self.apply_check(checked),
             Fact::Mode(asked) => {
-                self.memory.configured.mode = Some(asked.clone()).filter(|asked| !asked.asked.is_empty())
+                self.memory.configured.mode = Some(asked.clone()).filter(|asked| !asked.asked.is_empty());
             }
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
@@ -111,7 +111,7 @@ impl Session {
             Fact::Recovery(_) | Fact::Network(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Undo(brought) => {
-                self.memory.undo.brought_back = Some(brought.clone()).filter(|brought| !brought.told)
+                self.memory.undo.brought_back = Some(brought.clone()).filter(|brought| !brought.told);
             }
             Fact::Commit(made) => self.memory.proof.trail.add_commit(self.seq, made),
             Fact::Attest(made) => self.memory.proof.trail.add_statement(made),

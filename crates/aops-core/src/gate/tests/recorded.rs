@@ -237,7 +237,7 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         ..AgentReport::default()
     };
     let report = |report| Context {
-        found: Found::AgentStop(AgentStopContext { report: Some(report), ..AgentStopContext::default() }),
+        found: Found::AgentStop(Box::new(AgentStopContext { report: Some(report), ..AgentStopContext::default() })),
         ..Context::default()
     };
     let of = |session: &Session, event: &Event, verdict: &Verdict, context: &Context| {

@@ -48,7 +48,10 @@ fn a_block_stands_without_a_start() {
         let report =
             AgentReport { problems: vec!["p".into()], verdict: Some(Stored::of(verdict)), ..AgentReport::default() };
         Context {
-            found: Found::AgentStop(AgentStopContext { report: Some(Ok(report)), ..AgentStopContext::default() }),
+            found: Found::AgentStop(Box::new(AgentStopContext {
+                report: Some(Ok(report)),
+                ..AgentStopContext::default()
+            })),
             ..Context::default()
         }
     };

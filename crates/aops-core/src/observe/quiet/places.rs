@@ -78,7 +78,7 @@ impl Seen {
     }
 
     /// The links that these patterns find. None of them may lead away: the shell opens what is behind it.
-    pub(super) fn links(&self, patterns: &[String]) -> Result<Vec<String>, String> {
+    pub(super) fn links(patterns: &[String]) -> Result<Vec<String>, String> {
         let mut search = Search { left: MOST_ENTRIES, links: Vec::new() };
         for pattern in patterns {
             let parts: Vec<&str> = pattern.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -108,7 +108,7 @@ impl Search {
     fn descend(&mut self, folder: &Path, parts: &[&str]) -> Result<(), String> {
         let [part, rest @ ..] = parts else { return Ok(()) };
         if !part.contains(['*', '?']) {
-            return self.meet(folder.join(part), rest);
+            return self.meet(&folder.join(part), rest);
         }
         if *part == "**" {
             self.descend(folder, rest)?;
@@ -125,20 +125,20 @@ impl Search {
             match *part {
                 // A search goes through no link, and names it.
                 "**" if item.file_type().is_ok_and(|kind| kind.is_dir()) => self.descend(&item.path(), parts)?,
-                "**" if rest.is_empty() => self.meet(item.path(), rest)?,
+                "**" if rest.is_empty() => self.meet(&item.path(), rest)?,
                 "**" => {}
-                part if name.to_str().is_none_or(|name| is_part(part, name)) => self.meet(folder.join(name), rest)?,
+                part if name.to_str().is_none_or(|name| is_part(part, name)) => self.meet(&folder.join(name), rest)?,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn meet(&mut self, path: PathBuf, rest: &[&str]) -> Result<(), String> {
+    fn meet(&mut self, path: &Path, rest: &[&str]) -> Result<(), String> {
         if path.is_symlink() {
-            self.links.push(path.clone());
+            self.links.push(path.to_owned());
         }
-        self.descend(&path, rest)
+        self.descend(path, rest)
     }
 }
 
