@@ -60,7 +60,7 @@ impl One {
     fn doctor(&self) -> Vec<Value> {
         let rows: Value = self.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
         let own: Vec<Value> =
-            rows.as_array().unwrap().iter().cloned().filter(|row| row["check"] == self.client.name()).collect();
+            rows.as_array().unwrap().iter().filter(|row| row["check"] == self.client.name()).cloned().collect();
         assert!(!own.is_empty(), "nothing is said of {}", self.client);
         own
     }

@@ -58,7 +58,7 @@ pub(super) fn run(io: &mut Io) -> anyhow::Result<u8> {
                 Place::Private => "private address",
                 Place::Local(_) => "this machine",
             };
-            [&one.rule, &what, place].map(|text| Cell::new(text.to_owned(), Tone::Plain))
+            [&one.rule, &what, place].map(|text| Cell::new(text, Tone::Plain))
         };
         let rows: Vec<_> = found.iter().map(row).collect();
         io.table(["HOST", "SEEN IN", ""], rows)?;

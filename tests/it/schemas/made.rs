@@ -50,7 +50,9 @@ fn made_without<T: DeserializeOwned>(halves: &[Without], mut stored: impl FnMut(
     add(Without::Below, usize::MAX);
     let deepest = known.borrow().deepest;
     for depth in (0..=deepest).rev() {
-        halves.iter().for_each(|half| add(*half, depth));
+        for half in &halves {
+            add(*half, depth);
+        }
     }
     all
 }

@@ -6,6 +6,7 @@ use super::second;
 use super::shop::{Shop, long};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
 /// What a forge leaves on the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +129,7 @@ fn agrees(shop: &Shop, range: &str, file: &str) {
 fn holds(count: usize) {
     for forge in ALL {
         let found = measure(forge, count);
-        println!("{forge:?}, {count} merges: {found:?}");
+        writeln!(std::io::stdout(), "{forge:?}, {count} merges: {found:?}").unwrap();
         let all = |bound: &BTreeMap<String, usize>| bound.values().sum::<usize>();
         assert!(!found.with.contains_key("-") && !found.without.contains_key("replay"), "{forge:?}: {found:?}");
         assert_eq!(all(&found.with), all(&found.without), "{forge:?}: {found:?}");
