@@ -104,14 +104,18 @@ impl Waiting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, number: u64, connection: &TcpStream) {
-        if let Ok(copy) = connection.try_clone() {
-            self.all().push_back((number, copy));
-        }
+    fn add(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
+        let copy = connection.try_clone()?;
+        self.all().push_back((number, copy));
+        Ok(())
     }
 
-    fn remove(&self, number: u64) {
-        self.all().retain(|(known, _)| *known != number);
+    /// False: it was ended.
+    fn remove(&self, number: u64) -> bool {
+        let mut all = self.all();
+        let before = all.len();
+        all.retain(|(known, _)| *known != number);
+        all.len() < before
     }
 
     /// Ends the oldest. False: there is none.
@@ -137,18 +141,29 @@ pub(super) fn listen(
                 thread::sleep(PAUSE);
                 continue;
             };
-            if open.fetch_add(1, Ordering::SeqCst) >= most && !waiting.end_oldest() {
+            if open.load(Ordering::SeqCst) >= most {
+                // One that is ended counts no more, however long its thread takes to see it.
+                if !waiting.end_oldest() {
+                    let _ = refuse(&connection);
+                    continue;
+                }
                 open.fetch_sub(1, Ordering::SeqCst);
+            }
+            if waiting.add(number, &connection).is_err() {
                 let _ = refuse(&connection);
                 continue;
             }
-            waiting.add(number, &connection);
+            open.fetch_add(1, Ordering::SeqCst);
             let work = move || {
-                let _ = serve(&connection, longest_body, || waiting.remove(number), judge);
-                open.fetch_sub(1, Ordering::SeqCst);
+                let mut counts = true;
+                let is_wanted = || {
+                    counts = waiting.remove(number);
+                    counts
+                };
+                let _ = serve(&connection, longest_body, is_wanted, judge);
+                open.fetch_sub(usize::from(counts), Ordering::SeqCst);
             };
-            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                waiting.remove(number);
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() && waiting.remove(number) {
                 open.fetch_sub(1, Ordering::SeqCst);
             }
         }
@@ -161,16 +176,18 @@ fn refuse(mut connection: &TcpStream) -> io::Result<()> {
     connection.write_all(b"HTTP/1.1 503 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-/// Reads one request and answers it. `has_come`: called between the two.
+/// Reads one request and answers it, unless it is not wanted any more when it has come.
 fn serve(
     stream: &TcpStream,
     longest_body: usize,
-    has_come: impl FnOnce(),
+    is_wanted: impl FnOnce() -> bool,
     judge: impl FnOnce(&Request) -> Answer,
 ) -> io::Result<()> {
     let timed = |patience| Timed { stream: Box::new(stream), deadline: Instant::now() + patience };
     let request = Request::read(timed(PATIENCE_FOR_HEAD), longest_body);
-    has_come();
+    if !is_wanted() {
+        return Ok(());
+    }
     let (status, headers, body) = match request {
         Ok(request) => judge(&request),
         Err(error) => (400, "Content-Type: text/plain\r\n".to_owned(), format!("{error}\n")),

@@ -78,7 +78,7 @@ const EACH: [&str; 9] = [
     "git stash clear",
     "git branch -D topic",
     "git tag -d v1",
-    "git clean -fdx",
+    "git clean -fdx -e .claude",
     "rm -rf notes src",
     "echo X > .env",
 ];
