@@ -1,6 +1,7 @@
-//! Links the Linux binary without PIE: a static PIE relocates itself at every start, which costs as much as our whole work.
-//! A release lays the functions of an event side by side (`src/hot.ld`): the kernel brings 64 KB of a program at a time.
-//! And switches for tests (`AOPS_TEST_*`: a fixed clock, a fault on demand) are in debug builds only.
+//! Links the Linux binary without PIE: a static PIE relocates itself at every start, which costs as much as
+//! our whole work. A release lays the functions of an event side by side (`src/hot.ld`): the kernel brings 64
+//! KB of a program at a time. And switches for tests (`AOPS_TEST_*`: a fixed clock, a fault on demand) are in
+//! debug builds only.
 
 #[path = "build/linker.rs"]
 mod linker;
@@ -29,7 +30,8 @@ fn main() {
         let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
         println!("cargo:rerun-if-changed=src/hot.ld");
         println!("cargo:rustc-link-arg-bin=aops-hook=-Wl,-T,{here}/src/hot.ld");
-        // The linker that Rust brings compares every line of the list with every function: 51 s. GNU's takes 8, where it is.
+        // The linker that Rust brings compares every line of the list with every function: 51 s. GNU's takes
+        // 8, where it is.
         println!("cargo:rerun-if-changed=build/linker.rs");
         let path = std::env::var_os("PATH");
         if is("CARGO_CFG_TARGET_ENV", "gnu") && linker::has_gnu_linker(&told_by_compiler(), path.as_deref()) {

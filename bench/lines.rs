@@ -1,7 +1,8 @@
-//! How long a shell line of 4 KB takes to be judged: read, cut, guarded and classed, as one `PreToolUse` does it.
+//! How long a shell line of 4 KB takes to be judged: read, cut, guarded and classed, as one `PreToolUse` does
+//! it.
 //!
-//! `cargo bench --bench lines`. Prints the tenth percentile and the median of each shape, and fails where the former is over
-//! the target of 1 ms: the rest is a busy machine's.
+//! `cargo bench --bench lines`. Prints the tenth percentile and the median of each shape, and fails where the
+//! former is over the target of 1 ms: the rest is a busy machine's.
 #![expect(clippy::print_stdout, reason = "a table for people")]
 
 use aops_core::gate;

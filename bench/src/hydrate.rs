@@ -1,4 +1,5 @@
-//! Measures a prompt with 5,000 notes, a 50 MB transcript and no tracker: time and memory of the whole process.
+//! Measures a prompt with 5,000 notes, a 50 MB transcript and no tracker: time and memory of the whole
+//! process.
 
 use crate::child::{Cost, command, run};
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
-//! Measures a shell command that the client starts through us against the bare shell, interleaved, in each profile.
+//! Measures a shell command that the client starts through us against the bare shell, interleaved, in each
+//! profile.
 //!
-//! Every command is one that a hook was asked about, as in a session; only the command itself is counted. Before
-//! anything is measured, the ledger must say that each row's command ran in the profile of its name.
+//! Every command is one that a hook was asked about, as in a session; only the command itself is counted.
+//! Before anything is measured, the ledger must say that each row's command ran in the profile of its name.
 
 use crate::child::{Cost, command, run};
 use std::cell::Cell;
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Files in the large project.
 const MANY: usize = 100_000;
-/// From our answer to the command the client took 16 ms and more (2.1.325, 5 commands): time in which a jail is made.
+/// From our answer to the command the client took 16 ms and more (2.1.325, 5 commands): time in which a jail
+/// is made.
 const PAUSE: Duration = Duration::from_millis(4);
 /// Only in this mode do commands wait for a plan, and so run in `read` and `trial`.
 const CONFIGURATION: &str = "tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"strict\"\n";

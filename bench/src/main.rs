@@ -1,7 +1,8 @@
 //! Measures the hook against an empty program and one that reads stdin, interleaved, and prints ratios.
 //!
-//! Called by `bench/run` with the folder of the built programs, a throwaway home and the numbers of rounds and entries.
-//! Invariant: every program gets its turn in every round, so a busy machine is busy for all of them.
+//! Called by `bench/run` with the folder of the built programs, a throwaway home and the numbers of rounds
+//! and entries. Invariant: every program gets its turn in every round, so a busy machine is busy for all of
+//! them.
 
 mod child;
 mod hydrate;

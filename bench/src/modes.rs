@@ -1,4 +1,5 @@
-//! What one PreToolUse costs in each mode, beside a program that only reads its input and beside other guards.
+//! What one PreToolUse costs in each mode, beside a program that only reads its input and beside other
+//! guards.
 //!
 //! Called by `bench/run`. `BENCH_BEFORE` names an older build of the hook, `BENCH_PEERS` other guards as
 //! `name=program argument…`, parted by `;`. A peer that fails is left out, and said so.

@@ -77,8 +77,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The same at the end of an installation: a person is there, and Ctrl-C skips it. Without a past only the quiet level is
-/// offered, for the client that knows it.
+/// The same at the end of an installation: a person is there, and Ctrl-C skips it. Without a past only the
+/// quiet level is offered, for the client that knows it.
 pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
     const DAYS_MS: i64 = 30 * 86_400_000;
     let has_past = |client: &Client| host::past_files(io.env, *client).files.iter().any(|file| file.is_known);

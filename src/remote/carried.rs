@@ -1,8 +1,10 @@
-//! What a run has come to, at its own remote: the working tree and the run's record, in `refs/aops/runs/{run}`. Not in
-//! `refs/aops/{run}`: where all refs are, git would take that for the branch `aops/{run}`.
+//! What a run has come to, at its own remote: the working tree and the run's record, in
+//! `refs/aops/runs/{run}`. Not in `refs/aops/{run}`: where all refs are, git would take that for the branch
+//! `aops/{run}`.
 //!
-//! Starts `git`. Invariants: nothing of the repository's own settings, which a step may have changed, is in force where the
-//! remote is reached with the user's credentials; ignored files do not travel; a branch of people is never touched.
+//! Starts `git`. Invariants: nothing of the repository's own settings, which a step may have changed, is in
+//! force where the remote is reached with the user's credentials; ignored files do not travel; a branch of
+//! people is never touched.
 
 use super::copy::{
     always_the_same, check_out, clone_beside, git, git_with, index, line, put, reach, reach_with, restore_commit, text,
@@ -113,8 +115,8 @@ fn fetch(env: &Env, clone: &Path, repository: &str, run: &str) -> Result<Option<
     Ok(Some(Found { record, head, tree }))
 }
 
-/// Clones a repository with what a run has come to by its remote, on a branch of its own; the run's record is returned.
-/// `None`: the remote has nothing of it, and the commit is checked out.
+/// Clones a repository with what a run has come to by its remote, on a branch of its own; the run's record is
+/// returned. `None`: the remote has nothing of it, and the commit is checked out.
 pub fn clone(
     env: &Env,
     repository: &str,

@@ -149,8 +149,8 @@ pub(super) fn always_the_same() -> Vec<(String, OsString)> {
     who.flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value))).collect()
 }
 
-/// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what is protected in a
-/// project can be made there, and not changed.
+/// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what
+/// is protected in a project can be made there, and not changed.
 fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) -> Result<(), String> {
     let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
     let file = scratch.0.join("bundle");
@@ -179,8 +179,8 @@ pub(super) fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     git_with(env, cwd, args, &[], 4096).map(drop)
 }
 
-/// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their agent and their
-/// settings.
+/// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their
+/// agent and their settings.
 pub(super) fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     reach_with(env, cwd, args, &[], 4096).map(drop)
 }

@@ -1,7 +1,8 @@
 //! Runs that any machine may take: put into the database, and worked on by the worker that has the lease.
 //!
-//! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came to, under its
-//! lease; `session` goes on with sessions that asked. Invariant: everything another machine needs to go on is in the database before a step's program is started.
+//! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came
+//! to, under its lease; `session` goes on with sessions that asked. Invariant: everything another machine
+//! needs to go on is in the database before a step's program is started.
 
 mod row;
 pub mod place;

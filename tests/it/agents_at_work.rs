@@ -1,5 +1,5 @@
-//! While one of our agents is at work, a refusal says so, a second one is not started, and nothing leaves it at work for
-//! ever.
+//! While one of our agents is at work, a refusal says so, a second one is not started, and nothing leaves it
+//! at work for ever.
 
 use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
@@ -105,8 +105,8 @@ fn an_agent_in_the_background_is_at_work_until_it_stops_or_is_gone() {
     world.is_free("the client knows of none");
 }
 
-/// In a terminal the client resumes the model with the report: a turn that would only wait ends. Nobody is told that its Stop is
-/// missing.
+/// In a terminal the client resumes the model with the report: a turn that would only wait ends. Nobody is
+/// told that its Stop is missing.
 #[test]
 fn a_turn_that_would_only_wait_ends() {
     let batch = |attended: &str, agent: &str| {

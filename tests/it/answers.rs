@@ -1,4 +1,5 @@
-//! A question to a person and its answer are facts: who asked about which line, what was answered, by whom, after how long.
+//! A question to a person and its answer are facts: who asked about which line, what was answered, by whom,
+//! after how long.
 
 use crate::danger::begun;
 use crate::support::{Answer, BINARY, Sandbox, Session};
@@ -155,7 +156,8 @@ fn an_answer_that_nothing_proves_is_nobodys() {
     assert_eq!(facts(&session, "answer")[2]["by"], "unknown");
 }
 
-/// At a terminal a No leaves another word in the client's record than elsewhere; a call that was made was not refused.
+/// At a terminal a No leaves another word in the client's record than elsewhere; a call that was made was not
+/// refused.
 #[test]
 fn every_word_for_a_no_is_understood() {
     let words = [
@@ -189,7 +191,8 @@ fn every_word_for_a_no_is_understood() {
     }
 }
 
-/// The end of an approved call was lost: the client's record says that it was made, and its file that it counts.
+/// The end of an approved call was lost: the client's record says that it was made, and its file that it
+/// counts.
 #[test]
 fn an_approved_call_without_its_end_was_made() {
     let sandbox = attended();
@@ -221,7 +224,8 @@ fn the_client_itself_says_no() {
     assert_eq!(session.calls()[&call.id].last().unwrap(), "DENIED");
 }
 
-/// The first answer to a dialog wins, so another hook's `allow` makes our question void: that is a violation, and told.
+/// The first answer to a dialog wins, so another hook's `allow` makes our question void: that is a violation,
+/// and told.
 #[test]
 fn another_hooks_yes_is_a_violation_and_told() {
     for agent in [None, Some("agent7")] {
@@ -258,7 +262,8 @@ fn another_hooks_yes_is_a_violation_and_told() {
     }
 }
 
-/// Each permission prompt that a person saw is counted, whatever opened it; one that nobody can have seen is not.
+/// Each permission prompt that a person saw is counted, whatever opened it; one that nobody can have seen is
+/// not.
 #[test]
 fn prompts_seen_are_counted() {
     let sandbox = attended();

@@ -1,9 +1,11 @@
-//! What comes twice, or from nobody: a call that ended, the end of a refused one, a second report. What counted stays.
+//! What comes twice, or from nobody: a call that ended, the end of a refused one, a second report. What
+//! counted stays.
 
 use crate::faults::{passed, sound};
 use crate::support::{Sandbox, fenced};
 use serde_json::json;
-/// A call that ended keeps its recorded end however often it is asked for again, and the insights count it once.
+/// A call that ended keeps its recorded end however often it is asked for again, and the insights count it
+/// once.
 #[test]
 fn an_ended_call_asked_again_keeps_its_end() {
     let sandbox = Sandbox::new();
@@ -50,7 +52,8 @@ fn the_end_of_a_refused_call_is_a_violation() {
     assert!(last["with"]["violation"].as_str().unwrap().contains("DENIED"), "{last}");
 }
 
-/// One verdict per start: what a second report says, or one of an agent that no call started, is not the agent's result.
+/// One verdict per start: what a second report says, or one of an agent that no call started, is not the
+/// agent's result.
 #[test]
 fn a_report_that_does_not_count_changes_no_result() {
     let sandbox = Sandbox::repository("0.0");

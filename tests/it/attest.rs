@@ -457,7 +457,8 @@ fn the_notes_of_two_machines_become_one() {
     sandbox.person(&["verify-commit", "HEAD", "--key", &key]).said(&["A0"]);
 }
 
-/// A verdict or a test about the same tree that comes after the commit is in a second statement, at the turn's end.
+/// A verdict or a test about the same tree that comes after the commit is in a second statement, at the
+/// turn's end.
 #[test]
 fn what_is_said_about_the_same_tree_later_is_added() {
     let sandbox = world();

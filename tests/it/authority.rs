@@ -73,7 +73,8 @@ fn a_client_inside_a_session_waives_nothing_in_a_session_of_its_own() {
     assert!(unproven(&nested, "SessionStart").contains(&outer.id));
 }
 
-/// A person's script has no terminal, and a client of its own: that counts. So does a client after the first has ended.
+/// A person's script has no terminal, and a client of its own: that counts. So does a client after the first
+/// has ended.
 #[test]
 fn a_persons_own_client_waives() {
     let sandbox = Sandbox::repository("0");

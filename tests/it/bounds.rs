@@ -1,4 +1,5 @@
-//! Behind every bound is the strict answer: what an agent puts before a thing, however much of it, makes nothing freer.
+//! Behind every bound is the strict answer: what an agent puts before a thing, however much of it, makes
+//! nothing freer.
 
 use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::{Map, Value, json};
@@ -144,7 +145,8 @@ fn a_listed_timer_is_known_by_its_beginning() {
     session.prompt(". in other words").silent();
 }
 
-/// Once a timer had to be forgotten, no prompt waives until the client starts again; refused timers push out none.
+/// Once a timer had to be forgotten, no prompt waives until the client starts again; refused timers push out
+/// none.
 #[test]
 fn what_was_forgotten_is_no_persons_word_until_a_new_start() {
     let sandbox = Sandbox::repository("0");
@@ -296,7 +298,8 @@ fn the_input_of_a_servers_tool_is_read_to_its_end_or_refused() {
     }
 }
 
-/// What nests deeper than is read is refused for that alone, whatever it holds: in objects, in lists, in both.
+/// What nests deeper than is read is refused for that alone, whatever it holds: in objects, in lists, in
+/// both.
 #[test]
 fn an_input_that_nests_too_deep_is_refused_for_its_depth() {
     let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
@@ -363,9 +366,9 @@ fn a_deep_chain_of_processes_leads_out_of_no_session() {
 
 const NAMES: [&str; 6] = ["MOST", "LONGEST", "DEEPEST", "LARGEST", "MAX", "LIMIT"];
 
-/// Every bound of the program by file and name, and what is behind it: `strict` (refused, asked, or waives nothing), `error`
-/// (said, and nothing goes on), `shown` (a text or list for people or the model is cut), `spent` (work that is given up, and
-/// nothing depends on it).
+/// Every bound of the program by file and name, and what is behind it: `strict` (refused, asked, or waives
+/// nothing), `error` (said, and nothing goes on), `shown` (a text or list for people or the model is cut),
+/// `spent` (work that is given up, and nothing depends on it).
 #[test]
 fn it_is_written_down_what_is_behind_each_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

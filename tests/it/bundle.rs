@@ -91,7 +91,8 @@ impl Machine {
     }
 }
 
-/// A policy change signed and in force on 50 machines; a forged, an unsigned and a rolled-back bundle refused on each.
+/// A policy change signed and in force on 50 machines; a forged, an unsigned and a rolled-back bundle refused
+/// on each.
 #[test]
 fn a_policy_is_in_force_on_fifty_machines() {
     let (admin, stranger) = (Admin::new(), Admin::new());
@@ -284,7 +285,8 @@ fn a_damaged_bundle_refuses_until_it_is_installed_again() {
     machine.0.person(&["status", &session.id]).said(&["admin.example/policy 1"]);
 }
 
-/// A person who registered us before the administrator did has nothing to mend: the client runs equal hooks once.
+/// A person who registered us before the administrator did has nothing to mend: the client runs equal hooks
+/// once.
 #[test]
 fn a_persons_own_hooks_are_no_fault() {
     let (admin, machine) = (Admin::new(), Machine::new());
@@ -451,7 +453,8 @@ fn the_pages_commands_work() {
     }
 }
 
-/// A person on a machine whose administrator installed a bundle: `deploy` is refused, though that person never ran `install`.
+/// A person on a machine whose administrator installed a bundle: `deploy` is refused, though that person
+/// never ran `install`.
 pub(crate) fn administered() -> Sandbox {
     let (admin, sandbox) = (Admin::new(), Sandbox::unchosen());
     admin.put("config.toml", &config("held by the house"));

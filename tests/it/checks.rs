@@ -1,4 +1,5 @@
-//! `[[check]]`: run before a prompt, a first change, a save, a commit and a stop; each refusal met, its own advice followed, and the way is open.
+//! `[[check]]`: run before a prompt, a first change, a save, a commit and a stop; each refusal met, its own
+//! advice followed, and the way is open.
 
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Another client started from a session: refused unless our hooks see it, and its registration is not the session's to edit.
+//! Another client started from a session: refused unless our hooks see it, and its registration is not the
+//! session's to edit.
 
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
@@ -22,7 +23,8 @@ fn bash(session: &Session, line: &str) -> Answer {
     ask(session, "Bash", json!({"command": line}))
 }
 
-/// The refusal names the way out, and who goes it can start the client; what breaks the registration shuts it again.
+/// The refusal names the way out, and who goes it can start the client; what breaks the registration shuts it
+/// again.
 #[test]
 fn a_client_is_started_once_our_hooks_see_it() {
     let sandbox = Sandbox::new();
@@ -77,7 +79,8 @@ fn claude_code_is_another_client_to_codex() {
     assert!(passed.status.success(), "{passed:?}");
 }
 
-/// What registers us in another client is edited by no session of this one; without a registration it is free.
+/// What registers us in another client is edited by no session of this one; without a registration it is
+/// free.
 #[test]
 fn the_registration_in_another_client_is_guarded() {
     let sandbox = Sandbox::new();

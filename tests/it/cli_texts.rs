@@ -1,7 +1,8 @@
 //! Every text a user meets, in one file for a reviewer: `tests/it/snapshots/it__cli_texts__cli_texts.snap`.
 //!
-//! Help of every command and verb, the commands in an empty project and in a small session, wrong usage, refusals, and
-//! what each error code advises. `INSTA_UPDATE=always cargo nextest run --test it cli_texts` writes it anew.
+//! Help of every command and verb, the commands in an empty project and in a small session, wrong usage,
+//! refusals, and what each error code advises. `INSTA_UPDATE=always cargo nextest run --test it cli_texts`
+//! writes it anew.
 
 mod page;
 

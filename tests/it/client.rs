@@ -1,7 +1,7 @@
 //! The real, unmodified Claude Code, run headless in a `Sandbox` against a scripted `Model`.
 //!
-//! Invariant: it knows one address, the model's. That is its API and its proxy, so a request to anywhere else is seen,
-//! refused, and fails the test.
+//! Invariant: it knows one address, the model's. That is its API and its proxy, so a request to anywhere else
+//! is seen, refused, and fails the test.
 
 pub(crate) mod fake;
 pub(crate) mod install;
@@ -124,7 +124,8 @@ fn the_client_calls_a_hook_at_every_step() {
     assert_eq!(model.requests().len(), 2);
 }
 
-/// What a hook says where the model can hear it: context by the role `system`, a refusal as the call's result.
+/// What a hook says where the model can hear it: context by the role `system`, a refusal as the call's
+/// result.
 #[test]
 fn what_a_hook_says_reaches_the_model() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! The real, unmodified Codex, run headless in a `Sandbox` against a scripted `Model`: refusals, the whole loop, rollback.
+//! The real, unmodified Codex, run headless in a `Sandbox` against a scripted `Model`: refusals, the whole
+//! loop, rollback.
 
 mod conform;
 mod install;

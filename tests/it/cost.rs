@@ -24,7 +24,8 @@ use std::{fs, thread};
 use table::{COUNTS, Row, SENT, list_rows, to_json, to_markdown, to_text};
 use tasks::{Prompts, SESSIONS, Task, project};
 
-/// The name of a row in the table, what the user has in `config.toml`, and the agents that behave differently there.
+/// The name of a row in the table, what the user has in `config.toml`, and the agents that behave differently
+/// there.
 type Configuration = (&'static str, &'static str, &'static [Temperament]);
 
 const CONFIGURATIONS: &[Configuration] = &[

@@ -1,5 +1,5 @@
-//! `docs/coverage.md` and `docs/deviations.md`: every requirement of the design documents is held by a test that exists, or
-//! by a deviation that is told. And `templates/README.md` names every placeholder there is.
+//! `docs/coverage.md` and `docs/deviations.md`: every requirement of the design documents is held by a test
+//! that exists, or by a deviation that is told. And `templates/README.md` names every placeholder there is.
 
 use std::collections::BTreeSet;
 use std::fs;

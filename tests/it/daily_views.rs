@@ -1,4 +1,5 @@
-//! What people look at every day: outcomes of sessions without a loop, files, checkpoints, the log, short ids.
+//! What people look at every day: outcomes of sessions without a loop, files, checkpoints, the log, short
+//! ids.
 
 use crate::support::{Sandbox, Session};
 use serde_json::{Value, json};
@@ -112,7 +113,8 @@ fn checkpoints_are_numbered_from_the_newest() {
     assert_eq!(fs::read_to_string(sandbox.project().join("a.txt")).unwrap(), "1");
 }
 
-/// What a person reads of two checkpoints of a session: files, phase and verdicts; no digests, no numbers of calls.
+/// What a person reads of two checkpoints of a session: files, phase and verdicts; no digests, no numbers of
+/// calls.
 #[test]
 fn a_difference_of_checkpoints_is_short() {
     let sandbox = Sandbox::repository("0");
@@ -156,7 +158,8 @@ fn a_checkpoint_is_listed_with_its_prompt() {
     assert_eq!((row[0], row[5]), ("1", "add a greeting"), "{list}");
 }
 
-/// On a terminal a row is one line, and what it shows of an id finds the checkpoint; into a pipe nothing is cut.
+/// On a terminal a row is one line, and what it shows of an id finds the checkpoint; into a pipe nothing is
+/// cut.
 #[test]
 fn the_list_of_checkpoints_fits_the_terminal() {
     let sandbox = in_mode("loop");

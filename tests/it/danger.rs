@@ -379,7 +379,8 @@ fn a_file_of_secrets_is_asked_about_once() {
     asks(&session.pre(&session.call("Read", json!({"file_path": file(".env.local")}))), &["secret-file"]);
 }
 
-/// One answer is enough for a file and a task: the person who let the agent read it is not asked at each further look.
+/// One answer is enough for a file and a task: the person who let the agent read it is not asked at each
+/// further look.
 #[test]
 fn a_file_of_secrets_that_may_be_read_is_asked_about_once_in_a_task() {
     let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
@@ -410,7 +411,8 @@ fn a_file_of_secrets_that_may_be_read_is_asked_about_once_in_a_task() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
-/// Nobody was there to ask: whoever started the session reads what lets the line pass, and it does. No mode would.
+/// Nobody was there to ask: whoever started the session reads what lets the line pass, and it does. No mode
+/// would.
 #[test]
 fn the_last_words_of_an_unwatched_session_name_a_way_that_works() {
     let sandbox = guarding("");

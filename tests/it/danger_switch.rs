@@ -172,7 +172,8 @@ fn the_list_says_where_from_and_what_it_did_lately() {
     assert_eq!(sandbox.person(&["danger", "list"]).out, list);
 }
 
-/// `git clean -fdx` would take the checkpoints along; with `-e .claude` it is asked about as any that discards.
+/// `git clean -fdx` would take the checkpoints along; with `-e .claude` it is asked about as any that
+/// discards.
 #[test]
 fn a_clean_that_keeps_our_folder_is_a_question_of_danger_alone() {
     let sandbox = Sandbox::repository("0.0");

@@ -463,7 +463,8 @@ fn another_client_that_reads_our_registration() {
     assert_eq!(rows(&home, "others"), [], "there is nothing to read");
 }
 
-/// Another hook's yes to a permission prompt counts before the person's: each is named, wherever it stands, and ours is not.
+/// Another hook's yes to a permission prompt counts before the person's: each is named, wherever it stands,
+/// and ours is not.
 #[test]
 fn other_hooks_that_answer_prompts() {
     let home = installed();

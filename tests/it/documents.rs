@@ -1,4 +1,5 @@
-//! What the design documents ask of a session: results of calls, the tracker's part, the close, what is learnt.
+//! What the design documents ask of a session: results of calls, the tracker's part, the close, what is
+//! learnt.
 
 use crate::support::{Answer, Call, Sandbox, Session};
 use serde_json::{Value, json};

@@ -67,8 +67,8 @@ impl Calls {
         Self(calls.map(str::to_owned).collect())
     }
 
-    /// How many there are but for those that the machine decides: looks at each ancestor, and waits for another
-    /// process.
+    /// How many there are but for those that the machine decides: looks at each ancestor, and waits for
+    /// another process.
     fn of_its_own(&self) -> usize {
         let waits = ["ppoll(", "wait4(", "futex(", "read("];
         self.0

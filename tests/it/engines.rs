@@ -1,5 +1,5 @@
-//! Runs below a durable engine: the service of `docs/examples/restate` under a real Restate server, killed on the way; and
-//! `aops-fleet` below the same.
+//! Runs below a durable engine: the service of `docs/examples/restate` under a real Restate server, killed on
+//! the way; and `aops-fleet` below the same.
 
 #![expect(clippy::disallowed_methods, reason = "a server and a service that are killed on the way")]
 
@@ -146,7 +146,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The service is killed while a step runs, and again while a person is asked: each step and the approved call are done once.
+/// The service is killed while a step runs, and again while a person is asked: each step and the approved
+/// call are done once.
 #[test]
 fn a_run_is_a_durable_handler_of_restate() {
     let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);

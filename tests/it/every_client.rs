@@ -1,5 +1,5 @@
-//! What holds for every client that is registered by name, asked of each row of the list: what `install` writes, what comes back,
-//! what `doctor` says. What is peculiar to one is in its own file.
+//! What holds for every client that is registered by name, asked of each row of the list: what `install`
+//! writes, what comes back, what `doctor` says. What is peculiar to one is in its own file.
 
 use crate::support::Sandbox;
 use aops_core::host::agents;
@@ -71,7 +71,8 @@ impl One {
     }
 }
 
-/// A dry run writes nothing; installing twice changes nothing; what was there comes back to the byte, and nothing else is left.
+/// A dry run writes nothing; installing twice changes nothing; what was there comes back to the byte, and
+/// nothing else is left.
 #[test]
 fn what_was_there_stays_and_comes_back() {
     One::each(|one| {

@@ -1,8 +1,8 @@
-//! Every kind of fact, with every field that it can have: both verifiers call the ledger whole after each, and a state that
-//! was lost comes back equal.
+//! Every kind of fact, with every field that it can have: both verifiers call the ledger whole after each,
+//! and a state that was lost comes back equal.
 //!
-//! The facts are made from the stored types themselves (`schemas/made.rs`), so a new field is in them. A new kind does not
-//! compile before `kind_of` knows it.
+//! The facts are made from the stored types themselves (`schemas/made.rs`), so a new field is in them. A new
+//! kind does not compile before `kind_of` knows it.
 
 use crate::faults::python_verifier;
 use crate::faults::{LEDGER, STATE, files, put_back};
@@ -196,8 +196,8 @@ fn oddly_named(kind: &str, with: &Map<String, Value>) -> Map<String, Value> {
     odd
 }
 
-/// One of these objects with fields of all of them, as the lots choose. The fields of a group in it are chosen one by one too,
-/// as far as it can be read then.
+/// One of these objects with fields of all of them, as the lots choose. The fields of a group in it are
+/// chosen one by one too, as far as it can be read then.
 fn mixed(
     samples: &[&Map<String, Value>],
     lots: &mut Lots,
@@ -235,7 +235,8 @@ fn mixed(
     with
 }
 
-/// A fact of this kind with the fields that the lots choose, and about as many values changed, as far as it can be read.
+/// A fact of this kind with the fields that the lots choose, and about as many values changed, as far as it
+/// can be read.
 fn any_of(kind: &str, lots: &mut Lots) -> Map<String, Value> {
     let mut with = mixed(&samples_of(kind).iter().collect::<Vec<_>>(), lots, &mut |with| read(kind, with).is_some());
     if lots.below(2) > 0 {
@@ -414,7 +415,8 @@ fn own_name(with: &Map<String, Value>) -> Option<&'static str> {
     EVENTS.iter().find(tells).map(|row| row.name)
 }
 
-/// The facts that this one is told in: an event under its own name or else under every one, a step of a call at every stage of one.
+/// The facts that this one is told in: an event under its own name or else under every one, a step of a call
+/// at every stage of one.
 fn told(kind: &str, mut with: Map<String, Value>) -> Vec<Fact> {
     let own_name = own_name(&with);
     let mut put = |names: &[(&str, Value)]| {

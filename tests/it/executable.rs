@@ -1,4 +1,5 @@
-//! Executable configuration: what would run without asking us is a person's to allow, and a plain text is free.
+//! Executable configuration: what would run without asking us is a person's to allow, and a plain text is
+//! free.
 
 use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
@@ -259,7 +260,8 @@ fn b20_agents_that_no_hook_sees_are_not_started() {
     }
 }
 
-/// What a repository brought is listed once, for the person: in the message to them, and not in what the model reads.
+/// What a repository brought is listed once, for the person: in the message to them, and not in what the
+/// model reads.
 #[test]
 fn what_a_repository_brings_is_listed_once() {
     let sandbox = Sandbox::repository("0");

@@ -1,5 +1,5 @@
-//! The real, unmodified Gemini CLI and Qwen Code, run headless in a `Sandbox` against a scripted `Model`: refusal, ledger,
-//! rollback.
+//! The real, unmodified Gemini CLI and Qwen Code, run headless in a `Sandbox` against a scripted `Model`:
+//! refusal, ledger, rollback.
 
 mod conform;
 mod install;

@@ -1,4 +1,5 @@
-//! Generated files are nobody's work: a virtual environment and `node_modules` in a repository without a `.gitignore`.
+//! Generated files are nobody's work: a virtual environment and `node_modules` in a repository without a
+//! `.gitignore`.
 
 use crate::support::Sandbox;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! A task whose end was held up: let go and taken up again, an agent that hangs, a push that the server declines.
+//! A task whose end was held up: let go and taken up again, an agent that hangs, a push that the server
+//! declines.
 
 use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};

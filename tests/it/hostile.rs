@@ -163,7 +163,8 @@ fn hostile_paths() {
     assert_eq!(outside(&sandbox), before, "something outside was touched");
 }
 
-/// A file of the session replaced by something else; what the link points to stays as it is, unread and unwritten.
+/// A file of the session replaced by something else; what the link points to stays as it is, unread and
+/// unwritten.
 #[test]
 fn links_and_pipes_in_the_session_folder() {
     for name in [LEDGER, STATE, ".lock", ".session-state.spare", "calls.index"] {

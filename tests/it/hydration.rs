@@ -79,7 +79,8 @@ fn what_is_said_stays_small() {
     }
 }
 
-/// The client reads `AGENTS.md` only where no `CLAUDE.md` is: where there is one that does not bring it, we do.
+/// The client reads `AGENTS.md` only where no `CLAUDE.md` is: where there is one that does not bring it, we
+/// do.
 #[test]
 fn agents_md_is_told_once_where_no_claude_md_brings_it() {
     let text = "Run `make` before you say that it works.\n";
@@ -217,7 +218,8 @@ fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry()
     assert_eq!(recorded, 1, "one entry says that it changed");
 }
 
-/// Steps come before issues and notes: those are cut first, and the steps become shorter before one is missing.
+/// Steps come before issues and notes: those are cut first, and the steps become shorter before one is
+/// missing.
 #[test]
 fn the_hydrator_has_the_steps_of_every_workflow() {
     let names = |text: String| {
@@ -268,8 +270,8 @@ fn the_hydrator_has_the_steps_of_every_workflow() {
     assert!(roomy.contains("1. List the items: Produce the full list by a command; count it;"), "{roomy}");
 }
 
-/// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that plans by them, the
-/// main agent in short, the critic and the verifier.
+/// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that
+/// plans by them, the main agent in short, the critic and the verifier.
 #[test]
 fn the_workflow_reaches_everybody_who_works_by_it() {
     let sandbox = Sandbox::repository("0.0");

@@ -247,8 +247,8 @@ fn a_taken_auditor_is_waited_for() {
 
 const POSES: &str = "it has our name";
 
-/// A program under our name that stands in the settings before the session starts is told and recorded, and its entries are not
-/// taken for ours.
+/// A program under our name that stands in the settings before the session starts is told and recorded, and
+/// its entries are not taken for ours.
 #[test]
 fn a_program_under_our_name_is_not_pinned_as_ours() {
     let sandbox = Sandbox::new();

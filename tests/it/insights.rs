@@ -254,7 +254,8 @@ fn batch_writes_all_of_them() {
     sandbox.person(&["insights", "--since", "7d"]).failed(2, &["insights batch"]);
 }
 
-/// An id over 128 characters is recorded as its digest; a file's name has sixteen digits of it, like that of any odd id.
+/// An id over 128 characters is recorded as its digest; a file's name has sixteen digits of it, like that of
+/// any odd id.
 #[test]
 fn long_ids_have_short_file_names() {
     for long in [65, 128, 129, 300] {

@@ -1,7 +1,7 @@
 //! The jail: what a command can change in each profile, and what is left of it.
 //!
-//! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
-//! real one.
+//! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does,
+//! `client` in the real one.
 
 mod answered;
 mod attested;
@@ -206,8 +206,8 @@ fn a_command_that_ran_without_the_jail_is_a_violation() {
     session.inner.ask_bash("ls").refused(&["without the jail"]);
 }
 
-/// A project's settings took the variable away, or the client does not know it: words alone hold, and the person is told.
-/// Without an installation there is nothing to tell.
+/// A project's settings took the variable away, or the client does not know it: words alone hold, and the
+/// person is told. Without an installation there is nothing to tell.
 #[test]
 fn a_client_that_starts_commands_without_us_is_named() {
     let sandbox = Sandbox::new();
@@ -379,8 +379,8 @@ fn a_full_layer_is_said_so() {
     assert!(ran.told.contains("The layer was full: 16 MB, `[jail] layer_mb`"), "{ran:?}");
 }
 
-/// The file system that holds the layers is mounted over a folder of the kernel and covered with that folder: no command
-/// gets below, not even one that makes itself a superuser.
+/// The file system that holds the layers is mounted over a folder of the kernel and covered with that folder:
+/// no command gets below, not even one that makes itself a superuser.
 #[test]
 fn what_holds_the_layers_is_out_of_sight() {
     let world = Jailed::new();

@@ -1,4 +1,5 @@
-//! Two sessions and one file: told in mode `loop`, refused in mode `strict`, until the other's turn, session or client ends.
+//! Two sessions and one file: told in mode `loop`, refused in mode `strict`, until the other's turn, session
+//! or client ends.
 
 use crate::support::{Answer, Sandbox, Session};
 use rustix::fs::{CWD, FileType, Mode, mknodat};

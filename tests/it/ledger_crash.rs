@@ -1,4 +1,5 @@
-//! The hook killed, starved or failed at every system call: nothing acknowledged is lost, and the next event works.
+//! The hook killed, starved or failed at every system call: nothing acknowledged is lost, and the next event
+//! works.
 
 use crate::faults::namespace::Namespace;
 use crate::faults::strace::{self, End, Point};

@@ -1,4 +1,5 @@
-//! A ledger that was cut or changed: mended where a kill explains it, refused where nothing does, never believed.
+//! A ledger that was cut or changed: mended where a kill explains it, refused where nothing does, never
+//! believed.
 
 use crate::faults::ID;
 use crate::faults::{self, Files, LEDGER, STATE, Workshop, passed, put_back, python_verifier, sound, walk};
@@ -123,8 +124,8 @@ fn flipped_ledger(stride: usize) {
     }
 }
 
-/// What an event takes from an older entry is proven by that entry's digest: how a call ended that is asked for again. With
-/// and without an index of ended calls; and `verify` finds it in each case.
+/// What an event takes from an older entry is proven by that entry's digest: how a call ended that is asked
+/// for again. With and without an index of ended calls; and `verify` finds it in each case.
 #[test]
 fn a_flipped_bit_in_the_middle_is_found_where_it_is_read() {
     for calls in [3, 30] {

@@ -118,7 +118,8 @@ fn damaged(answer: &Answer, words: &[&str]) {
     assert!(answer.code == Some(4) && words.iter().all(|word| answer.out.contains(word)), "{words:?}: {answer:#?}");
 }
 
-/// Without heads a cut tail would be invisible, so it is said that they are missing: all of them, or the newest.
+/// Without heads a cut tail would be invisible, so it is said that they are missing: all of them, or the
+/// newest.
 #[test]
 fn removed_heads_are_noticed() {
     let sandbox = Sandbox::new();
@@ -184,7 +185,8 @@ fn a_block_whose_folder_is_gone_is_named() {
     gone.pre(&call).silent();
 }
 
-/// The folder that holds the session counts, whatever the client says of its transcript, and the mismatch is recorded once.
+/// The folder that holds the session counts, whatever the client says of its transcript, and the mismatch is
+/// recorded once.
 #[test]
 fn a_transcript_in_another_project_is_recorded() {
     let sandbox = Sandbox::new();

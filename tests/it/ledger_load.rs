@@ -1,4 +1,5 @@
-//! Many writers, many entries, huge and odd input, clocks that run backwards: no entry lost, none twice, none wrong.
+//! Many writers, many entries, huge and odd input, clocks that run backwards: no entry lost, none twice, none
+//! wrong.
 
 use crate::faults::namespace::Namespace;
 use crate::faults::{self, ID, LEDGER, STATE, Workshop, passed, python_verifier, sound, steps, walk};
@@ -23,7 +24,8 @@ fn writer(sandbox: &Sandbox, event: &str) -> Command {
     command
 }
 
-/// One event; killed after `patience` where one is given. What it said where it failed; `None` when it was killed.
+/// One event; killed after `patience` where one is given. What it said where it failed; `None` when it was
+/// killed.
 fn write(sandbox: &Sandbox, payload: &Value, patience: Option<Duration>) -> Option<Result<(), String>> {
     let mut child = writer(sandbox, payload["hook_event_name"].as_str().unwrap()).spawn().unwrap();
     let fed = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
@@ -175,7 +177,8 @@ fn a_snapshot_at_least_every_1024_entries_and_a_lost_state_is_rebuilt_from_it() 
     sound(ID, &workshop.folder());
 }
 
-/// The parts between snapshots are checked at the same time; the answer is that of one walk from the beginning.
+/// The parts between snapshots are checked at the same time; the answer is that of one walk from the
+/// beginning.
 #[test]
 fn parts_that_are_checked_together_say_what_one_walk_says() {
     let workshop = grown(3000);

@@ -1,5 +1,5 @@
-//! What would be worth taking back is exported at once, so that a cut tail is noticed; and a process that holds a lock keeps
-//! nothing from the record.
+//! What would be worth taking back is exported at once, so that a cut tail is noticed; and a process that
+//! holds a lock keeps nothing from the record.
 
 use crate::faults::{LEDGER, STATE, passed};
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};
@@ -122,7 +122,8 @@ fn a_tail_that_grew_again_is_another_tail() {
     write(&session, &sandbox, "y").refused(&["STATE_RECOVERY_FAILED"]);
 }
 
-/// A refusal that was not forced to the disk may be lost with the power: that is recorded, and nothing stands still.
+/// A refusal that was not forced to the disk may be lost with the power: that is recorded, and nothing stands
+/// still.
 #[test]
 fn a_power_loss_is_told_apart() {
     let sandbox = Sandbox::repository("0");

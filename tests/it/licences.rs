@@ -1,4 +1,5 @@
-//! Every dependency is under a licence `deny.toml` allows and comes from a registry, never from a branch of something.
+//! Every dependency is under a licence `deny.toml` allows and comes from a registry, never from a branch of
+//! something.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What a person does while an agent of ours works, or after a block: verdicts keep their task, and a task goes on.
+//! What a person does while an agent of ours works, or after a block: verdicts keep their task, and a task
+//! goes on.
 
 use crate::support::{Sandbox, Session, fenced};
 use serde_json::{Value, json};
@@ -88,7 +89,8 @@ fn a_review_that_comes_late_opens_nothing_by_itself() {
     }
 }
 
-/// After a person cleared a block the task goes on with its plan, or with the review that the plan still needs.
+/// After a person cleared a block the task goes on with its plan, or with the review that the plan still
+/// needs.
 #[test]
 fn a_task_goes_on_after_its_block_was_cleared() {
     let sandbox = Sandbox::repository("0");

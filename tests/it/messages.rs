@@ -1,4 +1,5 @@
-//! `docs/messages.md`: every text that a gate can answer with, one example each, made from the templates themselves.
+//! `docs/messages.md`: every text that a gate can answer with, one example each, made from the templates
+//! themselves.
 
 use crate::pages::read;
 use aops_core::config::texts::ASSETS;

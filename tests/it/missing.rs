@@ -1,5 +1,5 @@
-//! A missing event is an event: an agent that ended without its report, an end that could not be recorded, an agent that was
-//! stopped. Nothing becomes freer by it, and the record says what is missing.
+//! A missing event is an event: an agent that ended without its report, an end that could not be recorded, an
+//! agent that was stopped. Nothing becomes freer by it, and the record says what is missing.
 
 use crate::faults::passed;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};

@@ -1,8 +1,8 @@
 //! A scripted Messages API on loopback: it gives the answers that the test wrote, and keeps every request.
 //!
-//! Each conversation, the main one and every subagent, has its own script; or a function answers from the messages, as a
-//! real model would. Invariant: nothing is random; ids are counted and usage is constant. Requests to other
-//! hosts come here too, as to a proxy, and are kept as astray.
+//! Each conversation, the main one and every subagent, has its own script; or a function answers from the
+//! messages, as a real model would. Invariant: nothing is random; ids are counted and usage is constant.
+//! Requests to other hosts come here too, as to a proxy, and are kept as astray.
 
 mod gemini;
 mod http;
@@ -48,7 +48,8 @@ struct ModelState {
 }
 
 impl Model {
-    /// A model with these answers in its main conversation, over all starts of the client in one test; then always `Done.`.
+    /// A model with these answers in its main conversation, over all starts of the client in one test; then
+    /// always `Done.`.
     pub(crate) fn new(main: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -70,8 +71,8 @@ impl Model {
         model
     }
 
-    /// A subagent whose system prompt has these words gives these answers. A second script for the same words is for the
-    /// second such agent; the last script serves all that follow.
+    /// A subagent whose system prompt has these words gives these answers. A second script for the same words
+    /// is for the second such agent; the last script serves all that follow.
     pub(crate) fn agent(self, words: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
         self.state().agents.push((words.to_owned(), turns.into_iter().collect()));
         self
@@ -213,7 +214,8 @@ fn plain(status: &'static str, body: &Value) -> Answer {
     Answer { status, kind: "application/json", body: body.to_string() }
 }
 
-/// The scripted message and its turn. The turn's deed runs without the lock, so that other conversations go on.
+/// The scripted message and its turn. The turn's deed runs without the lock, so that other conversations go
+/// on.
 fn say(request: Request, state: &Mutex<ModelState>) -> (Value, (Turn, usize)) {
     let model = request.body["model"].as_str().unwrap_or("scripted").to_owned();
     let (turn, number) = {

@@ -27,8 +27,8 @@ fn at(sandbox: &Sandbox, cwd: PathBuf, id: &str) -> Place {
     Place { cwd, transcript: transcript.display().to_string() }
 }
 
-/// The project, a worktree of the client's, a folder in that, a worktree beside the project, a folder that is gone, one that
-/// has nothing to do with it; a transcript that is told and one that is not.
+/// The project, a worktree of the client's, a folder in that, a worktree beside the project, a folder that is
+/// gone, one that has nothing to do with it; a transcript that is told and one that is not.
 fn places(sandbox: &Sandbox, id: &str) -> Vec<Place> {
     let project = sandbox.project();
     let (worktree, beside) = (project.join(".claude/worktrees/side"), project.with_file_name("side"));
@@ -156,7 +156,8 @@ proptest! {
     }
 }
 
-/// The steps of the review: after a refusal its head is exported; the client goes to a worktree, works there, and comes back.
+/// The steps of the review: after a refusal its head is exported; the client goes to a worktree, works there,
+/// and comes back.
 #[test]
 fn a_worktree_is_entered_and_left() {
     for mode in ["strict", "loop", "guard", "observe"] {
@@ -190,8 +191,8 @@ fn a_worktree_is_entered_and_left() {
     }
 }
 
-/// Without a head nothing names the place: the first event elsewhere looks everywhere, and later ones need not, however many
-/// projects and sessions there are.
+/// Without a head nothing names the place: the first event elsewhere looks everywhere, and later ones need
+/// not, however many projects and sessions there are.
 #[test]
 fn a_session_without_a_head_is_found_too_and_later_cheaply() {
     let counts = [0, 60].map(|others| {
@@ -221,7 +222,8 @@ fn a_session_without_a_head_is_found_too_and_later_cheaply() {
     assert_eq!(counts[0], counts[1], "system calls with one project and with sixty more");
 }
 
-/// In mode `loop` a command that changed nothing is no work; the tree of the project does not show what it did elsewhere.
+/// In mode `loop` a command that changed nothing is no work; the tree of the project does not show what it
+/// did elsewhere.
 #[test]
 fn a_command_in_a_worktree_counts_as_work() {
     for outside in [false, true] {
@@ -271,7 +273,8 @@ fn a_moved_project_keeps_its_session() {
     }
 }
 
-/// Two ledgers of one session, as versions that looked by place could begin them. `heads`: whose head is the exported one.
+/// Two ledgers of one session, as versions that looked by place could begin them. `heads`: whose head is the
+/// exported one.
 struct Two {
     sandbox: Sandbox,
     id: String,

@@ -1,8 +1,10 @@
-//! No deadlock: from any state that random sessions reach, an agent that does what the refusals print gets through.
+//! No deadlock: from any state that random sessions reach, an agent that does what the refusals print gets
+//! through.
 //!
-//! The follower knows nothing of the gates; it reads the printed words alone. A stop is not let go for want of patience
-//! here, so every debt has to be payable by its own advice. Agents may misjudge, forget their verdict and halt, but not
-//! for ever; a turn that is a person's (a block, a question, a halt) is a way out too.
+//! The follower knows nothing of the gates; it reads the printed words alone. A stop is not let go for want
+//! of patience here, so every debt has to be payable by its own advice. Agents may misjudge, forget their
+//! verdict and halt, but not for ever; a turn that is a person's (a block, a question, a halt) is a way out
+//! too.
 
 mod any;
 mod world;

@@ -1,5 +1,5 @@
-//! Inputs and files that are not what they should be: tool inputs without a form, hard links, escape sequences in what we
-//! write, a transcript without an end, a workflow that cannot be read.
+//! Inputs and files that are not what they should be: tool inputs without a form, hard links, escape
+//! sequences in what we write, a transcript without an end, a workflow that cannot be read.
 
 use crate::faults::passed;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};
@@ -118,7 +118,8 @@ fn is_plain(text: &str) -> bool {
     !text.contains(odd)
 }
 
-/// A prompt, a file, an agent's words and a reason full of escapes: nothing of them is in what a person may print.
+/// A prompt, a file, an agent's words and a reason full of escapes: nothing of them is in what a person may
+/// print.
 #[test]
 fn no_file_of_ours_holds_an_escape_sequence() {
     let sandbox = Sandbox::repository("1");
@@ -281,8 +282,8 @@ const CONFIGURED: [&str; 7] = [
     ".aops/WORKFLOWS.md",
 ];
 
-/// Puts something that is no plain file there: a FIFO that nobody writes to, a link to a device without an end, a folder, a
-/// socket.
+/// Puts something that is no plain file there: a FIFO that nobody writes to, a link to a device without an
+/// end, a folder, a socket.
 fn plant(kind: &str, path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = fs::remove_file(path);

@@ -1,4 +1,5 @@
-//! The real, unmodified OpenCode, run headless in a `Sandbox` against a scripted `Model`: refusals, the loop, rollback.
+//! The real, unmodified OpenCode, run headless in a `Sandbox` against a scripted `Model`: refusals, the loop,
+//! rollback.
 
 mod conform;
 mod install;
@@ -13,8 +14,8 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What would ask the network. A list of models of its own and a compiler that gives up sooner also spare five of eight
-/// seconds of a core at each start.
+/// What would ask the network. A list of models of its own and a compiler that gives up sooner also spare
+/// five of eight seconds of a core at each start.
 const SWITCHED_OFF: [&str; 4] = ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"];
 
 pub(crate) struct Opencode<'a> {

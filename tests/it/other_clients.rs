@@ -1,5 +1,5 @@
-//! Clients that read Claude's settings and are not Claude Code: their events pass, unjudged and unrecorded. Whatever Claude
-//! Code itself sends is still refused where it cannot be read.
+//! Clients that read Claude's settings and are not Claude Code: their events pass, unjudged and unrecorded.
+//! Whatever Claude Code itself sends is still refused where it cannot be read.
 
 use crate::support::{Answer, BINARY, Sandbox};
 use serde_json::{Value, json};
@@ -129,7 +129,8 @@ fn gemini_and_qwen() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Codex: one turn has an id; the events outside of a turn are known by where the transcript lies, or lack one.
+/// Codex: one turn has an id; the events outside of a turn are known by where the transcript lies, or lack
+/// one.
 fn codex() -> Vec<(&'static str, Value)> {
     let common = |name: &str, transcript: Value| {
         json!({"session_id": "s", "transcript_path": transcript, "cwd": "/p", "hook_event_name": name, "model": "gpt-6",

@@ -1,4 +1,5 @@
-//! What a task changed itself: not what git brought, a person saved, another session wrote or an earlier task did.
+//! What a task changed itself: not what git brought, a person saved, another session wrote or an earlier task
+//! did.
 
 use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::json;
@@ -27,7 +28,8 @@ fn put(sandbox: &Sandbox, session: &Session, name: &str, text: &str) -> Answer {
     answer
 }
 
-/// Twenty files on a branch that is neither checked out nor made by a session; on the remote's `main` too, where it is `theirs`.
+/// Twenty files on a branch that is neither checked out nor made by a session; on the remote's `main` too,
+/// where it is `theirs`.
 fn others_work(sandbox: &Sandbox, branch: &str) {
     sandbox.git(&["checkout", "-q", "-b", branch]);
     for n in 0..20 {
@@ -73,7 +75,8 @@ pub(crate) fn let_time_pass(sandbox: &Sandbox, changed: &Path) {
     } {}
 }
 
-/// A fast-forward, a merge, another branch, a rebase: what comes out of commits is nobody's edit, and what is edited then counts.
+/// A fast-forward, a merge, another branch, a rebase: what comes out of commits is nobody's edit, and what is
+/// edited then counts.
 #[test]
 fn what_git_brings_is_not_the_tasks() {
     for (line, own_commit) in [
@@ -183,7 +186,8 @@ fn what_a_person_saves_between_calls_is_not_the_tasks() {
     put(&sandbox, &session, "d.txt", "one\n").refused(&["(5 files, "]);
 }
 
-/// While a long command runs, another session edits: these files are that session's, also once its turn has ended.
+/// While a long command runs, another session edits: these files are that session's, also once its turn has
+/// ended.
 #[test]
 fn what_another_session_writes_meanwhile_is_not_the_tasks() {
     for ends in [false, true] {
@@ -208,7 +212,8 @@ fn what_another_session_writes_meanwhile_is_not_the_tasks() {
     }
 }
 
-/// A command that goes on in the background changes files between the calls: from its start on all of them may be its own.
+/// A command that goes on in the background changes files between the calls: from its start on all of them
+/// may be its own.
 #[test]
 fn what_a_background_command_writes_later_counts() {
     let sandbox = in_loop();
@@ -300,8 +305,8 @@ fn reviewers_see_the_task_and_not_the_one_before() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
-/// `strict` asks for a commit of what the session's calls wrote: not of what a person saves while the model thinks, nor of what
-/// another session edits, also while a command of this one runs.
+/// `strict` asks for a commit of what the session's calls wrote: not of what a person saves while the model
+/// thinks, nor of what another session edits, also while a command of this one runs.
 #[test]
 fn a_commit_is_asked_for_the_sessions_own_files_alone() {
     let sandbox = Sandbox::repository("0.0");

@@ -1,5 +1,6 @@
-//! `packaging/build`: every package is packed from the program of these tests, installed in a throwaway root without
-//! network and without Rust, and run there. `tests/long-run.d/packages` does the same with the release build.
+//! `packaging/build`: every package is packed from the program of these tests, installed in a throwaway root
+//! without network and without Rust, and run there. `tests/long-run.d/packages` does the same with the
+//! release build.
 
 use crate::install::{Home, Said};
 use crate::support::BINARY;
@@ -44,7 +45,8 @@ impl Bench {
         done(self.command(program).args(arguments))
     }
 
-    /// The program of these tests without its debugging symbols, as a package holds it; or the one in `AOPS_PROGRAM`.
+    /// The program of these tests without its debugging symbols, as a package holds it; or the one in
+    /// `AOPS_PROGRAM`.
     fn stripped(&self) -> PathBuf {
         let path = self.path("aops-hook");
         if !path.exists() {
@@ -130,7 +132,8 @@ fn with_cargo(command: &mut Command) -> &mut Command {
 /// The first bytes of a program for a Mac with Apple's own processor.
 const MACH_O_ARM64: [u8; 16] = [0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0];
 
-/// A person with a Mac finds out with one command what works; it says so of a program that works and of one that does not.
+/// A person with a Mac finds out with one command what works; it says so of a program that works and of one
+/// that does not.
 #[test]
 fn a_program_for_a_mac_is_packed_as_never_run() {
     let bench = Bench::new();

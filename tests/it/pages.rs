@@ -1,4 +1,5 @@
-//! The site: every page is in `docs/SUMMARY.md`, every link leads somewhere, every command that a page shows is run.
+//! The site: every page is in `docs/SUMMARY.md`, every link leads somewhere, every command that a page shows
+//! is run.
 
 use crate::client::install;
 use crate::coverage::has_test;
@@ -128,7 +129,8 @@ fn every_line_of_another_tool_is_known() {
     }
 }
 
-/// Every `aops-hook` line of the pages that guide people, in its order, says what the page says; `…` is anything.
+/// Every `aops-hook` line of the pages that guide people, in its order, says what the page says; `…` is
+/// anything.
 #[test]
 fn the_pages_commands_work() {
     for page in ["install", "team", "ci", "upgrade", "data", "faq", "clients"] {
@@ -169,7 +171,8 @@ pub(crate) fn split(line: &str) -> Vec<String> {
     parts.flat_map(words).collect()
 }
 
-/// The tables of the clients are those of the code. `INSTA_UPDATE=always cargo nextest run page_of_clients` writes them.
+/// The tables of the clients are those of the code. `INSTA_UPDATE=always cargo nextest run page_of_clients`
+/// writes them.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how a person asks a test to write")]
 fn the_page_of_clients_is_current() {

@@ -103,7 +103,8 @@ fn every_phase_of_any_session_has_one_outcome() {
     }
 }
 
-/// The verifier is started before the first stop, as the loop recommends: `verify` has its outcome all the same.
+/// The verifier is started before the first stop, as the loop recommends: `verify` has its outcome all the
+/// same.
 #[test]
 fn verify_has_an_outcome_on_the_recommended_path() {
     let sandbox = Sandbox::repository("0.0");

@@ -1,5 +1,5 @@
-//! The pictures in `docs/pictures`, from real runs: `docs/pictures/make` runs this and draws what it leaves in
-//! `$AOPS_PICTURES`: screens with their colours as `.ansi`, the report as `.html`.
+//! The pictures in `docs/pictures`, from real runs: `docs/pictures/make` runs this and draws what it leaves
+//! in `$AOPS_PICTURES`: screens with their colours as `.ansi`, the report as `.html`.
 
 use crate::client::Client;
 use crate::model::{Model, Turn};

@@ -82,7 +82,8 @@ fn the_client_finds_the_plugin_valid() {
     assert!(output.status.success() && said.contains("Validation passed"), "{said}");
 }
 
-/// The repository as a clone has it, as far as the client reads it. With a program: as after `install.sh --plugin`.
+/// The repository as a clone has it, as far as the client reads it. With a program: as after `install.sh
+/// --plugin`.
 fn lay_out(sandbox: &Sandbox, has_program: bool) -> PathBuf {
     let plugin = sandbox.tmp().join("plugin");
     for part in [".claude-plugin", "hooks", "agents", "commands", "bin"] {

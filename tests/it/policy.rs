@@ -1,4 +1,5 @@
-//! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and documentation.
+//! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and
+//! documentation.
 
 use crate::support::Sandbox;
 use aops_core::config::policy::key::{EntryField, KEYS, Key, Project};
@@ -439,7 +440,8 @@ fn a_program_with_its_path_is_matched_and_a_rule_that_matches_nothing_is_named()
     assert!(words.iter().all(|word| finding["finding"].as_str().unwrap().contains(word)), "{finding}");
 }
 
-/// Shell patterns: every command of a line must be covered to read, one is enough to write, and the guard holds.
+/// Shell patterns: every command of a line must be covered to read, one is enough to write, and the guard
+/// holds.
 #[test]
 fn shell_patterns_say_what_a_line_does() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! The log over all sessions: made, signed, sealed, checked; what an attacker does to it, and what a kill leaves.
+//! The log over all sessions: made, signed, sealed, checked; what an attacker does to it, and what a kill
+//! leaves.
 
 mod attacks;
 mod attested;
@@ -220,7 +221,8 @@ fn who_cannot_get_the_log_leaves_it_to_the_next() {
     assert_eq!(fs::read_dir(log(&sandbox).join("late")).unwrap().count(), 0);
 }
 
-/// A turn that ended is sealed, though many end at once: who had the log looks for notes when it is free again.
+/// A turn that ended is sealed, though many end at once: who had the log looks for notes when it is free
+/// again.
 #[test]
 fn of_turns_that_end_at_once_none_waits_for_another_one() {
     let sandbox = world();
@@ -328,7 +330,8 @@ fn a_lost_key_or_seal_is_an_entry() {
     assert_eq!(verify(&sandbox, &[&session.id])["tier"], "sealed", "every entry is in the new log");
 }
 
-/// With the key that was exported, each seal is known to be ours; a thief of the next key cannot make one of before.
+/// With the key that was exported, each seal is known to be ours; a thief of the next key cannot make one of
+/// before.
 #[test]
 fn seals_are_checked_with_the_exported_key() {
     let sandbox = world();

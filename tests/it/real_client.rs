@@ -1,7 +1,7 @@
 //! Whole sessions in the real client: what it is told, what the model sees, what the ledger keeps.
 //!
-//! Every prompt of this file begins with `.`: it waives the loop, so these tests are about the ground floor alone.
-//! `whole_loop` is about the rest.
+//! Every prompt of this file begins with `.`: it waives the loop, so these tests are about the ground floor
+//! alone. `whole_loop` is about the rest.
 
 mod added;
 pub(crate) mod agents;
@@ -88,8 +88,8 @@ fn our_commands_work_without_the_program_on_the_path() {
     }
 }
 
-/// `/session-insights` with and without arguments: this session, another one, all of them; an analysis is a person's; and
-/// arguments are words, never commands.
+/// `/session-insights` with and without arguments: this session, another one, all of them; an analysis is a
+/// person's; and arguments are words, never commands.
 #[test]
 fn session_insights_does_what_it_says() {
     let sandbox = Sandbox::new();

@@ -1,7 +1,7 @@
 //! No test touches the real home of the user who runs them.
 //!
-//! A real session may be at work in that home while we test, so a changed file proves nothing by itself: what only an
-//! installer writes must be unchanged, and what sessions write must not mention the test's session.
+//! A real session may be at work in that home while we test, so a changed file proves nothing by itself: what
+//! only an installer writes must be unchanged, and what sessions write must not mention the test's session.
 
 use crate::support::{BINARY, Sandbox, Session, real_home};
 use serde_json::json;

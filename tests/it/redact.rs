@@ -187,7 +187,8 @@ fn near_misses_cost_no_square() {
             let took = clock_gettime(ClockId::ThreadCPUTime) - begun;
             took.tv_sec * 1_000_000 + took.tv_nsec / 1000
         };
-        // A square would be 64 times as much work, always; caches and neighbours cost something only sometimes.
+        // A square would be 64 times as much work, always; caches and neighbours cost something only
+        // sometimes.
         let straight = (0..3).any(|_| took(1 << 16) < took(1 << 13).max(1000) * 40);
         assert!(straight, "`{piece}`: eight times the text takes more than forty times as long");
     }

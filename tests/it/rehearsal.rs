@@ -136,7 +136,8 @@ fn guard_refuses_what_a_rule_refuses_and_nothing_else() {
     session.stop_agent("q1", "qa-verifier", "no verdict").silent();
 }
 
-/// As mode `loop` would: a small edit is free, a large one would need a plan; what reaches outside is what was asked for, unless it is dangerous.
+/// As mode `loop` would: a small edit is free, a large one would need a plan; what reaches outside is what
+/// was asked for, unless it is dangerous.
 #[test]
 fn the_weight_of_a_task_is_rehearsed() {
     let sandbox = observing("");
@@ -163,7 +164,8 @@ fn the_weight_of_a_task_is_rehearsed() {
     assert_eq!(rehearsed(&session), pairs(&[("danger", "deny")]));
 }
 
-/// A drawn audit is on record, and the end of the turn would have asked for it. Nothing is due, and the next task begins anew.
+/// A drawn audit is on record, and the end of the turn would have asked for it. Nothing is due, and the next
+/// task begins anew.
 #[test]
 fn audits_are_drawn_and_rehearsed() {
     let sandbox = observing("audit.rate = 1.0\n");

@@ -1,5 +1,5 @@
-//! Runs: chains of steps without a person, paused, killed and resumed. The model is scripted; the client is a fake, in
-//! `real_client` the real one.
+//! Runs: chains of steps without a person, paused, killed and resumed. The model is scripted; the client is a
+//! fake, in `real_client` the real one.
 
 mod asking;
 mod chain;

@@ -1,8 +1,8 @@
-//! `schemas/`: made from the stored types themselves (the insights' by hand), kept current, and held against real ledgers and
-//! states.
+//! `schemas/`: made from the stored types themselves (the insights' by hand), kept current, and held against
+//! real ledgers and states.
 //!
-//! Samples of facts and states are made from the types (`schemas/made.rs`), so a new field is in them, and the schemas are
-//! stale until they are written anew.
+//! Samples of facts and states are made from the types (`schemas/made.rs`), so a new field is in them, and
+//! the schemas are stale until they are written anew.
 
 mod infer;
 mod made;
@@ -144,8 +144,8 @@ fn the_insights_schema_is_of_the_type() {
     assert!(validate(&schema, &value).is_err());
 }
 
-/// The names of the resilience document: the state of a call, and aliases of the ledger's entry and of the state that it
-/// commits to, which is what a session is recovered from.
+/// The names of the resilience document: the state of a call, and aliases of the ledger's entry and of the
+/// state that it commits to, which is what a session is recovered from.
 fn execution_schemas() -> [(&'static str, Value); 3] {
     let states: Vec<&str> = CallState::ALL.into_iter().map(CallState::name).collect();
     let alias = |name: &str, about: &str, file: &str| titled(name, about, json!({"$ref": file}), json!({}));

@@ -1,5 +1,5 @@
-//! Shell lines: everyday ones that pass, what a line did past its judgement, and generated ones that are run in a scratch
-//! root to see whether a line that is judged to read changes anything.
+//! Shell lines: everyday ones that pass, what a line did past its judgement, and generated ones that are run
+//! in a scratch root to see whether a line that is judged to read changes anything.
 
 mod generate;
 mod scratch;

@@ -60,8 +60,8 @@ fn same_calls_with(setting: &str) {
     assert_eq!(counts[0], counts[1]);
 }
 
-/// What the program can do beside judging costs an event nothing: no library runs before `main` (each has an address in
-/// `.init_array`; the two are Rust's arguments and the C start-up).
+/// What the program can do beside judging costs an event nothing: no library runs before `main` (each has an
+/// address in `.init_array`; the two are Rust's arguments and the C start-up).
 #[test]
 #[cfg(target_os = "linux")]
 fn no_library_starts_with_the_program() {
@@ -111,8 +111,8 @@ pub(crate) fn counted(sandbox: &Sandbox, payload: &Value) -> Vec<String> {
     text.lines().filter(asked).map(str::to_owned).collect()
 }
 
-/// What was uncommitted when the session began is in one entry. An event that does not need it does not read it, write it
-/// or hash it; a Stop that needs it finds it there.
+/// What was uncommitted when the session began is in one entry. An event that does not need it does not read
+/// it, write it or hash it; a Stop that needs it finds it there.
 #[test]
 fn many_uncommitted_files_cost_an_event_nothing() {
     let moved = |files: usize| {
@@ -126,7 +126,8 @@ fn many_uncommitted_files_cost_an_event_nothing() {
         let is_call =
             |line: &str, call: &str| line.contains(&format!("{call}(")) || line.contains(&format!(" {call} resumed"));
         let moves = |line: &&String| ["read", "pread64", "write", "pwrite64"].iter().any(|call| is_call(line, call));
-        // The end of the ledger that its index of ended calls does not cover yet is read too: sometimes there is none.
+        // The end of the ledger that its index of ended calls does not cover yet is read too: sometimes there
+        // is none.
         let counts = (0..8).map(|_| {
             let call = session.call("Read", json!({"file_path": "/x"}));
             let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});

@@ -31,7 +31,8 @@ fn own() -> u32 {
     client_pid()
 }
 
-/// Where nobody chose: `loop`, and `guard` where a client has none of our agents. A bundle or one command makes it strict.
+/// Where nobody chose: `loop`, and `guard` where a client has none of our agents. A bundle or one command
+/// makes it strict.
 #[test]
 fn nobody_chose_a_mode() {
     let sandbox = Sandbox::unchosen();
@@ -154,7 +155,8 @@ fn a_client_without_agents_is_not_sent_to_one() {
     session.write("hello.txt").silent();
 }
 
-/// Small edits are made; the one that is too large is refused with the figures, and not with words that only hold where nothing was changed.
+/// Small edits are made; the one that is too large is refused with the figures, and not with words that only
+/// hold where nothing was changed.
 #[test]
 fn a_client_without_agents_makes_small_edits() {
     let sandbox = ready("mode.level = \"loop\"\n");

@@ -126,7 +126,8 @@ impl Sandbox {
         path
     }
 
-    /// The user's configuration. Most tests are about mode `strict`, so that is chosen unless the text names a mode.
+    /// The user's configuration. Most tests are about mode `strict`, so that is chosen unless the text names
+    /// a mode.
     pub(crate) fn configure(&self, text: &str) {
         let names_mode = text.contains("mode.level") || text.contains("mode.observe") || text.contains("[mode]");
         let gap = if text.is_empty() { "" } else { "\n" };
@@ -178,7 +179,8 @@ impl Sandbox {
         Answer::of("", &self.command(BINARY).args(arguments).output().unwrap())
     }
 
-    /// A command for people on a terminal of 80 columns that `script` makes: what is shown there, and the exit code.
+    /// A command for people on a terminal of 80 columns that `script` makes: what is shown there, and the
+    /// exit code.
     #[track_caller]
     pub(crate) fn on_terminal(&self, line: &str, keys: &str) -> Answer {
         let line = format!("stty cols 80 rows 24; exec {BINARY} {line}");
@@ -270,8 +272,8 @@ impl Sandbox {
     }
 }
 
-/// A process that stands for the client. What a test runs as a person is not started by it, so this process is not the one.
-/// It ends when this one does: nothing is written to it.
+/// A process that stands for the client. What a test runs as a person is not started by it, so this process
+/// is not the one. It ends when this one does: nothing is written to it.
 #[expect(clippy::disallowed_methods, reason = "the one process that only has to be there")]
 pub(crate) fn client_pid() -> u32 {
     static CLIENT: OnceLock<Child> = OnceLock::new();

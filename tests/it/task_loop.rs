@@ -172,7 +172,8 @@ fn a_phase_that_is_broken_off_has_an_outcome_too() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
-/// Where the upstream moved, a pull comes before the push, whatever else stands uncommitted; then all is verified again.
+/// Where the upstream moved, a pull comes before the push, whatever else stands uncommitted; then all is
+/// verified again.
 #[test]
 fn a_pull_leaves_alone_what_is_not_this_sessions() {
     let sandbox = Sandbox::repository("0.0");
@@ -225,7 +226,8 @@ fn the_state_names_what_each_agent_came_to() {
     sandbox.person(&["status"]).said(&["critic PROCEED", "qa-verifier VERIFIED"]);
 }
 
-/// Mode `strict`: whoever looks whether something works has changed nothing, so nothing is drawn or owed for it.
+/// Mode `strict`: whoever looks whether something works has changed nothing, so nothing is drawn or owed for
+/// it.
 #[test]
 fn tests_and_requests_that_change_nothing_are_no_work() {
     let sandbox = Sandbox::repository("1");
@@ -242,7 +244,8 @@ fn tests_and_requests_that_change_nothing_are_no_work() {
         assert_eq!(ran(line, &nothing), (json!(0), json!(0)), "{line}");
     }
     session.stop("It works.").silent();
-    // What changes a file is work, whatever it is called, and so is what may act elsewhere or is meant to make something.
+    // What changes a file is work, whatever it is called, and so is what may act elsewhere or is meant to
+    // make something.
     assert_eq!(ran("make test", &|| drop(sandbox.put("new.snap", "x\n"))), (json!(1), json!(1)));
     assert_eq!(ran("curl -s -X POST -d a=b https://x.example/items", &nothing).0, json!(2));
     assert_eq!(ran("make build", &nothing).0, json!(3));
@@ -343,7 +346,8 @@ fn a_dot_waives_the_loop_and_a_question_never_opens_it() {
     session.write("other.txt").silent();
 }
 
-/// A question in between is answered freely; what was owed before comes back with the task, a waived one owes nothing.
+/// A question in between is answered freely; what was owed before comes back with the task, a waived one owes
+/// nothing.
 #[test]
 fn a_question_in_between_owes_nothing() {
     let sandbox = Sandbox::repository("0.0");
@@ -553,8 +557,8 @@ fn without_git_closing_is_skipped_and_told_once() {
     }
 }
 
-/// A git that gives no answer is not the answer that there is no repository: what it would have said is owed, said with the
-/// reason, and let go after as many refusals as any other debt.
+/// A git that gives no answer is not the answer that there is no repository: what it would have said is owed,
+/// said with the reason, and let go after as many refusals as any other debt.
 #[test]
 fn a_git_that_cannot_be_asked_hides_no_debt() {
     for (says, why) in [

@@ -117,7 +117,8 @@ fn a_person_takes_a_task_up_again() {
     sandbox.person(&["task", "resume"]).failed(2, &["no task was interrupted"]);
 }
 
-/// In mode `strict` every prompt waits for a plan; a person who takes a task up has said what the next one is about.
+/// In mode `strict` every prompt waits for a plan; a person who takes a task up has said what the next one is
+/// about.
 #[test]
 fn the_prompt_after_a_resume_goes_on_with_the_task() {
     let sandbox = Sandbox::repository("0.0");
@@ -136,7 +137,8 @@ fn the_prompt_after_a_resume_goes_on_with_the_task() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
-/// An agent lets nothing go, and its word that a task goes on opens nothing: the first edit of its files takes it up.
+/// An agent lets nothing go, and its word that a task goes on opens nothing: the first edit of its files
+/// takes it up.
 #[test]
 fn an_agent_goes_on_with_its_own_task_alone() {
     let sandbox = in_loop();

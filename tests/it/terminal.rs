@@ -1,5 +1,5 @@
-//! Never in the way of the terminal: nothing waits for input that nobody sends, colours only where they are wanted, and the
-//! shells complete what there is.
+//! Never in the way of the terminal: nothing waits for input that nobody sends, colours only where they are
+//! wanted, and the shells complete what there is.
 
 use crate::support::{BINARY, NO_TRACKER, Sandbox};
 use std::fs;

@@ -314,7 +314,8 @@ fn line_at(code: &str, at: usize) -> &str {
     code[begin..].lines().next().unwrap_or_default().trim()
 }
 
-/// A repository, or a command that nothing held, can put a FIFO in the place of any file: `system::files` waits for none.
+/// A repository, or a command that nothing held, can put a FIFO in the place of any file: `system::files`
+/// waits for none.
 #[test]
 fn files_are_opened_in_one_place() {
     let excepted = |file: &str| OPEN_THEMSELVES.iter().find(|(place, _)| file.starts_with(place));

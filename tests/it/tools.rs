@@ -1,5 +1,5 @@
-//! `tests/tools.txt`: whatever test starts a tool is in the tool's row, so that `./test` can leave it out where the tool is
-//! missing.
+//! `tests/tools.txt`: whatever test starts a tool is in the tool's row, so that `./test` can leave it out
+//! where the tool is missing.
 
 use crate::tidy::rust_files;
 use std::collections::BTreeSet;
@@ -24,8 +24,8 @@ const STARTS: [(&str, &[&str]); 12] = [
     ("python3", &["\"python3\"", "ran(\"python3 ", "python_verifier::", "fake::program(", "World::with("]),
     ("node", &["\"node\"", "\"npm\"", "Client::guarded(", "Client::unguarded(", "install::program(", "World::real(&"]),
 ];
-/// What only has the name of a tool among its words. The pictures are drawn by a script, the network's tests run on a machine
-/// that is made for them.
+/// What only has the name of a tool among its words. The pictures are drawn by a script, the network's tests
+/// run on a machine that is made for them.
 const NO_START: [&str; 4] = ["pictures", "jail::network", "shell_lines", "tools"];
 
 /// A function of a file, and whether it is a test.

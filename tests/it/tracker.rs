@@ -160,8 +160,8 @@ fn an_earlier_snapshot_survives_a_slow_tracker() {
     assert_eq!((why(&second), second.taken_ms), (Some(Why::TimedOut), first.taken_ms));
 }
 
-/// No turn of a blocked session may end, so its report is not left to the end of one. The tracker is a script that keeps what
-/// it is asked.
+/// No turn of a blocked session may end, so its report is not left to the end of one. The tracker is a script
+/// that keeps what it is asked.
 #[test]
 fn a_halt_is_told_to_the_tracker_at_once() {
     let script = r#"case "$*" in --version) echo bd version 1.0.5;; create*) echo "$*" >> "$HOME/made"; echo '{"id":"p-1"}';; *) echo '[]';; esac"#;
@@ -348,7 +348,8 @@ fn no_kill_of_many_loses_an_item_or_doubles_it() {
 /// Killed at random points, watcher or worker: each item ends in the tracker, exactly once.
 fn killed_at_random(rounds: u32) {
     let mut world = World::real();
-    // Slower than it is, before and after the work: kills fall between the steps, and a write outlives its worker.
+    // Slower than it is, before and after the work: kills fall between the steps, and a write outlives its
+    // worker.
     let slower = world.sandbox.home().join("slower");
     let script = r#"case "$*" in *create*) sleep 0.1;; esac; mb "$@"; r=$?; sleep 0.02; exit $r"#;
     fs::write(&slower, format!("#!/bin/sh\n{}\n", script.replace("mb ", &format!("{} ", world.command)))).unwrap();

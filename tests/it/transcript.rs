@@ -87,7 +87,8 @@ fn gates_stand_where_they_spoke() {
 
 const READ_BY_PEOPLE: &str = "## Framework Reflection\n\n**Request**: a greeting\n**Guidance received**: the plan\n**Followed**: Partial - the test came late\n**Outcome**: Success\n**Accomplishment**: greets the world\n**Root cause**: none\n**Proposed change**: write the test first\n";
 
-/// The seven fields in bold, in transcript and insights alike; the tracker has them too (`tracker/learning.rs`).
+/// The seven fields in bold, in transcript and insights alike; the tracker has them too
+/// (`tracker/learning.rs`).
 #[test]
 fn a_reflection_is_what_people_read() {
     let sandbox = Sandbox::new();

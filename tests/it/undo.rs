@@ -1,5 +1,5 @@
-//! `undo`: what was kept before a command comes back byte for byte, after git collected its garbage, and nothing else is
-//! touched. The keepings are made by hand here, as the keeping before a command makes them.
+//! `undo`: what was kept before a command comes back byte for byte, after git collected its garbage, and
+//! nothing else is touched. The keepings are made by hand here, as the keeping before a command makes them.
 
 mod conflict;
 mod crash;
@@ -91,7 +91,8 @@ fn dirty(sandbox: &Sandbox) {
     symlink("elsewhere", at("link")).unwrap();
 }
 
-/// Every way to lose edits: there and back again, with and without the record of what the command left, and the undo undone.
+/// Every way to lose edits: there and back again, with and without the record of what the command left, and
+/// the undo undone.
 #[test]
 fn discarded_edits_come_back_with_their_index() {
     let lines: [&[&str]; 5] = [
@@ -226,7 +227,8 @@ fn stashes_come_back_in_their_order() {
     }
 }
 
-/// Removed with `rm -rf`: untracked, ignored, changed and committed files, links, empty folders, odd names and modes.
+/// Removed with `rm -rf`: untracked, ignored, changed and committed files, links, empty folders, odd names
+/// and modes.
 #[test]
 fn removed_folders_come_back() {
     for by_link in [false, true] {

@@ -1,5 +1,5 @@
-//! Upgrade and downgrade (`docs/upgrade.md`): what 0.1.0 installed is renewed; what another version recorded in another format,
-//! or what a newer one recorded, is a clear error.
+//! Upgrade and downgrade (`docs/upgrade.md`): what 0.1.0 installed is renewed; what another version recorded
+//! in another format, or what a newer one recorded, is a clear error.
 
 use crate::support::{BINARY, Sandbox, Session};
 use aops_core::config::texts;
@@ -47,7 +47,8 @@ fn left_by_0_1_0() -> Sandbox {
     sandbox
 }
 
-/// A ledger of another format is no ledger of ours: every command says so, nothing is written, and the way out works.
+/// A ledger of another format is no ledger of ours: every command says so, nothing is written, and the way
+/// out works.
 #[test]
 fn an_older_ledger_is_a_clear_error_and_is_kept() {
     let sandbox = left_by_0_1_0();

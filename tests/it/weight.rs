@@ -107,7 +107,8 @@ fn too_many_files_are_refused_before_they_are_made() {
         "plan mode",
     ]);
     assert!(!sandbox.project().join("d.txt").exists());
-    // The advice is followed: until the report is there, the refusal says who is at work and does not ask for another.
+    // The advice is followed: until the report is there, the refusal says who is at work and does not ask for
+    // another.
     let input = json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"});
     let started = session.call("Agent", input);
     assert_eq!(session.pre(&started).code, Some(0));
@@ -168,7 +169,8 @@ fn files_or_lines_alone_are_small() {
     put(&sandbox, &session, "b.txt", "one\n").refused(&["(2 files, 241 lines; at most 12 and 240 are small)"]);
 }
 
-/// What acts elsewhere is what the person asked for: it is no reason for a plan, and danger rules ask where they must.
+/// What acts elsewhere is what the person asked for: it is no reason for a plan, and danger rules ask where
+/// they must.
 #[test]
 fn what_acts_elsewhere_needs_no_plan() {
     let sandbox = in_mode("loop", "");
@@ -286,7 +288,8 @@ fn commands_that_change_ignored_files_only_are_no_work() {
     session.stop("They do.").silent();
 }
 
-/// With a plan too: tests and builds are no work, so they are neither verified nor audited, and undo no verification.
+/// With a plan too: tests and builds are no work, so they are neither verified nor audited, and undo no
+/// verification.
 #[test]
 fn commands_that_change_nothing_are_no_work_in_a_planned_task() {
     let sandbox = in_mode("loop", "");
@@ -349,7 +352,8 @@ fn ran(sandbox: &Sandbox, session: &Session, line: &str, name: &str, text: &str)
     let _ = session.post(&call);
 }
 
-/// What a package manager writes beside a change of two lines is no part of the task's size; what a hand writes is.
+/// What a package manager writes beside a change of two lines is no part of the task's size; what a hand
+/// writes is.
 #[test]
 fn a_lock_file_that_a_package_manager_wrote_has_no_weight() {
     for (line, name) in [
@@ -373,7 +377,8 @@ fn a_lock_file_that_a_package_manager_wrote_has_no_weight() {
     }
 }
 
-/// Work that was given up, with everything committed, is over: the next prompt begins a small task, and nothing is said again.
+/// Work that was given up, with everything committed, is over: the next prompt begins a small task, and
+/// nothing is said again.
 #[test]
 fn a_task_that_was_given_up_haunts_no_later_prompt() {
     let sandbox = in_mode("loop", "");
@@ -439,8 +444,8 @@ fn a_follow_up_continues_the_task() {
     );
 }
 
-/// A question that was answered owes nothing, so the next prompt begins a small task; one that the worker changed files for
-/// goes on.
+/// A question that was answered owes nothing, so the next prompt begins a small task; one that the worker
+/// changed files for goes on.
 #[test]
 fn after_an_answered_question_a_small_task_begins() {
     let sandbox = in_mode("loop", "");

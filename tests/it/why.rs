@@ -125,7 +125,8 @@ fn why_names_the_rule_and_the_check_by_file_and_line() {
     assert!(why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"), "{why:#}");
 }
 
-/// Without an argument it is the last refusal that a person saw, in whichever session of the project; a rehearsal is none.
+/// Without an argument it is the last refusal that a person saw, in whichever session of the project; a
+/// rehearsal is none.
 #[test]
 fn why_finds_the_last_refusal_of_the_project() {
     let sandbox = Sandbox::new();

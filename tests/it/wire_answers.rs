@@ -1,4 +1,5 @@
-//! The hook's answers, to the byte: every kind of event with every ruling, and every recorded event of the real client.
+//! The hook's answers, to the byte: every kind of event with every ruling, and every recorded event of the
+//! real client.
 
 use crate::support::Sandbox;
 use aops_core::host::claude::wire::answer::{Answer, fail, spell};

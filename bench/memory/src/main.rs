@@ -1,5 +1,5 @@
-//! Measures redaction in MB/s, and a search over 5,000 notes in new processes (see `run` beside it); asks a memory server
-//! (see `tests/long-run.d/memory`).
+//! Measures redaction in MB/s, and a search over 5,000 notes in new processes (see `run` beside it); asks a
+//! memory server (see `tests/long-run.d/memory`).
 
 use aops_core::system::env::Env;
 use aops_core::briefing::memory;

@@ -1,24 +1,27 @@
 //! What `aops-hook` runs at every event of a coding agent.
 //!
-//! The client runs this program at every hook event. [`hook`] is the way of one event: [`host::claude::wire`] reads it,
-//! [`ledger`] locks the session, [`observe`] looks at the world, [`gate`] judges, [`briefing`] adds what the model needs
-//! to know, the ledger records, and the wire answers. Everything a person asks later is derived from the ledger, by the commands in the package `aops-hook`.
+//! The client runs this program at every hook event. [`hook`] is the way of one event: [`host::claude::wire`]
+//! reads it, [`ledger`] locks the session, [`observe`] looks at the world, [`gate`] judges, [`briefing`] adds
+//! what the model needs to know, the ledger records, and the wire answers. Everything a person asks later is
+//! derived from the ledger, by the commands in the package `aops-hook`.
 //!
-//! One line per folder, in reading order. **A folder may use only folders declared above it, and inside a folder a file
-//! may use only files declared above it.** A test reads every list. `docs/architecture.md` has the picture.
+//! One line per folder, in reading order. **A folder may use only folders declared above it, and inside a
+//! folder a file may use only files declared above it.** A test reads every list. `docs/architecture.md` has
+//! the picture.
 //!
 //! # Glossary
 //!
 //! - **event**: what the client sent once. A **call** is the tool call in it.
-//! - **ledger**: the chained list of **entries** of one session, each holding one **fact**. The **session** is those
-//!   entries folded into a state. A **head** is the newest digest of a ledger, kept outside of it.
-//! - **gate**: one named rule. Its **ruling** is `Pass < Allow < Ask < Defer < Deny`. A **verdict** is the joined ruling
-//!   of all gates, with reason and context. An **error** means that aops-hook itself is broken; it is never a ruling.
+//! - **ledger**: the chained list of **entries** of one session, each holding one **fact**. The **session**
+//!   is those entries folded into a state. A **head** is the newest digest of a ledger, kept outside of it.
+//! - **gate**: one named rule. Its **ruling** is `Pass < Allow < Ask < Defer < Deny`. A **verdict** is the
+//!   joined ruling of all gates, with reason and context. An **error** means that aops-hook itself is broken;
+//!   it is never a ruling.
 //! - **checkpoint**: a working tree kept where a phase began or ended. A **rollback** puts it back.
 //! - **text**: a file that we ship and a project may override: agents, axioms, templates, workflows.
 //! - **policy**: the effective configuration. With the digests of the texts **in force** it has one hash.
-//! - **run**: a chain of steps that a **driver** walks without a person. It leaves a **packet** where it pauses and where
-//!   it ends, and a line in the **attempt ledger** for everything it did.
+//! - **run**: a chain of steps that a **driver** walks without a person. It leaves a **packet** where it
+//!   pauses and where it ends, and a line in the **attempt ledger** for everything it did.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "a test is a story, told in one go"))]
 

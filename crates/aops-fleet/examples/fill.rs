@@ -1,4 +1,5 @@
-//! Measures one database: machines report, runs are put in, taken, recorded and finished. `bench/fleet` starts it.
+//! Measures one database: machines report, runs are put in, taken, recorded and finished. `bench/fleet`
+//! starts it.
 //!
 //! usage: fill URL MACHINES RUNS WORKERS
 

@@ -1,7 +1,7 @@
 //! Questions of paused runs, and the one answer to each.
 //!
-//! Invariants: a question is answered once; the answer and what becomes of the run are one transaction; the token in an
-//! announcement is stored only as its SHA-256.
+//! Invariants: a question is answered once; the answer and what becomes of the run are one transaction; the
+//! token in an announcement is stored only as its SHA-256.
 
 use crate::connect::Fleet;
 use crate::error::Error;

@@ -1,7 +1,8 @@
 //! One connection to the database.
 //!
-//! Opens a socket. Invariants: a password is never part of the address; a server on another machine is spoken to encrypted
-//! and by a name that is checked, unless the address says `sslmode=disable`; no call waits for ever.
+//! Opens a socket. Invariants: a password is never part of the address; a server on another machine is spoken
+//! to encrypted and by a name that is checked, unless the address says `sslmode=disable`; no call waits for
+//! ever.
 
 use crate::error::Error;
 use crate::schema;

@@ -60,7 +60,8 @@ impl From<postgres::Error> for Error {
             return if is_away || is_late { Self::Down(words) } else { Self::Refused(words) };
         };
         let code = said.code();
-        // Classes 08 and 57: connections, and what an administrator stops. 53: too many connections, a full disk.
+        // Classes 08 and 57: connections, and what an administrator stops. 53: too many connections, a full
+        // disk.
         let passes = ["08", "53", "57"].iter().any(|class| code.code().starts_with(class));
         if passes || [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
             return Self::Down(said.message().to_owned());

@@ -1,7 +1,8 @@
 //! The queue of runs: `waiting` → `running` → `paused` → `waiting` … → `done`.
 //!
-//! Invariants: a run has at most one lease; each lease has a larger fencing number than the one before; a write that names
-//! an older number changes nothing; a call that is made again after a lost answer has the same effect once.
+//! Invariants: a run has at most one lease; each lease has a larger fencing number than the one before; a
+//! write that names an older number changes nothing; a call that is made again after a lost answer has the
+//! same effect once.
 
 use crate::connect::Fleet;
 use crate::error::Error;
@@ -79,7 +80,8 @@ pub struct Snapshot {
 pub enum Leave<'a> {
     /// Another may go on at once.
     GiveBack,
-    /// It waits for an answer: the question, the digest of its packet, and the SHA-256 of the token that answers it.
+    /// It waits for an answer: the question, the digest of its packet, and the SHA-256 of the token that
+    /// answers it.
     Pause {
         question: &'a str,
         about: &'a str,
@@ -106,8 +108,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// The next run for this worker: a waiting one, or one whose worker lost its lease. The machine of a lost worker comes
-    /// first, for the length of one more lease: the step may still run there, and is taken over as it stands.
+    /// The next run for this worker: a waiting one, or one whose worker lost its lease. The machine of a lost
+    /// worker comes first, for the length of one more lease: the step may still run there, and is taken over
+    /// as it stands.
     pub fn take(&mut self, taker: &Taker) -> Result<Option<TakenRun>, Error> {
         let mut all = self.client.transaction()?;
         if taker.per_repository > 0 {

@@ -1,4 +1,5 @@
-//! The tables, by numbered migrations. A migration that was released is never changed: a change is the next number.
+//! The tables, by numbered migrations. A migration that was released is never changed: a change is the next
+//! number.
 //!
 //! Invariants: one program migrates at a time; a migration is applied whole or not at all.
 

@@ -1,4 +1,5 @@
-//! What machines report: that they are there, the heads of their sessions, what these came to, and checkpoints of their logs.
+//! What machines report: that they are there, the heads of their sessions, what these came to, and
+//! checkpoints of their logs.
 //!
 //! Invariant: a head never goes back, so reports may come twice and in any order.
 
@@ -68,7 +69,8 @@ impl Fleet {
         Ok(all.commit()?)
     }
 
-    /// Stores the newest signed checkpoint of the machine's log. One of the same size may have more signatures.
+    /// Stores the newest signed checkpoint of the machine's log. One of the same size may have more
+    /// signatures.
     pub fn checkpoint(&mut self, machine: &str, origin: &str, size: i64, note: &str) -> Result<(), Error> {
         self.client.execute(
             "insert into checkpoints (machine, origin, size, note) values ($1, $2, $3, $4)

@@ -171,7 +171,8 @@ fn leaves(line: &Line, around: &LineSetting) -> bool {
         let inside = here.min_by_key(|rest| rest.len()).unwrap_or(path);
         inside.split('/').any(|part| part == ".claude" || part == ".git") || is_secret(path)
     };
-    // A path that only the running shell knows is held by the jail; one that the line names is the person's to allow.
+    // A path that only the running shell knows is held by the jail; one that the line names is the person's
+    // to allow.
     let is_away = |word: &Word| {
         word.tidied().literal().is_some_and(|path| path.starts_with('/') && !inside(&path) || is_guarded(&path))
     };

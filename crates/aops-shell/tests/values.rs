@@ -1,4 +1,5 @@
-//! What a command of a line sees, against bash: for generated lines every command that bash runs is one that was judged.
+//! What a command of a line sees, against bash: for generated lines every command that bash runs is one that
+//! was judged.
 #![allow(clippy::unwrap_used)] // tests may unwrap, their tools too
 #![expect(clippy::disallowed_methods, reason = "a test starts the shell that it compares with")]
 
@@ -30,7 +31,8 @@ fn value(dice: &mut Dice) -> String {
     let name = dice.one(&NAMES);
     match dice.below(10) {
         0 => format!("${name}"),
-        // A variable that may not be set counts as set in quotes and inside of a longer word: this one always is.
+        // A variable that may not be set counts as set in quotes and inside of a longer word: this one always
+        // is.
         1 => "\"${c}z\"".to_owned(),
         2 => "$(echo y)".to_owned(),
         3 => "$(printf '%s' z)".to_owned(),

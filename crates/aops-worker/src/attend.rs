@@ -1,8 +1,8 @@
 //! The steps that run on this machine, each under its holder, by key.
 //!
-//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a lost stream, and the
-//! last answer of the engine, by `reattach`, and its worker never; a step that was let go is never told as ended: it is begun
-//! again under its key.
+//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a
+//! lost stream, and the last answer of the engine, by `reattach`, and its worker never; a step that was let
+//! go is never told as ended: it is begun again under its key.
 
 #![expect(clippy::disallowed_methods, reason = "it starts holders")]
 
@@ -140,7 +140,8 @@ impl Steps {
         self.table().len()
     }
 
-    /// Attends the step with this key: the one that runs, or one that begins now. Its end resolves the awakeable.
+    /// Attends the step with this key: the one that runs, or one that begins now. Its end resolves the
+    /// awakeable.
     pub async fn attend(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Attending> {
         loop {
             let ending = {

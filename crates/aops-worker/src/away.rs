@@ -1,7 +1,8 @@
 //! Steps whose machine the engine does not reach, and what becomes of them.
 //!
-//! Asks the engine every two seconds. Invariants: a step is taken from its machine only when the machine, cut off or not, has
-//! had twice the time to end it; a run whose conversation is on that machine is left to a person.
+//! Asks the engine every two seconds. Invariants: a step is taken from its machine only when the machine, cut
+//! off or not, has had twice the time to end it; a run whose conversation is on that machine is left to a
+//! person.
 
 use crate::client::{Address, SOON};
 use crate::hold::clock;
@@ -148,8 +149,8 @@ impl Away {
         query(&self.admin, sql)
     }
 
-    /// Takes the step of a run from its machine, at a person's word; returns when nothing of it is left there. False: it has no
-    /// step, or its machine does not end it.
+    /// Takes the step of a run from its machine, at a person's word; returns when nothing of it is left
+    /// there. False: it has no step, or its machine does not end it.
     pub fn release(&self, run: &str) -> bool {
         let sql = format!(
             "select id from sys_invocation where target_handler_name = 'step' and target_service_key = '{run}' \
@@ -208,7 +209,8 @@ mod tests {
         })]
     }
 
-    /// Looks at these, a second after each other: since which second the step is unreached, and whether it is tried now.
+    /// Looks at these, a second after each other: since which second the step is unreached, and whether it is
+    /// tried now.
     fn seen(looks: &[(&str, &str, &str)]) -> Option<(u64, bool)> {
         let mut steps = Steps::new();
         for (second, (status, tried, failure)) in (0..).zip(looks) {

@@ -1,7 +1,9 @@
-//! The gateway: the only way to the engine for people and programs. It knows who asks, what they may do, and writes it down.
+//! The gateway: the only way to the engine for people and programs. It knows who asks, what they may do, and
+//! writes it down.
 //!
-//! Listens, asks the engine, appends to the audit. Invariants: nothing is passed on without a token that has the role; who
-//! submits or answers is whom the token names, whatever the request says; an act is in the audit before it is passed on.
+//! Listens, asks the engine, appends to the audit. Invariants: nothing is passed on without a token that has
+//! the role; who submits or answers is whom the token names, whatever the request says; an act is in the
+//! audit before it is passed on.
 
 use crate::announce;
 use crate::away::{self, Away};
@@ -334,7 +336,8 @@ impl Door {
         passed(self.gateway.ingress.ask("POST", &format!("/Run/{run}/answer"), Some(&json!(decision)), SOON))
     }
 
-    /// Cancels the run, and waits for its end: the run itself ends its step first, or says by when it has ended.
+    /// Cancels the run, and waits for its end: the run itself ends its step first, or says by when it has
+    /// ended.
     fn block(&self, person: &Person, run: &str) -> Said {
         if !self.note(person, "block", run, &Value::Null) {
             return problem(500, "the audit cannot be written");

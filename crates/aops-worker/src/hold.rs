@@ -1,11 +1,11 @@
 //! The holder of a step: it starts one program, and ends it with everything that came of it.
 //!
-//! A process of its own for each step. It ends the tree when its standard input is closed (its worker was killed by anything, or
-//! let the step go) or brings no sign of life for too long (its worker or the machine was frozen), when it gets SIGTERM, and
-//! when the program has ended. Invariants: when the holder is gone, so is the
-//! tree. Where the kernel gives a namespace of processes, that holds even for a holder that is killed: its first process is
-//! ours, and all others end with it. Elsewhere orphans come to the holder, and what a killed holder leaves is swept by the
-//! next worker, which finds it by a variable.
+//! A process of its own for each step. It ends the tree when its standard input is closed (its worker was
+//! killed by anything, or let the step go) or brings no sign of life for too long (its worker or the machine
+//! was frozen), when it gets SIGTERM, and when the program has ended. Invariants: when the holder is gone, so
+//! is the tree. Where the kernel gives a namespace of processes, that holds even for a holder that is killed:
+//! its first process is ours, and all others end with it. Elsewhere orphans come to the holder, and what a
+//! killed holder leaves is swept by the next worker, which finds it by a variable.
 
 #![expect(clippy::disallowed_methods, reason = "it starts programs for others")]
 

@@ -1,6 +1,7 @@
 //! What the gateway tells a collector of metrics, as text.
 //!
-//! Pure. Invariant: labels are states, outcomes and acts, of which there are a handful each: no run, person or repository.
+//! Pure. Invariant: labels are states, outcomes and acts, of which there are a handful each: no run, person
+//! or repository.
 
 use serde_json::Value;
 use std::collections::BTreeMap;

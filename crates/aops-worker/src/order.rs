@@ -1,7 +1,7 @@
 //! What is passed between the engine, a machine and `aops-hook`.
 //!
-//! Plain data, stored in the engine's journal: nothing secret, and nothing large. The order itself is `aops-hook`'s own, and is
-//! believed only after its checks.
+//! Plain data, stored in the engine's journal: nothing secret, and nothing large. The order itself is
+//! `aops-hook`'s own, and is believed only after its checks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,7 +31,8 @@ pub struct Leg {
     pub order: Value,
     #[serde(default)]
     pub answer: Option<Decision>,
-    /// Another machine may have worked on it since this one did: what is here counts only if the remote has nothing newer.
+    /// Another machine may have worked on it since this one did: what is here counts only if the remote has
+    /// nothing newer.
     #[serde(default)]
     pub restore: bool,
 }

@@ -1,8 +1,9 @@
 //! The handlers on the engine. The only folder that knows its SDK.
 //!
-//! The gateway serves runs; each machine serves its own steps. Invariants: no program is started inside a durable block; a step
-//! is attended, so a cancellation is heard at once and "over" is said when its processes are gone; an answer counts for one
-//! digest, and once; a run is moved to another machine only when its step on this one was ended, or has had time to end.
+//! The gateway serves runs; each machine serves its own steps. Invariants: no program is started inside a
+//! durable block; a step is attended, so a cancellation is heard at once and "over" is said when its
+//! processes are gone; an answer counts for one digest, and once; a run is moved to another machine only when
+//! its step on this one was ended, or has had time to end.
 
 mod machines;
 mod slots;

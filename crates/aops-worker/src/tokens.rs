@@ -1,6 +1,7 @@
 //! Who may do what at the gateway, by a file of tokens.
 //!
-//! Reads one file, which only its owner may read. Invariant: a token is kept as its digest, and compared by that.
+//! Reads one file, which only its owner may read. Invariant: a token is kept as its digest, and compared by
+//! that.
 
 use aops_core::text::sha256::sha256;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The processes below one process, and their end.
 //!
-//! Reads `/proc`, sends signals. Invariant: when `end` returns, nothing is left below this process, if it is the one to which
-//! orphans come.
+//! Reads `/proc`, sends signals. Invariant: when `end` returns, nothing is left below this process, if it is
+//! the one to which orphans come.
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use std::collections::BTreeMap;

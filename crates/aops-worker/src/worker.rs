@@ -1,7 +1,8 @@
-//! The worker of a machine: takes its lock, ends what an earlier one left, serves, and tells the engine that it is there.
+//! The worker of a machine: takes its lock, ends what an earlier one left, serves, and tells the engine that
+//! it is there.
 //!
-//! Writes below its folder. Invariants: it serves nothing before the last holder of an earlier worker is gone; what it lets go
-//! has ended before another machine may begin it.
+//! Writes below its folder. Invariants: it serves nothing before the last holder of an earlier worker is
+//! gone; what it lets go has ended before another machine may begin it.
 
 use crate::alone::Alone;
 use crate::announce;

@@ -165,7 +165,8 @@ fn what_a_step_leaves_ends_with_it() {
     }
 }
 
-/// The kernel ends the namespace with its first process. Where there is none, the daemon lives on and is swept.
+/// The kernel ends the namespace with its first process. Where there is none, the daemon lives on and is
+/// swept.
 #[test]
 fn a_holder_that_is_killed_leaves_nothing_or_is_swept() {
     for apart in BOTH {

@@ -1,4 +1,5 @@
-//! `fleet approvals|approve|reject|block`, and what `resolve` and `runs --fleet` do with runs of the database.
+//! `fleet approvals|approve|reject|block`, and what `resolve` and `runs --fleet` do with runs of the
+//! database.
 
 use super::{MOST, on, open};
 use crate::cli::table::{Cell, Tone};
@@ -126,8 +127,8 @@ pub(super) fn is_configured(io: &Io) -> bool {
     crate::cli::policy_here(io).is_ok_and(|in_force| in_force.policy.fleet.url.is_some())
 }
 
-/// The trees of runs on this machine that are over for so long, however they ended: as the database knows, or as the run's own
-/// record in the tree says, which is all that an engine leaves here.
+/// The trees of runs on this machine that are over for so long, however they ended: as the database knows, or
+/// as the run's own record in the tree says, which is all that an engine leaves here.
 pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<String>> {
     let trees = place::trees(io.env);
     let mut old: BTreeSet<String> = trees.iter().filter(|run| place::is_over(io.env, run, age_ms)).cloned().collect();

@@ -1,4 +1,5 @@
-//! `fleet doctor`: each thing that must hold before machines can share a database, and what to do where it does not.
+//! `fleet doctor`: each thing that must hold before machines can share a database, and what to do where it
+//! does not.
 
 use super::url;
 use crate::cli::Io;

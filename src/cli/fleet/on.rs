@@ -1,7 +1,8 @@
-//! `run --on fleet`: submits runs to the gateway of the engine and waits for their ends; and answers to what they ask.
+//! `run --on fleet`: submits runs to the gateway of the engine and waits for their ends; and answers to what
+//! they ask.
 //!
-//! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; a wait that is broken off leaves the
-//! run as it is.
+//! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; a wait that is
+//! broken off leaves the run as it is.
 
 use super::enqueue::{SECRET, names};
 use crate::cli::table::Cell;
@@ -96,7 +97,8 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
             Ok((202, _)) => refusals = 0,
             Ok((200, end)) => return finish(io, id, &end["outcome"], &end["reason"], &end["delivered"]),
             Ok((409, said)) => return finish(io, id, &json!("BLOCKED"), &said["message"], &Value::Null),
-            // The run goes on, whatever becomes of the token that waits for it; a new one may be in its place soon.
+            // The run goes on, whatever becomes of the token that waits for it; a new one may be in its place
+            // soon.
             Ok((status, said)) if status < 500 => {
                 refusals += 1;
                 if refusals > MOST_REFUSALS {

@@ -1,8 +1,10 @@
-//! `fleet serve`: a page with questions, runs and sessions, on this machine unless a proxy with TLS stands before it.
+//! `fleet serve`: a page with questions, runs and sessions, on this machine unless a proxy with TLS stands
+//! before it.
 //!
-//! Listens on one address, connects to the database. Invariants: nothing is shown or done without the token of the file, or
-//! the token of one question; there is no cookie, which every port of this machine would get: each form has its own proof;
-//! a form counts only from our own page, under our own name; no script comes from elsewhere.
+//! Listens on one address, connects to the database. Invariants: nothing is shown or done without the token
+//! of the file, or the token of one question; there is no cookie, which every port of this machine would get:
+//! each form has its own proof; a form counts only from our own page, under our own name; no script comes
+//! from elsewhere.
 
 mod page;
 

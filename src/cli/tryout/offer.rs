@@ -1,4 +1,5 @@
-//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be. Without a past, the last alone.
+//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be. Without a
+//! past, the last alone.
 //!
 //! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not
 //! be accepted is not written; what the administrator's bundle or the project's file holds stays, and is
@@ -34,8 +35,9 @@ pub(super) fn offer(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     write(io, &wishes, &now)
 }
 
-/// There are no sessions of this person to count in, so the figures are those of other people's lines (`docs/benchmarks.md`).
-/// Nothing is asked where the level is set already, or where the kernel holds no line.
+/// There are no sessions of this person to count in, so the figures are those of other people's lines
+/// (`docs/benchmarks.md`). Nothing is asked where the level is set already, or where the kernel holds no
+/// line.
 pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
     let now = policy_here(io)?;
     if !now.origins.of("quiet.allow").is_empty() || quiet::held(io, &now.policy.jail).is_err() {

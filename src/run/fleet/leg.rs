@@ -1,9 +1,10 @@
-//! A part of a run for the worker of an engine: from where it stands to its end or its next question, in a clone of its own.
+//! A part of a run for the worker of an engine: from where it stands to its end or its next question, in a
+//! clone of its own.
 //!
-//! Started by `aops-fleet` under a holder, which ends everything that comes of it. Reads the leg from one file, writes how it ended
-//! into another, and puts the run's tree and record to its remote after each step. Invariants: an order is believed only after
-//! its checks, and so is a record; an answer counts only for the packet that it was given for; the end appears whole or not
-//! at all.
+//! Started by `aops-fleet` under a holder, which ends everything that comes of it. Reads the leg from one
+//! file, writes how it ended into another, and puts the run's tree and record to its remote after each step.
+//! Invariants: an order is believed only after its checks, and so is a record; an answer counts only for the
+//! packet that it was given for; the end appears whole or not at all.
 
 use super::place::Place;
 use super::stop::{Left, Stop};
@@ -70,7 +71,8 @@ pub fn is_verb(word: &str) -> bool {
     word == VERB
 }
 
-/// Prints nothing: its output is not read. An order is a worker's to give: inside a tool call nothing is read.
+/// Prints nothing: its output is not read. An order is a worker's to give: inside a tool call nothing is
+/// read.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, leg, end] = arguments else { return 2 };
     let own = std::process::id().try_into().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The working tree of a run on this machine: what is there already, or made again from the database or the run's remote.
+//! The working tree of a run on this machine: what is there already, or made again from the database or the
+//! run's remote.
 //!
-//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not,
-//! or if no other machine has worked on the run since.
+//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing
+//! that it does not, or if no other machine has worked on the run since.
 
 use super::{StoredRequest, row};
 use crate::remote::carried::{self, Record};
@@ -45,8 +46,8 @@ impl Place {
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
     }
 
-    /// The place of a run of an engine. What is here is older than what another machine left at the remote, if one may have
-    /// (`restore`).
+    /// The place of a run of an engine. What is here is older than what another machine left at the remote,
+    /// if one may have (`restore`).
     pub(super) fn carried(env: &Env, run: &TakenRun, request: &StoredRequest, restore: bool) -> Result<Self, String> {
         let folder = database::trees(env).join(&run.id);
         let tree = folder.join("tree");
@@ -88,12 +89,12 @@ impl Place {
         lines_of(&self.artifacts)
     }
 
-    /// Everything that another machine needs, where the database has the first `known` lines. Also returns whether it can go on
-    /// there.
+    /// Everything that another machine needs, where the database has the first `known` lines. Also returns
+    /// whether it can go on there.
     pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
         let (lines, files) = (self.lines(), self.files(run));
-        // While a step runs, the tree is its own: the one before it is what another machine begins with. The database has that
-        // one if it has all lines before the step's.
+        // While a step runs, the tree is its own: the one before it is what another machine begins with. The
+        // database has that one if it has all lines before the step's.
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
             return Ok((Progress { lines, files, tree: None }, true));
         }
@@ -140,7 +141,8 @@ pub fn trees(env: &Env) -> Vec<String> {
     items.filter_map(|item| item.file_name().into_string().ok()).collect()
 }
 
-/// The record in this tree says that its run ended, so long ago. The project may be a folder of the repository.
+/// The record in this tree says that its run ended, so long ago. The project may be a folder of the
+/// repository.
 pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
     let tree = database::trees(env).join(run).join("tree");
     let before = env.now_ms - age_ms;

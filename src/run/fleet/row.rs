@@ -1,7 +1,8 @@
-//! What a worker checks of a row before it believes it: a program with the database's password may have written it.
+//! What a worker checks of a row before it believes it: a program with the database's password may have
+//! written it.
 //!
-//! Pure. Invariant: a row that passes names no place outside of its own tree, no option of git and no transport that is a
-//! program. What its workflow does is another matter: that is what workers are for.
+//! Pure. Invariant: a row that passes names no place outside of its own tree, no option of git and no
+//! transport that is a program. What its workflow does is another matter: that is what workers are for.
 
 use super::StoredRequest;
 use crate::remote::asked::SessionQuestion;
@@ -63,7 +64,8 @@ fn is_object(text: &str) -> bool {
     [40, 64].contains(&text.len()) && text.bytes().all(hex)
 }
 
-/// A folder of a machine, a URL, or `host:path`: no option, and no transport of git that is a program (`ext::`, `fd::`).
+/// A folder of a machine, a URL, or `host:path`: no option, and no transport of git that is a program
+/// (`ext::`, `fd::`).
 fn is_repository(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let is_odd = text.starts_with('-') || text.chars().any(char::is_control) || text[scheme.len()..].starts_with("::");

@@ -1,7 +1,7 @@
 //! The answer to what a session asked: the client makes the very call, once, or is never started again.
 //!
-//! Writes the session's ledger, starts the client. Invariants: who answered and when is in the ledger before the client is
-//! started; a call that was made or given up since is not made again.
+//! Writes the session's ledger, starts the client. Invariants: who answered and when is in the ledger before
+//! the client is started; a call that was made or given up since is not made again.
 
 use super::stop::{Left, Stop, rejected};
 use crate::remote::asked::{SessionQuestion, waiting};

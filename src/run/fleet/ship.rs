@@ -1,7 +1,8 @@
 //! What a run came to, written under its lease; and the lease, renewed by a thread.
 //!
-//! Connects to the database. Invariants: a call is tried until the database answers; once another worker has the run,
-//! nothing is written any more; when the lease runs out and cannot be renewed, the step is asked to end.
+//! Connects to the database. Invariants: a call is tried until the database answers; once another worker has
+//! the run, nothing is written any more; when the lease runs out and cannot be renewed, the step is asked to
+//! end.
 
 use super::place::Place;
 use crate::remote::database;

@@ -1,7 +1,8 @@
 //! The worker: takes runs, drives each in a tree of its own, and leaves it finished, paused or given back.
 //!
-//! Invariants: one run at a time; a run is resumed from what the database holds, or from more of the same that is here; a
-//! decision counts only for the packet it was made about; a worker that lost its lease writes nothing.
+//! Invariants: one run at a time; a run is resumed from what the database holds, or from more of the same
+//! that is here; a decision counts only for the packet it was made about; a worker that lost its lease writes
+//! nothing.
 
 use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};

@@ -5,8 +5,9 @@ use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The system calls of one event of this session, by all its threads: how they share the work depends on the machine. Left
-/// out are those for memory, whose number depends on lengths of texts, and those by which threads begin, wait and end.
+/// The system calls of one event of this session, by all its threads: how they share the work depends on the
+/// machine. Left out are those for memory, whose number depends on lengths of texts, and those by which
+/// threads begin, wait and end.
 fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
@@ -88,7 +89,8 @@ fn what_only_reads_is_not_looked_at() {
     }
 }
 
-/// One look at the log of `HEAD`; the tree is walked, with about one system call a file, and nothing is started.
+/// One look at the log of `HEAD`; the tree is walked, with about one system call a file, and nothing is
+/// started.
 #[test]
 fn a_call_that_writes_costs_what_the_docs_say() {
     let made = |attest: &str, files: usize| {

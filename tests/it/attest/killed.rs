@@ -1,5 +1,5 @@
-//! Whoever attests is killed, at every system call of its own: a commit has an attestation that verifies, or none, and the
-//! next one makes it.
+//! Whoever attests is killed, at every system call of its own: a commit has an attestation that verifies, or
+//! none, and the next one makes it.
 
 use super::{bash, head, idle, note, passes, statements, world, write};
 use crate::faults::strace::Point;
@@ -143,7 +143,8 @@ fn killed_at_every_system_call() {
     scene.points().iter().for_each(|point| scene.holds(point));
 }
 
-/// The entry is written and the note is not: the turn after makes it, although its own commits are others or none.
+/// The entry is written and the note is not: the turn after makes it, although its own commits are others or
+/// none.
 #[test]
 fn what_was_not_published_is_published_at_the_next_turn() {
     let sandbox = world();

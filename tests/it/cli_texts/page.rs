@@ -1,5 +1,5 @@
-//! `docs/commands.md`: each command with its examples and one real run. `INSTA_UPDATE=always cargo nextest run cli_texts`
-//! writes it anew.
+//! `docs/commands.md`: each command with its examples and one real run. `INSTA_UPDATE=always cargo nextest
+//! run cli_texts` writes it anew.
 
 use super::{IN_A_SESSION, IN_AN_EMPTY_PROJECT, NO_TRACKER, NOW, stable, words};
 use crate::support::{BINARY, Sandbox};

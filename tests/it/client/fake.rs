@@ -12,7 +12,8 @@ pub(crate) fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fake_client.py")
 }
 
-/// What a client did: the events its hooks got, its results for the model, refused Stops, and its last record.
+/// What a client did: the events its hooks got, its results for the model, refused Stops, and its last
+/// record.
 struct Behaviour {
     events: Vec<Value>,
     results: Vec<(String, bool)>,
@@ -20,7 +21,8 @@ struct Behaviour {
     last: Value,
 }
 
-/// A hook that writes down each event and then does `cases`: patterns of `EVENT:JSON`, with `$once` true the first time.
+/// A hook that writes down each event and then does `cases`: patterns of `EVENT:JSON`, with `$once` true the
+/// first time.
 fn observe(fake: bool, cases: &str, turns: &[Turn], work: fn(&Client) -> Run) -> Behaviour {
     let sandbox = Sandbox::new();
     let (log, done) = (sandbox.tmp().join("events"), sandbox.tmp().join("done"));

@@ -1,7 +1,8 @@
 //! Gets the unmodified clients from npm, once per target folder.
 //!
-//! Writes a folder each: `<target>/client-<version>/`, `<target>/codex-<version>/`. Invariant: the folder appears whole or not at all,
-//! however many tests want it at once, and npm keeps its cache and its logs out of the home.
+//! Writes a folder each: `<target>/client-<version>/`, `<target>/codex-<version>/`. Invariant: the folder
+//! appears whole or not at all, however many tests want it at once, and npm keeps its cache and its logs out
+//! of the home.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

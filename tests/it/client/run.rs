@@ -9,7 +9,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A run takes about a second, a whole loop ten, on a busy machine many times that; one that takes this long hangs.
+/// A run takes about a second, a whole loop ten, on a busy machine many times that; one that takes this long
+/// hangs.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// What the client did and said.
@@ -61,7 +62,8 @@ impl Run {
     }
 }
 
-/// What the folder in this variable holds lies over `/etc` for the client and what it starts, in a mount namespace.
+/// What the folder in this variable holds lies over `/etc` for the client and what it starts, in a mount
+/// namespace.
 pub(crate) const OVER_ETC: &str = "AOPS_TEST_OVER_ETC";
 
 /// The same command on a machine with another `/etc`, where one is wanted.

@@ -43,15 +43,16 @@ impl Terminal<'_> {
         self.type_on(text);
     }
 
-    /// Types behind what stands there already, and sends it. The key that empties the line would end the shell's mode.
+    /// Types behind what stands there already, and sends it. The key that empties the line would end the
+    /// shell's mode.
     pub(crate) fn type_on(&self, text: &str) {
         self.enter(text);
         self.shows(&[text]);
         self.press_until("Enter", text, |screen| !in_box(screen).contains(text));
     }
 
-    /// Presses the key of an answer until the question is gone: a dialog that just appeared ignores keys, so that nobody
-    /// answers it unseen. A client that is only slow gets time to take the first key.
+    /// Presses the key of an answer until the question is gone: a dialog that just appeared ignores keys, so
+    /// that nobody answers it unseen. A client that is only slow gets time to take the first key.
     pub(crate) fn answer(&self, question: &str, key: &str) {
         self.shows(&[question]);
         self.press_until(key, question, |screen| !screen.contains(question));

@@ -7,7 +7,8 @@ use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::fs;
 
-/// Foreign hooks, settings and comments stay; installing twice changes nothing; what was there comes back to the byte.
+/// Foreign hooks, settings and comments stay; installing twice changes nothing; what was there comes back to
+/// the byte.
 #[test]
 fn what_was_there_stays_and_comes_back() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! Unattended runs that drive Codex: the thread that a run makes, a question and its answer, a step that may change nothing.
+//! Unattended runs that drive Codex: the thread that a run makes, a question and its answer, a step that may
+//! change nothing.
 
 use super::whole_loop::{start, wait};
 use super::{Codex, bash, patch, results};

@@ -1,4 +1,5 @@
-//! The loop enforced in Codex, from the first refusal to the end that passes; a rollback; a forged verdict; our cap on stops.
+//! The loop enforced in Codex, from the first refusal to the end that passes; a rollback; a forged verdict;
+//! our cap on stops.
 
 use super::{Codex, bash, id, last_words, patch, results, session, verifies};
 use crate::model::{Model, Turn};
@@ -84,7 +85,8 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
     verifies(&sandbox, &session);
 }
 
-/// A plan counts from our agent alone: neither the main agent's own words nor another agent's open the sandbox.
+/// A plan counts from our agent alone: neither the main agent's own words nor another agent's open the
+/// sandbox.
 #[test]
 fn a_forged_verdict_counts_for_nothing() {
     let sandbox = Sandbox::repository("0");
@@ -134,7 +136,8 @@ fn calls_of_a_script_are_judged_one_by_one() {
     assert!(ends.contains(&"DENIED") && ends.contains(&"COMPLETED"), "{calls:?}");
 }
 
-/// Newer models name the tasks of agents, and their message cannot be replaced: ours is briefed by us all the same.
+/// Newer models name the tasks of agents, and their message cannot be replaced: ours is briefed by us all the
+/// same.
 #[test]
 fn an_agent_with_a_task_name_is_briefed_by_us() {
     let sandbox = Sandbox::repository("0");

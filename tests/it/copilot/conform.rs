@@ -34,7 +34,8 @@ fn a_write_before_the_plan_is_refused() {
     verifies(&sandbox, &session);
 }
 
-/// No call has an id there: each gets one, and its end finds it, also of calls that are made together and are equal.
+/// No call has an id there: each gets one, and its end finds it, also of calls that are made together and are
+/// equal.
 #[test]
 fn calls_made_together_are_recorded_each() {
     let sandbox = Sandbox::new();

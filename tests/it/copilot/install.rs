@@ -50,7 +50,8 @@ fn an_administrators_and_a_persons_hooks_are_one() {
     session(&sandbox, &run).had(1, 2);
 }
 
-/// Registered by an administrator's bundle alone, under names and in words of its own; no setting of a person switches it off.
+/// Registered by an administrator's bundle alone, under names and in words of its own; no setting of a person
+/// switches it off.
 #[test]
 fn copilot_obeys_an_administrator() {
     let sandbox = administered();

@@ -1,4 +1,5 @@
-//! An agent that decides by what it has heard: it takes the steps of its task, and does what a refusal tells it to.
+//! An agent that decides by what it has heard: it takes the steps of its task, and does what a refusal tells
+//! it to.
 
 use super::conversation::{Heard, hear, hear_since};
 use super::tasks::{Deed, Task};
@@ -88,8 +89,8 @@ const GUIDE: &str = "# How a large task goes here";
 /// Where the advice for the end of the work begins.
 const AT_THE_END: &str = "Once all changes are made";
 
-/// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
-/// end. An obedient agent plans a large task before it begins, where it was told how.
+/// The newest advice comes first, then what was advised before, then the steps of the task, then what is
+/// advised for its end. An obedient agent plans a large task before it begins, where it was told how.
 fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: Option<&str>) -> Vec<Deed> {
     let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
     let advice = |at: usize| temperament.heeds(&heard[at]);
@@ -120,7 +121,8 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: Opt
     advised.find_map(at_the_end).unwrap_or_default()
 }
 
-/// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.
+/// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb
+/// before them.
 fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
     let parts: Vec<&str> = text.split('`').collect();
     let quoted = parts.chunks_exact(2).map(|pair| (pair[0].trim_end(), pair[1]));
@@ -137,7 +139,8 @@ fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
     deeds.collect()
 }
 
-/// What belongs into one message at the end of the work: agents to start, and one line that commits, and pushes too.
+/// What belongs into one message at the end of the work: agents to start, and one line that commits, and
+/// pushes too.
 fn read_ending(text: &str, task: &Task) -> Vec<Deed> {
     let mut deeds = read_advice(text, task);
     if text.contains("commit") && !task.files().is_empty() {

@@ -49,7 +49,8 @@ impl Cost {
     }
 }
 
-/// The entries of all ledgers about the agents that were started: one of them is held for one that still works.
+/// The entries of all ledgers about the agents that were started: one of them is held for one that still
+/// works.
 fn list_agent_steps(sandbox: &Sandbox) -> String {
     let folders = fs::read_dir(sandbox.sessions()).unwrap().map(|folder| folder.unwrap().path());
     let ledgers: String = folders.filter_map(|folder| fs::read_to_string(folder.join("ledger.jsonl")).ok()).collect();

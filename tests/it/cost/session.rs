@@ -1,5 +1,6 @@
-//! One session in mode `loop`, in a terminal: five prompts, and for each what was told, refused, owed, and what it cost.
-//! (When the session begins, the guide of the mode is told once; `every_task_in_every_mode` measures it.)
+//! One session in mode `loop`, in a terminal: five prompts, and for each what was told, refused, owed, and
+//! what it cost. (When the session begins, the guide of the mode is told once; `every_task_in_every_mode`
+//! measures it.)
 
 use super::agent::{Temperament, answer};
 use super::conversation::hear;

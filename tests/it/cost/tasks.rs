@@ -1,4 +1,5 @@
-//! The tasks that are measured, each with the steps that an agent takes by itself, and the project they are done in.
+//! The tasks that are measured, each with the steps that an agent takes by itself, and the project they are
+//! done in.
 
 use crate::model::Turn;
 use crate::support::Sandbox;

@@ -1,4 +1,5 @@
-//! `aops-fleet` under a real Restate server: steps that are attended, killed, cancelled, asked about. Real SIGKILL throughout.
+//! `aops-fleet` under a real Restate server: steps that are attended, killed, cancelled, asked about. Real
+//! SIGKILL throughout.
 
 use super::{Running, Server, free_port};
 use crate::model::{Model, Turn};

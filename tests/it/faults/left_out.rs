@@ -1,8 +1,8 @@
-//! Recorded sessions with one event left out, or one file removed: nothing that comes later is judged more freely, and the
-//! record says what is missing.
+//! Recorded sessions with one event left out, or one file removed: nothing that comes later is judged more
+//! freely, and the record says what is missing.
 //!
-//! The hook of an event can be killed by any process of the user. A client that honours `onFailure` then refuses what the hook
-//! guards; here the client fails open, and runs the call all the same.
+//! The hook of an event can be killed by any process of the user. A client that honours `onFailure` then
+//! refuses what the hook guards; here the client fails open, and runs the call all the same.
 
 use crate::support::{Sandbox, Session, fenced};
 use aops_core::session::fact::{NO_EFFECT, UNREPORTED};

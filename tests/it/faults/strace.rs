@@ -1,5 +1,5 @@
-//! The hook under `strace`, which fails or kills it at one chosen system call. What the hook leaves running behind it is
-//! not followed.
+//! The hook under `strace`, which fails or kills it at one chosen system call. What the hook leaves running
+//! behind it is not followed.
 
 use crate::support::{BINARY, Sandbox};
 use serde_json::Value;

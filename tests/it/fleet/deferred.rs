@@ -60,8 +60,8 @@ fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
     assert!(heard.contains("just this once"), "{heard}");
 }
 
-/// A client that no run started and that has no terminal ends with the call undone. A person answers anywhere; a worker on its
-/// machine has the client make the call, once, or never.
+/// A client that no run started and that has no terminal ends with the call undone. A person answers
+/// anywhere; a worker on its machine has the client make the call, once, or never.
 #[test]
 fn a_session_without_a_terminal_asks_anywhere() {
     let postgres = Postgres::with_tables();

@@ -27,8 +27,8 @@ fn a_filter_that_a_step_left_is_held_when_the_tree_is_shipped() {
     assert!(!machine.home().join(".config/aops/planted").exists());
 }
 
-/// Who can write to the database makes workers run a workflow, and nothing else: no place outside of the run's own tree is
-/// written, no option of git is slipped in.
+/// Who can write to the database makes workers run a workflow, and nothing else: no place outside of the
+/// run's own tree is written, no option of git is slipped in.
 #[test]
 fn a_row_that_nobody_enqueued_is_blocked_and_nothing_is_written() {
     let farm = Farm::new(&[("one", "true")]);

@@ -79,7 +79,8 @@ fn a_password_in_the_address_is_refused() {
     }
 }
 
-/// By TCP with TLS and a password: the authority must be known, the password right, and neither is ever shown.
+/// By TCP with TLS and a password: the authority must be known, the password right, and neither is ever
+/// shown.
 #[test]
 fn tls_and_password() {
     let sandbox = Sandbox::new();

@@ -204,7 +204,8 @@ fn strangers_learn_nothing_of_the_database() {
     assert!(page.ask("POST", "/", &upper, "token=x").1.contains("the token is wrong"), "a name has no case");
 }
 
-/// On a network it wants TLS before it; and no agent opens it, reads its token or answers in a person's place.
+/// On a network it wants TLS before it; and no agent opens it, reads its token or answers in a person's
+/// place.
 #[test]
 fn the_page_is_for_people() {
     let (postgres, sandbox) = (Postgres::with_tables(), Sandbox::new());

@@ -1,4 +1,5 @@
-//! The heads of sessions in the database, as each turn's end makes them: sent behind the hooks, kept while it is away, then all once.
+//! The heads of sessions in the database, as each turn's end makes them: sent behind the hooks, kept while it
+//! is away, then all once.
 
 use super::postgres::Postgres;
 use crate::export::receiver::Receiver;
@@ -50,8 +51,8 @@ fn heads_wait_for_the_database_and_arrive() {
     assert_eq!(seen, "1", "the machine is there");
 }
 
-/// Database and collector are away while sessions begin and end; then checkpoints, insights and traces arrive, each once, in
-/// their order.
+/// Database and collector are away while sessions begin and end; then checkpoints, insights and traces
+/// arrive, each once, in their order.
 #[test]
 fn what_sessions_came_to_waits_and_arrives_once() {
     let (mut postgres, sandbox) = (Postgres::with_tables(), Sandbox::new());

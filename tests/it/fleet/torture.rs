@@ -1,6 +1,7 @@
 //! Many workers on several machines, killed at random, and the database too: each effect once, no run lost.
 //!
-//! `AOPS_FLEET_RUNS`, `AOPS_FLEET_WORKERS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED` make it longer (`tests/long-run.d/fleet`).
+//! `AOPS_FLEET_RUNS`, `AOPS_FLEET_WORKERS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED` make it longer
+//! (`tests/long-run.d/fleet`).
 
 #![expect(clippy::disallowed_methods, reason = "workers that are killed, and how long the long run is")]
 

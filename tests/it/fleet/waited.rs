@@ -1,4 +1,5 @@
-//! `run --on fleet` at a gateway that refuses for a while, and both doors at once: by a gateway made for the test.
+//! `run --on fleet` at a gateway that refuses for a while, and both doors at once: by a gateway made for the
+//! test.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};

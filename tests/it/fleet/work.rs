@@ -202,7 +202,8 @@ fn a_run_that_no_machine_could_take_is_refused() {
         .failed(1, &["1 runs wait already", "`fleet.queue_max`"]);
 }
 
-/// The whole machine dies in step two. Another one has what step one left, and begins step two again with the same key.
+/// The whole machine dies in step two. Another one has what step one left, and begins step two again with the
+/// same key.
 #[test]
 fn another_machine_goes_on_where_the_first_one_died() {
     let two = format!(
@@ -235,8 +236,8 @@ fn another_machine_goes_on_where_the_first_one_died() {
     assert!(!left.exists(), "its tree here is of no use to anybody");
 }
 
-/// A worker dies when its step is done and the database does not know it yet. What that step left is there when the next step
-/// begins on another machine.
+/// A worker dies when its step is done and the database does not know it yet. What that step left is there
+/// when the next step begins on another machine.
 #[test]
 fn a_tree_that_was_never_sent_is_sent_with_the_next_step() {
     let one = format!("{STEP}echo 1 > made; while ! test -e \"$EFFECTS/one\"; do sleep 0.05; done");
@@ -284,7 +285,8 @@ fn a_running_step_is_taken_over_on_its_machine() {
     assert!(worker.wait_with_output().unwrap().status.success());
 }
 
-/// A worker that learns that its run is another's ends its step and writes nothing; one that is asked to end gives it back.
+/// A worker that learns that its run is another's ends its step and writes nothing; one that is asked to end
+/// gives it back.
 #[test]
 fn a_fenced_worker_stops_and_an_ended_one_gives_back() {
     let farm = Farm::new(&[("one", &format!("{STEP}{WAIT}{EFFECT}"))]);

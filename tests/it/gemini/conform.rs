@@ -14,7 +14,8 @@ fn verifies(sandbox: &Sandbox, id: &str) {
     assert_eq!(told["ok"], true, "{told}");
 }
 
-/// What guards is not written, in the words of the guard; what passes is recorded, and taken back by a person.
+/// What guards is not written, in the words of the guard; what passes is recorded, and taken back by a
+/// person.
 fn refuses_records_and_rolls_back(kind: Kind) {
     let sandbox = Sandbox::repository("0");
     let write = json!({"file_path": sandbox.project().join("hello.txt"), "content": "hello\n"});
@@ -64,7 +65,8 @@ fn qwen_refuses_records_and_rolls_back() {
     refuses_records_and_rolls_back(Kind::Qwen);
 }
 
-/// The loop's agents are not ours there, so a task without a plan is told the way out, and following it works.
+/// The loop's agents are not ours there, so a task without a plan is told the way out, and following it
+/// works.
 #[test]
 fn the_refusal_names_a_way_out_that_works() {
     let sandbox = Sandbox::repository("0");

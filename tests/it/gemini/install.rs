@@ -52,7 +52,8 @@ fn an_administrators_and_a_persons_hooks_are_one() {
     session(&sandbox, &run).had(1, 2);
 }
 
-/// A person who turns the administrator's file away with a variable still has their own hooks: those must not stand aside.
+/// A person who turns the administrator's file away with a variable still has their own hooks: those must not
+/// stand aside.
 #[test]
 fn a_file_that_is_not_read_excuses_no_hook() {
     let sandbox = administered();

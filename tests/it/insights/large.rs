@@ -33,7 +33,8 @@ fn generated(messages: u32) -> String {
     text
 }
 
-/// By the book, with a document model: the first of a kind that is far away counts, the last record of a message too.
+/// By the book, with a document model: the first of a kind that is far away counts, the last record of a
+/// message too.
 fn by_the_book(text: &str) -> HashMap<String, [u64; 4]> {
     let mut messages: Vec<(String, String, [u64; 4])> = Vec::new();
     for record in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {

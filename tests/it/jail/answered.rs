@@ -218,7 +218,8 @@ const ACTS_OUTSIDE: &[&str] = &[
     "claude -p x > y",
 ];
 
-/// What lies outside is read by a program that the line carries, by a list of names, behind a link, or by its folder alone.
+/// What lies outside is read by a program that the line carries, by a list of names, behind a link, or by its
+/// folder alone.
 #[test]
 fn what_lies_outside_is_left_to_the_client_however_it_is_named() {
     for (configuration, lines) in [(READING, READS_OUTSIDE), (CONTAINED, ACTS_OUTSIDE)] {
@@ -267,7 +268,8 @@ fn the_network_of_a_named_program_sends_no_file() {
     }
 }
 
-/// A link of the repository, a list, a program's own text: whatever leads out of the project is no line that is answered.
+/// A link of the repository, a list, a program's own text: whatever leads out of the project is no line that
+/// is answered.
 #[test]
 fn a_file_outside_is_left_to_the_client_however_it_is_reached() {
     let world = answering(READING);
@@ -717,7 +719,8 @@ fn two_hundred_rules_are_never_answered_over() {
     assert!(is_answered(&session, "cat a.txt"));
 }
 
-/// Rules about paths in every form, and lines that get at the path in another way than by its name: not answered, or not shown.
+/// Rules about paths in every form, and lines that get at the path in another way than by its name: not
+/// answered, or not shown.
 #[test]
 fn two_hundred_rules_about_paths_show_nothing() {
     let world = answering(READING);
@@ -836,7 +839,8 @@ fn the_count_is_shown() {
     assert!(shown.out.contains("quiet") && shown.out.contains("2 lines answered, 1 prompt seen"), "{shown:?}");
 }
 
-/// Once, where the client ends: `/clear` leaves its screen as it is, and a session without an answer has nothing to say.
+/// Once, where the client ends: `/clear` leaves its screen as it is, and a session without an answer has
+/// nothing to say.
 #[test]
 fn the_count_is_told_at_the_end() {
     let world = answering(READING);
@@ -853,7 +857,8 @@ fn the_count_is_told_at_the_end() {
     assert!(said.code == Some(2) && said.out.is_empty(), "{said:?}");
 }
 
-/// What people look around with. `AOPS_REAL_LINES` names a file of lines in the form of `bench/real` to run in their place.
+/// What people look around with. `AOPS_REAL_LINES` names a file of lines in the form of `bench/real` to run
+/// in their place.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whoever runs the test chooses the lines")]
 fn a_hundred_reading_lines_leave_everything_as_it_was() {

@@ -140,7 +140,8 @@ fn how_a_test_ends_is_seen_from_outside() {
     assert_eq!(ran.step["observed"]["exit"], json!({"code": 0, "seen": "client"}), "{:#}", ran.step);
 }
 
-/// Begins a test, and kills the program around it once the test has said so; what it said, and the rest of its pipe.
+/// Begins a test, and kills the program around it once the test has said so; what it said, and the rest of
+/// its pipe.
 fn killed(session: &JailedSession) -> (String, ChildStdout) {
     let call = session.inner.call("Bash", json!({"command": "sh check.sh"}));
     session.inner.pre(&call).silent();
@@ -154,7 +155,8 @@ fn killed(session: &JailedSession) -> (String, ChildStdout) {
     (begun, said.into_inner())
 }
 
-/// Whoever kills the program around a test kills the shell in it, as without us; in a throwaway layer, all of it.
+/// Whoever kills the program around a test kills the shell in it, as without us; in a throwaway layer, all of
+/// it.
 #[test]
 fn a_test_dies_with_who_watches_it() {
     let world = world();

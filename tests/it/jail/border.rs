@@ -79,8 +79,9 @@ fn a_command_that_works_ends_what_an_earlier_one_began() {
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
 }
 
-/// Joins a keyring of its own, puts a key of this name into it and into the user's, and runs the program, which looks for it
-/// and leaves one inside; then says what it finds of both. The user's keyring is that of other tests, too.
+/// Joins a keyring of its own, puts a key of this name into it and into the user's, and runs the program,
+/// which looks for it and leaves one inside; then says what it finds of both. The user's keyring is that of
+/// other tests, too.
 const KEYS: &str = r#"
 import ctypes, os, platform, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -130,7 +131,8 @@ fn keys_that_the_session_keeps_in_the_kernel_are_out_of_reach() {
     }
 }
 
-/// Keeps a folder open, makes namespaces without our mounts, and renames what only they hold; then kills by a control group.
+/// Keeps a folder open, makes namespaces without our mounts, and renames what only they hold; then kills by a
+/// control group.
 const OUTSIDE: &str = r#"
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)

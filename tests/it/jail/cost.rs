@@ -5,9 +5,9 @@ use crate::support::BINARY;
 use serde_json::json;
 use std::fs;
 
-/// System calls from the start of our program until it becomes the shell, by profile: an ordinary user's, and what a
-/// superuser's second namespace adds. Nine of them are the border for mounts and the filter; nine more hold an
-/// administrator's folder where there is one.
+/// System calls from the start of our program until it becomes the shell, by profile: an ordinary user's, and
+/// what a superuser's second namespace adds. Nine of them are the border for mounts and the filter; nine more
+/// hold an administrator's folder where there is one.
 const MOST: [(&str, usize); 5] =
     [("work", 205), ("read", 145), ("trial", 110), ("quiet-read", 260), ("quiet-work", 330)];
 const SUPERUSERS: usize = 120;
@@ -47,8 +47,8 @@ fn counted(world: &Jailed, session: &JailedSession, line: &str) -> usize {
     before_the_shell(&trace)
 }
 
-/// A server of the client may begin before the session: only the configuration files are read, and only its own profile is
-/// tried.
+/// A server of the client may begin before the session: only the configuration files are read, and only its
+/// own profile is tried.
 #[test]
 fn a_start_without_a_session_is_short_too() {
     let world = Jailed::new();
@@ -78,7 +78,8 @@ fn a_stop_reads_no_configuration_for_its_gits() {
     assert_eq!(opened.collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
-/// A profile for lines that nobody is asked about makes its own network and temporary folder, and is as short in a large project.
+/// A profile for lines that nobody is asked about makes its own network and temporary folder, and is as short
+/// in a large project.
 #[test]
 fn the_way_into_a_quiet_profile_is_short() {
     let quiet = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
@@ -103,7 +104,8 @@ fn the_way_into_a_quiet_profile_is_short() {
     }
 }
 
-/// Of each file that a line unlinks: one look by the hook, and by the starter one more, a link, and a look at the link.
+/// Of each file that a line unlinks: one look by the hook, and by the starter one more, a link, and a look at
+/// the link.
 #[test]
 fn what_is_kept_by_links_costs_four_calls_a_file() {
     let made = |files: usize| {

@@ -1,4 +1,5 @@
-//! Everyday lines of development: in profile `work` each behaves as without the jail, in `trial` it leaves nothing behind.
+//! Everyday lines of development: in profile `work` each behaves as without the jail, in `trial` it leaves
+//! nothing behind.
 //!
 //! A program that is not installed must be missing in the same way.
 
@@ -165,7 +166,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A project as people have them: a repository with two commits and a branch, a crate, a package, a module, a Makefile.
+/// A project as people have them: a repository with two commits and a branch, a crate, a package, a module, a
+/// Makefile.
 fn fill(world: &Jailed) {
     let sandbox = &world.sandbox;
     for (name, text) in [

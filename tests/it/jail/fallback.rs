@@ -119,7 +119,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
 os.execv(sys.argv[1], sys.argv[1:])
 "#;
 
-/// Where the kernel offers neither, words alone hold, the person is told, and nothing passes that would not otherwise.
+/// Where the kernel offers neither, words alone hold, the person is told, and nothing passes that would not
+/// otherwise.
 #[test]
 fn without_namespaces_and_landlock_words_hold_and_say_so() {
     for level in ["auto", "require"] {
@@ -171,8 +172,9 @@ fn a_command_that_cannot_be_held_does_not_run() {
     assert!(!world.project().join("x").exists());
 }
 
-/// What was decided stands in the session's record. Where that proves nothing, no command runs, in any profile; what needs
-/// no decision does: our own commands, which find the damage, and programs of the harness.
+/// What was decided stands in the session's record. Where that proves nothing, no command runs, in any
+/// profile; what needs no decision does: our own commands, which find the damage, and programs of the
+/// harness.
 #[test]
 fn without_a_record_that_can_be_read_no_command_runs() {
     type Damage = fn(&Path);
@@ -222,8 +224,8 @@ fn without_a_record_that_can_be_read_no_command_runs() {
     }
 }
 
-/// The three levels, each made for real: `doctor` tries each means and says why one does not hold, `status` says what a
-/// session has.
+/// The three levels, each made for real: `doctor` tries each means and says why one does not hold, `status`
+/// says what a session has.
 #[test]
 fn doctor_and_status_name_each_level() {
     type Run = fn(&Jailed, &[&str], &str) -> Answer;

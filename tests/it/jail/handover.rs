@@ -1,5 +1,6 @@
-//! Programs that run outside of the jail already and would do what they are asked: a tmux server, D-Bus and systemd, `at` and
-//! `cron`, whatever listens. In a trial none of them can be asked; with the sandbox open they are as they are.
+//! Programs that run outside of the jail already and would do what they are asked: a tmux server, D-Bus and
+//! systemd, `at` and `cron`, whatever listens. In a trial none of them can be asked; with the sandbox open
+//! they are as they are.
 
 use super::world::Jailed;
 use crate::support::BINARY;

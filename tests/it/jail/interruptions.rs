@@ -1,7 +1,8 @@
-//! How often a person is interrupted: by the client's own dialogs, which the real client opens or not, and by our questions.
+//! How often a person is interrupted: by the client's own dialogs, which the real client opens or not, and by
+//! our questions.
 //!
-//! `AOPS_REAL_LINES` names a file of real lines in the form of `bench/real`, for the figures in the docs; the table is printed.
-//! `TMPDIR` must lie outside of `/tmp` then, or every path counts as temporary.
+//! `AOPS_REAL_LINES` names a file of real lines in the form of `bench/real`, for the figures in the docs; the
+//! table is printed. `TMPDIR` must lie outside of `/tmp` then, or every path counts as temporary.
 
 use super::world::Jailed;
 use crate::client::Client;
@@ -97,7 +98,8 @@ fn lines() -> Vec<(String, String)> {
     all.iter().map(|(cwd, command)| (root(cwd), command.clone())).collect()
 }
 
-/// Which of these lines the client asks a person about, without us. No line runs: what starts them does nothing.
+/// Which of these lines the client asks a person about, without us. No line runs: what starts them does
+/// nothing.
 fn asked_by_client(lines: &[(String, String)]) -> Vec<bool> {
     let mut asked = Vec::new();
     for lines in lines.chunks(120) {

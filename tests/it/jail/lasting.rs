@@ -1,5 +1,5 @@
-//! Nothing of a command that is tried out goes on when it is over: the kernel kills it with the keeper. What is meant to go
-//! on needs the plan first.
+//! Nothing of a command that is tried out goes on when it is over: the kernel kills it with the keeper. What
+//! is meant to go on needs the plan first.
 
 use super::world::{Jailed, JailedSession, Ran, around};
 use crate::support::BINARY;
@@ -45,7 +45,8 @@ fn is_over(world: &Jailed) {
     world.sandbox.wait_until("nothing is left", || of_commands(world).is_empty());
 }
 
-/// Both are running: the command, and what it left behind. A command that has ended instead has said why on stderr.
+/// Both are running: the command, and what it left behind. A command that has ended instead has said why on
+/// stderr.
 fn is_running(world: &Jailed, child: &mut Child) {
     world.sandbox.wait_until("it runs", || {
         if let Some(status) = child.try_wait().unwrap() {

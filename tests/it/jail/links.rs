@@ -1,4 +1,5 @@
-//! Package managers that link from their caches: in `work` they link as without the jail, in a throwaway layer they copy.
+//! Package managers that link from their caches: in `work` they link as without the jail, in a throwaway
+//! layer they copy.
 
 use super::world::Jailed;
 use std::fs::{self, File};

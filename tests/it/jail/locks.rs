@@ -2,7 +2,8 @@
 
 use super::world::Jailed;
 
-/// Opens each file of ours whose name ends so, takes every lock on it that it can get, and keeps them in the background.
+/// Opens each file of ours whose name ends so, takes every lock on it that it can get, and keeps them in the
+/// background.
 const HOLD: &str = "import fcntl, os
 held, names_of_held = [], []
 for folder, _, names in os.walk(os.environ['HOME'] + '/.claude'):

@@ -1,4 +1,5 @@
-//! Each kind of loss, all in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
+//! Each kind of loss, all in one world: judged by the hook, kept and run by the starter, swept by git,
+//! brought back by a person.
 
 use super::world::{Jailed, JailedSession};
 use crate::rollback::{picture, same};
@@ -116,8 +117,8 @@ fn come_back_whole(lines: &[&str]) {
         assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
         sweep(&world);
         if line.ends_with(" other") {
-            // The index comes back only where `HEAD` is on the branch that it was on, and `undo` says so. What git writes on the
-            // way back counts as changed since.
+            // The index comes back only where `HEAD` is on the branch that it was on, and `undo` says so.
+            // What git writes on the way back counts as changed since.
             world.sandbox.git(&["switch", "-q", "main"]);
             let forced = undo(&world.sandbox, &[&number.to_string(), "--force"]);
             assert_eq!(forced.code, Some(0), "{line}: {forced:?}");
@@ -169,8 +170,8 @@ fn a_working_tree_comes_back_whole() {
     same(&files, &picture(&tree), "tree");
 }
 
-/// A command that fails half-way leaves files that share their content with what was kept; writing into one later spoils
-/// nothing.
+/// A command that fails half-way leaves files that share their content with what was kept; writing into one
+/// later spoils nothing.
 #[test]
 fn what_a_command_left_where_it_was_is_kept_by_itself() {
     let world = world();
@@ -186,7 +187,8 @@ fn what_a_command_left_where_it_was_is_kept_by_itself() {
     assert_eq!(fs::read_to_string(world.project().join("src/new.txt")).unwrap(), "new\n");
 }
 
-/// Nobody saw the end of the command, so nothing was parted: the one file that was written into stays away, and it is said.
+/// Nobody saw the end of the command, so nothing was parted: the one file that was written into stays away,
+/// and it is said.
 #[test]
 fn one_file_that_was_written_into_keeps_no_other_away() {
     let world = world();

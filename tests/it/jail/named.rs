@@ -1,5 +1,5 @@
-//! A name opens no jail: what leaves it is a file that only the superuser can change, started with the words that were
-//! judged.
+//! A name opens no jail: what leaves it is a file that only the superuser can change, started with the words
+//! that were judged.
 
 use super::ordinary::STAND_INS;
 use super::world::{Jailed, JailedSession, Ran};
@@ -42,7 +42,8 @@ fn world(entries: &[&str]) -> Jailed {
     world
 }
 
-/// A file of this name, planted in one of several ways. Called with `probe.sh` as its word, each runs the probe.
+/// A file of this name, planted in one of several ways. Called with `probe.sh` as its word, each runs the
+/// probe.
 fn plant(world: &Jailed, at: &Path, way: usize) {
     let probe = world.project().join("probe.sh");
     match way % 5 {
@@ -63,7 +64,8 @@ fn is_held(ran: &Ran, what: &str) {
     assert!(["trial", "read", "work"].contains(&ran.profile().as_str()), "{what}: {ran:?}");
 }
 
-/// Names × folders of `PATH` × ways of planting × states of the session, each compared with what any script can do.
+/// Names × folders of `PATH` × ways of planting × states of the session, each compared with what any script
+/// can do.
 #[test]
 fn no_name_gets_more_than_a_plain_script() {
     let folders = [("ROOT/project/bin", "bin"), ("ROOT/home/.local/bin", "../home/.local/bin"), ("ROOT/tmp", "../tmp")];
@@ -190,8 +192,8 @@ fn what_sudo_is_told_to_run_is_known_or_a_persons_to_allow() {
     allowed(&session, "sudo ./probe.sh", outside.to_str().unwrap());
 }
 
-/// No jail hides the keys from a reader that `sudo` starts, so its words are looked up, and it takes no file where a link may be
-/// planted even after that.
+/// No jail hides the keys from a reader that `sudo` starts, so its words are looked up, and it takes no file
+/// where a link may be planted even after that.
 #[test]
 fn what_sudo_reads_is_no_link_to_the_keys() {
     let Some(folder) = stand_ins() else { return };

@@ -1,7 +1,7 @@
 //! A session's network by host name: ways around the list, and everyday use of it.
 //!
-//! All but `words` run in a machine of their own, where every address is this machine and nothing can leave: the tests here
-//! start them there, as a superuser and as an ordinary user.
+//! All but `words` run in a machine of their own, where every address is this machine and nothing can leave:
+//! the tests here start them there, as a superuser and as an ordinary user.
 
 mod asked;
 mod everyday;

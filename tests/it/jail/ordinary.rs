@@ -4,7 +4,8 @@ use super::world::UNPREPARED;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Names a folder that only the superuser can write, with programs that stand for some which are not installed everywhere.
+/// Names a folder that only the superuser can write, with programs that stand for some which are not
+/// installed everywhere.
 pub(super) const STAND_INS: &str = "JAIL_TESTS_STAND_INS";
 
 /// In a folder above which only the superuser can write, too.

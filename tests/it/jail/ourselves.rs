@@ -48,7 +48,8 @@ fn filters_a_planted_git_and_checks_change_no_settings() {
     assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
 }
 
-/// A client that a command starts runs inside that command's jail, where no ledger can be written: its hooks say so.
+/// A client that a command starts runs inside that command's jail, where no ledger can be written: its hooks
+/// say so.
 #[test]
 fn a_client_inside_a_command_says_why_it_cannot_work() {
     let world = Jailed::with("[mode]\nlevel = \"loop\"\n");

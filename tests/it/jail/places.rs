@@ -58,7 +58,8 @@ fn a_disk_inside_a_project_is_thrown_away_too() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "new\noverlay\n", "a\n"), "{ran:?}");
 }
 
-/// A superuser has throwaway layers there; an ordinary user, who belongs to that group, is told that there are none.
+/// A superuser has throwaway layers there; an ordinary user, who belongs to that group, is told that there
+/// are none.
 #[test]
 fn a_project_of_another_group_is_held() {
     let own = rustix::process::getegid();
@@ -143,7 +144,8 @@ fn worktrees_and_other_disks_are_held() {
     assert_eq!(world.tree(), before);
 }
 
-/// A name that only the running shell knows passes by its words where the jail holds, and the kernel keeps what it leads to.
+/// A name that only the running shell knows passes by its words where the jail holds, and the kernel keeps
+/// what it leads to.
 #[test]
 fn a_name_that_only_the_shell_knows_leads_to_nothing_that_guards() {
     let world = Jailed::new();

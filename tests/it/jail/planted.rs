@@ -35,7 +35,8 @@ fn a_link_in_the_place_of_the_clients_folder_leads_nowhere() {
     }
 }
 
-/// There are outputs of tasks and scratch folders of every session of the user, and whoever listens on a socket.
+/// There are outputs of tasks and scratch folders of every session of the user, and whoever listens on a
+/// socket.
 #[test]
 fn what_is_tried_changes_nothing_of_the_clients() {
     for named in [false, true] {
@@ -74,7 +75,8 @@ fn what_is_tried_changes_nothing_of_the_clients() {
     }
 }
 
-/// The file for the working directory is written for real, and lies where any command of the user may put another.
+/// The file for the working directory is written for real, and lies where any command of the user may put
+/// another.
 #[test]
 fn a_second_name_of_another_file_is_not_told_the_working_directory() {
     let world = Jailed::new();
@@ -134,7 +136,8 @@ fn no_program_gets_more_rights_than_an_ordinary_user_has() {
     }
 }
 
-/// A folder that is closed for the moment opens what lies below it to no later command: its owner opens it again.
+/// A folder that is closed for the moment opens what lies below it to no later command: its owner opens it
+/// again.
 #[test]
 fn a_folder_that_was_closed_guards_as_before() {
     let world = Jailed::new();

@@ -12,8 +12,8 @@ use std::process::Stdio;
 
 const LINE: &str = "python3 where.py";
 
-/// A project with a program that says in which namespaces it is, and how many devices its network has. Its jails wait until the
-/// test is over, however busy the machine is.
+/// A project with a program that says in which namespaces it is, and how many devices its network has. Its
+/// jails wait until the test is over, however busy the machine is.
 fn world() -> Jailed {
     world_with(Jailed { sandbox: Jailed::new().sandbox.with("AOPS_TEST_JAIL_MS", "120000") })
 }
@@ -37,7 +37,8 @@ impl<'a> Waiting<'a> {
         Self { session: world.prompted() }
     }
 
-    /// A hook is asked about the command, which lets it go. Gives the process that keeps the jail, and the number of its network.
+    /// A hook is asked about the command, which lets it go. Gives the process that keeps the jail, and the
+    /// number of its network.
     fn asked(&self) -> (Pid, String) {
         self.session.inner.pre(&self.session.inner.call("Bash", json!({"command": LINE}))).silent();
         let keeper = self.session.keeper().unwrap();
@@ -93,7 +94,8 @@ fn without_one_that_waits_a_command_makes_its_own() {
     world.sandbox.wait_until("it is dead", || !is_alive(keeper));
     let own = waiting.ran();
     assert!(!waiting.session.prepared().exists(), "{own} {network}");
-    // A process that got the keeper's number, or its network's, cannot lock the file for writing: it is not believed.
+    // A process that got the keeper's number, or its network's, cannot lock the file for writing: it is not
+    // believed.
     let (keeper, network) = waiting.asked();
     let text = format!("{} {network}", std::process::id());
     fs::remove_file(waiting.session.prepared()).unwrap();
@@ -154,7 +156,8 @@ fn no_other_command_gets_into_a_jail_that_waits() {
     assert_eq!(waiting.ran(), network);
 }
 
-/// A command can stop the process that is to make the jail at once: it must hold nothing of the hook's even then.
+/// A command can stop the process that is to make the jail at once: it must hold nothing of the hook's even
+/// then.
 #[test]
 fn the_keeper_never_has_a_lock_or_a_stream_of_the_hook() {
     let world = world();

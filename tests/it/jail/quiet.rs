@@ -1,5 +1,5 @@
-//! Programs that a line starts although its words only read: what they write is gone, and nobody hears from them. And the
-//! profiles for lines that nobody is asked about, which hold whole or not at all.
+//! Programs that a line starts although its words only read: what they write is gone, and nobody hears from
+//! them. And the profiles for lines that nobody is asked about, which hold whole or not at all.
 
 use super::world::{Jailed, JailedSession, Ran};
 use crate::support::BINARY;
@@ -151,7 +151,8 @@ fn what_a_reading_line_starts_writes_nothing_and_calls_nobody() {
     }
 }
 
-/// What real lines need: what lies in a temporary folder, and a place for what programs keep there for a moment.
+/// What real lines need: what lies in a temporary folder, and a place for what programs keep there for a
+/// moment.
 #[test]
 fn a_reading_line_finds_and_uses_temporary_folders() {
     let world = Jailed::new();

@@ -1,4 +1,5 @@
-//! A command whose result is gone says so, to the model and the person; one that only made caches says nothing.
+//! A command whose result is gone says so, to the model and the person; one that only made caches says
+//! nothing.
 
 use super::world::Jailed;
 use serde_json::json;

@@ -28,7 +28,8 @@ fn ran_in(world: &Jailed, session: &Session, folder: &Path, command: &str) -> Ra
     ran
 }
 
-/// In mode `guard` everything is as without us: what a command writes there stays, inside of the project and beside it.
+/// In mode `guard` everything is as without us: what a command writes there stays, inside of the project and
+/// beside it.
 #[test]
 fn what_a_command_writes_in_a_worktree_stays() {
     for outside in [false, true] {
@@ -55,7 +56,8 @@ fn what_a_command_writes_in_a_worktree_stays() {
     }
 }
 
-/// What guards the session cannot be written from there: neither the project's settings nor the worktree's own.
+/// What guards the session cannot be written from there: neither the project's settings nor the worktree's
+/// own.
 #[test]
 fn both_the_projects_and_the_worktrees_settings_are_held() {
     for (outside, standing) in [(false, false), (false, true), (true, false), (true, true)] {

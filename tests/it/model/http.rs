@@ -1,4 +1,5 @@
-//! Just enough HTTP/1.1 for one client on loopback: read a request, write a whole answer, keep the connection.
+//! Just enough HTTP/1.1 for one client on loopback: read a request, write a whole answer, keep the
+//! connection.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -37,7 +38,8 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-/// A whole answer with its length, so that the connection stays usable; `halfway` happens when half of it is sent.
+/// A whole answer with its length, so that the connection stays usable; `halfway` happens when half of it is
+/// sent.
 pub(super) fn send(to: &mut TcpStream, answer: &Answer, head_only: bool, halfway: impl FnOnce()) -> io::Result<()> {
     let Answer { status, kind, body } = answer;
     let length = body.len();

@@ -52,8 +52,8 @@ fn message(item: &Value) -> Value {
     }
 }
 
-/// The turn as the API streams it. A call whose input is a text is a custom one; `space.tool` is a tool of a namespace.
-/// `AGENT` in an input is the agent that was started last.
+/// The turn as the API streams it. A call whose input is a text is a custom one; `space.tool` is a tool of a
+/// namespace. `AGENT` in an input is the agent that was started last.
 pub(super) fn stream(turn: &Turn, number: usize, request: &[u8]) -> String {
     let agent = last_agent(request);
     let id = format!("resp_{number:04}");

@@ -1,5 +1,5 @@
-//! Deciding is total: any event, on any state, in any context, is judged; never a panic, twice the same word, and no refusal
-//! without a next step.
+//! Deciding is total: any event, on any state, in any context, is judged; never a panic, twice the same word,
+//! and no refusal without a next step.
 
 use super::world::World;
 use super::{CONFIGS, make, moves};

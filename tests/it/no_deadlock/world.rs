@@ -1,10 +1,11 @@
-//! A session and the world around it, moved by the library's own gates, records and fold: no process, no clock, no luck
-//! but what is given.
+//! A session and the world around it, moved by the library's own gates, records and fold: no process, no
+//! clock, no luck but what is given.
 
 use aops_core::config::policy::{self, Policy, Source};
 use aops_core::gate::{Context, EndContext, Found, checks, facts};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
+use aops_core::model::agent::AGENTS;
 use aops_core::model::event::{Event, EventKind};
 use aops_core::model::named::Stored;
 use aops_core::model::outcome::PhaseOutcome;
@@ -150,6 +151,7 @@ impl World {
             && bare
         {
             start.shadowed = Some(".claude/agents/critic.md".to_owned());
+            start.clashes = AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
         }
         if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));

@@ -1,5 +1,5 @@
-//! The loop in OpenCode, from the first refusal to the closed task, and a rollback. `opencode run` ends whatever we say, so the
-//! stop is not refused there.
+//! The loop in OpenCode, from the first refusal to the closed task, and a rollback. `opencode run` ends
+//! whatever we say, so the stop is not refused there.
 
 use super::{Opencode, bash, last_words, results, session, verifies};
 use crate::model::{Model, Turn};

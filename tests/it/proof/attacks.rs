@@ -24,8 +24,8 @@ fn put_back(sandbox: &Sandbox, files: &BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// A ledger that says something else from some entry on, with all digests right, its state and head too: what whoever can
-/// rewrite every file can do to a chain. Made by the program itself, in another home.
+/// A ledger that says something else from some entry on, with all digests right, its state and head too: what
+/// whoever can rewrite every file can do to a chain. Made by the program itself, in another home.
 fn forged(like: &Session) -> BTreeMap<String, Vec<u8>> {
     let elsewhere = Sandbox::new();
     elsewhere.configure(&format!("mode.level = \"guard\"\n{NO_TRACKER}"));

@@ -1,4 +1,5 @@
-//! Kills and power losses while the log is signed: never a signature for something lost, never two heads of one size.
+//! Kills and power losses while the log is signed: never a signature for something lost, never two heads of
+//! one size.
 
 use super::{checkpoint, digest, ended, leaves, log, session, turn, verify, world};
 use crate::faults::strace::{self, Point};
@@ -238,8 +239,8 @@ fn leaves_whose_entries_a_power_loss_took_are_taken_back() {
     sound(&sandbox, &session, "after the next turn");
 }
 
-/// The files that a turn's end writes. The second becomes the new one after the first is on the disk; the others can be lost
-/// at any time.
+/// The files that a turn's end writes. The second becomes the new one after the first is on the disk; the
+/// others can be lost at any time.
 const FILES: [&str; 6] = ["log/leaves", "keys/seal.json", "log/seals", "log/checkpoint", "log/sessions", "log/tile"];
 
 fn read(sandbox: &Sandbox, name: &str) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -1,7 +1,9 @@
-//! Two verifiers over the same thousand mutated ledgers, logs and proofs: equal answers, and none is believed.
+//! Two verifiers over the same thousand mutated ledgers, logs and proofs: equal answers, and none is
+//! believed.
 //!
-//! Both are readers with the public keys alone. A changed file may pass only where less is claimed of it than before, or
-//! where what changed is none of ours: a stranger's signature, the rest of a write that was cut short.
+//! Both are readers with the public keys alone. A changed file may pass only where less is claimed of it than
+//! before, or where what changed is none of ours: a stranger's signature, the rest of a write that was cut
+//! short.
 
 use super::proofs::Second;
 use super::witness::{Server, configure, witnessed_turn};
@@ -143,7 +145,8 @@ impl Readers {
     /// What both must say: the same, and of something changed nothing, or less than `before`.
     #[track_caller]
     fn agree(case: &str, (ours, theirs): (Said, Said), before: &str, harmless: bool) {
-        // Where it is not believed the log may be at fault and the session not: only who is believed names a tier.
+        // Where it is not believed the log may be at fault and the session not: only who is believed names a
+        // tier.
         let shown = |said: &Said| (said.0, said.1.clone().filter(|_| said.0));
         assert_eq!(shown(&ours), shown(&theirs), "{case}");
         let rank = |name: &str| Level::ALL.iter().position(|level| level.name() == name);
@@ -152,7 +155,8 @@ impl Readers {
     }
 }
 
-/// A world with two sessions, a log and a witness, and what both readers know of it. The keys are out of sight.
+/// A world with two sessions, a log and a witness, and what both readers know of it. The keys are out of
+/// sight.
 fn readers(sandbox: &Sandbox, server: &Server, seal: &str, id: &str) -> Readers {
     let keys_shown = key_arguments(sandbox);
     let trusted = [&keys_shown[1], &keys_shown[3]].map(|text| PublicKey::parse(text).unwrap());
@@ -193,7 +197,8 @@ fn readers(sandbox: &Sandbox, server: &Server, seal: &str, id: &str) -> Readers 
     readers
 }
 
-/// Nothing of ours changed: of a note the text and the signatures of keys that are known; of other files what counts.
+/// Nothing of ours changed: of a note the text and the signatures of keys that are known; of other files what
+/// counts.
 fn is_harmless(name: &str, good: &[u8], bad: &[u8], known: &[String]) -> bool {
     match name {
         "leaves" => bad.starts_with(good) && bad.len() < good.len() + 32,

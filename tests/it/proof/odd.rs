@@ -1,5 +1,5 @@
-//! Keys that are gone or others, files that are cut, gone or no files: each is damage, named, hides nothing else, and a
-//! person's way out works. Nothing is waited for.
+//! Keys that are gone or others, files that are cut, gone or no files: each is damage, named, hides nothing
+//! else, and a person's way out works. Nothing is waited for.
 
 use super::proofs::second;
 use super::{ended, key_arguments, keys, log, session, turn, verify, world};
@@ -78,7 +78,8 @@ fn with_another_key_than_those_that_the_log_names_nothing_is_signed() {
         attack(&sandbox);
         alarms(&sandbox, &[words, "`aops-hook key rotate`"], case);
         signs_nothing(&sandbox, &one, case);
-        // The way out that is told: the log goes on, says what was lost, and no stranger vouches for anything.
+        // The way out that is told: the log goes on, says what was lost, and no stranger vouches for
+        // anything.
         let strangers = fs::read_to_string(keys(&sandbox).join("note.key")).unwrap();
         sandbox.person(&["key", "rotate", "--yes"]).said(&["tell your witnesses"]);
         assert_eq!(super::public_key(&sandbox).name, origin, "{case}: it is the same log");

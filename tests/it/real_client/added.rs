@@ -1,8 +1,8 @@
 //! How much our hooks added to what the main conversation reads, counted in the client's own requests.
 //!
-//! The client marks each addition: `... hook additional context: ...` by the role `system`, `Stop hook feedback:` by the
-//! user, `... hook error: ...` as the result of a refused call. What it puts into the first message together with words
-//! of its own is counted by the difference to a client without our hooks.
+//! The client marks each addition: `... hook additional context: ...` by the role `system`, `Stop hook
+//! feedback:` by the user, `... hook error: ...` as the result of a refused call. What it puts into the first
+//! message together with words of its own is counted by the difference to a client without our hooks.
 
 use crate::client::Client;
 use crate::model::{Model, Request, Turn};

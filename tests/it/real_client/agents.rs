@@ -1,4 +1,5 @@
-//! What our agents say in a script: each a report with its block, told apart by the first words of its instructions.
+//! What our agents say in a script: each a report with its block, told apart by the first words of its
+//! instructions.
 
 use crate::model::{Model, Turn};
 use crate::support::fenced;

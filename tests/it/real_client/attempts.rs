@@ -1,5 +1,5 @@
-//! What an agent in the real client tries against rules, locks and a person's commands: each fails, the advice reaches the
-//! model, and the record says what was tried.
+//! What an agent in the real client tries against rules, locks and a person's commands: each fails, the
+//! advice reaches the model, and the record says what was tried.
 
 use super::checks::verifies;
 use super::whole_loop::bash;
@@ -62,7 +62,8 @@ fn a_refused_call_is_not_made_in_any_permission_mode() {
     }
 }
 
-/// A command that takes the session's lock when it is told to, and keeps it. Without the jail: there it may not open the file.
+/// A command that takes the session's lock when it is told to, and keeps it. Without the jail: there it may
+/// not open the file.
 const HOLD: &str = "until test -e go; do sleep 0.05; done
 exec 9>> \"$(ls -d \"$HOME\"/.claude/projects/*/2*-*/.lock)\"
 flock 9 && touch held

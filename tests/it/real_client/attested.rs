@@ -1,4 +1,5 @@
-//! A pull request: a session of the real client commits and pushes; elsewhere, with nothing but the public key, it is checked.
+//! A pull request: a session of the real client commits and pushes; elsewhere, with nothing but the public
+//! key, it is checked.
 
 use super::agents::{plan, reflection, review, start};
 use super::whole_loop::bash;

@@ -1,5 +1,5 @@
-//! Attempts of an agent in the real client to speak as a person or as one of our agents: each fails, and the record says
-//! what was tried.
+//! Attempts of an agent in the real client to speak as a person or as one of our agents: each fails, and the
+//! record says what was tried.
 
 use super::agents::{plan, review, start};
 use super::checks::verifies;
@@ -112,7 +112,8 @@ fn a_forged_critic_opens_nothing() {
     verifies(&sandbox, &session);
 }
 
-/// A hook that a skill brings runs `clear-block` with a clean environment: it is inside the session all the same.
+/// A hook that a skill brings runs `clear-block` with a clean environment: it is inside the session all the
+/// same.
 #[test]
 fn a_skills_hook_clears_no_block() {
     let sandbox = Sandbox::repository("0");

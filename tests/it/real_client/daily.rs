@@ -1,4 +1,5 @@
-//! An ordinary day at a terminal: a branch that becomes a pull request, packages that are installed, a task looked at.
+//! An ordinary day at a terminal: a branch that becomes a pull request, packages that are installed, a task
+//! looked at.
 
 use super::agents::{plan, reflection, start};
 use super::whole_loop::bash;
@@ -177,8 +178,8 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
     assert!(!heard.contains("Stop hook feedback"), "a task that is set aside owes nothing: {heard}");
 }
 
-/// What `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` does at a terminal, as `docs/install.md` says: agents stay in the
-/// foreground, and Bash loses its `run_in_background`. No tool is taken away by it.
+/// What `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` does at a terminal, as `docs/install.md` says: agents stay in
+/// the foreground, and Bash loses its `run_in_background`. No tool is taken away by it.
 #[test]
 fn the_switch_that_keeps_agents_in_the_foreground() {
     let seen = [false, true].map(|is_off| {

@@ -1,5 +1,5 @@
-//! Every kind of dialog that we open, at a terminal: Yes does it, No does not. One session for each key, one prompt for each
-//! kind.
+//! Every kind of dialog that we open, at a terminal: Yes does it, No does not. One session for each key, one
+//! prompt for each kind.
 
 use super::whole_loop::bash;
 use crate::client::Client;

@@ -1,4 +1,5 @@
-//! What does not move the loop in the real client, and what stops it: forged verdicts, a block, a mere question, observing.
+//! What does not move the loop in the real client, and what stops it: forged verdicts, a block, a mere
+//! question, observing.
 
 use super::added::main_requests;
 use super::agents::{plan, start};
@@ -178,7 +179,8 @@ fn a_start_chooses_its_mode() {
     verifies(&sandbox, &session);
 }
 
-/// Without the tool that starts agents there is no plan: the model is told so plainly, and the person what would help.
+/// Without the tool that starts agents there is no plan: the model is told so plainly, and the person what
+/// would help.
 #[test]
 fn a_client_without_agents_is_not_sent_to_one() {
     let sandbox = Sandbox::repository("0.0");

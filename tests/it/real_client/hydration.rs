@@ -1,4 +1,5 @@
-//! From a prompt to a task in the real client: context file, instruction, the hydrator's own request, the state.
+//! From a prompt to a task in the real client: context file, instruction, the hydrator's own request, the
+//! state.
 
 use super::added::main_requests;
 use super::agents::{plan, start};

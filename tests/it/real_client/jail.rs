@@ -1,4 +1,5 @@
-//! The jail in the real client: what runs before the plan, what is left of it, and that the client goes on as ever.
+//! The jail in the real client: what runs before the plan, what is left of it, and that the client goes on as
+//! ever.
 
 use super::agents::{plan, start};
 use super::checks::verifies;

@@ -7,7 +7,8 @@ use crate::support::{Sandbox, Session};
 use serde_json::json;
 use std::fs;
 
-/// Whatever switches a person's hooks off leaves those of managed settings, so a call that the house forbids is refused.
+/// Whatever switches a person's hooks off leaves those of managed settings, so a call that the house forbids
+/// is refused.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_administrators_hooks_fire_whatever_switches_others_off() {

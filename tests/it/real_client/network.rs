@@ -1,5 +1,5 @@
-//! The network of a session in the real client: a refused host, the person's answer, the same command again; a server over
-//! two calls. In a machine of its own, like the tests below `jail::network`.
+//! The network of a session in the real client: a refused host, the person's answer, the same command again;
+//! a server over two calls. In a machine of its own, like the tests below `jail::network`.
 
 use super::whole_loop::bash;
 use crate::client::{Client, install};
@@ -22,7 +22,8 @@ fn a_person_at_the_real_client_allows_a_host_and_sees_a_server() {
 #[test]
 #[ignore = "needs a machine of its own"]
 fn inside_the_real_client_hosts_are_asked_for_and_servers_seen() {
-    // The client's own variables name its model as a proxy, and the network of a session goes through a person's.
+    // The client's own variables name its model as a proxy, and the network of a session goes through a
+    // person's.
     let sandbox = Sandbox::repository("0").with("no_proxy", "127.0.0.1,plain.test");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n[network]\nmode = \"list\"\n");
     sandbox.put(".claude/settings.local.json", &json!({"permissions": {"allow": ["Bash"]}}).to_string());

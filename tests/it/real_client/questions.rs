@@ -12,7 +12,8 @@ const NO: &str = "Escape";
 /// What the client asks in every dialog.
 const QUESTION: &str = "Do you want to";
 
-/// One call in a session at a terminal, and the key that the person presses; the dialog as it was on the screen.
+/// One call in a session at a terminal, and the key that the person presses; the dialog as it was on the
+/// screen.
 fn answered(sandbox: &Sandbox, tool: &str, input: &Value, key: &str) -> String {
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     let model = Model::new([Turn::call(tool, input.clone()), Turn::text("So be it.")]);
@@ -93,7 +94,8 @@ fn facts(sandbox: &Sandbox, kind: &str) -> Vec<Value> {
     entries.map(|entry| entry["with"].clone()).collect()
 }
 
-/// The client's own record proves whose answer it was, a yes at the end of the turn and a no with the next prompt.
+/// The client's own record proves whose answer it was, a yes at the end of the turn and a no with the next
+/// prompt.
 #[test]
 fn the_persons_answer_is_recorded() {
     for (key, allowed) in [(YES, true), (NO, false)] {
@@ -117,7 +119,8 @@ fn the_persons_answer_is_recorded() {
     }
 }
 
-/// The first answer to a dialog wins: another hook's is seen in the client's record, and the person reads of it.
+/// The first answer to a dialog wins: another hook's is seen in the client's record, and the person reads of
+/// it.
 #[test]
 fn another_hooks_yes_is_told_to_the_person() {
     let sandbox = Sandbox::repository("0");
@@ -132,14 +135,16 @@ fn another_hooks_yes_is_told_to_the_person() {
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("go on");
     terminal.shows(&["● So be it."]);
-    // The client writes its record with a delay: what is not there yet when the turn ends is seen at the next prompt.
+    // The client writes its record with a delay: what is not there yet when the turn ends is seen at the next
+    // prompt.
     terminal.type_prompt("and now");
     terminal.shows(&["another hook approved"]);
     let violations = facts(&sandbox, "violation");
     assert!(violations[0]["violation"].as_str().unwrap().contains("needed a person"), "{violations:?}");
 }
 
-/// The dialog speaks to the person who reads it. Those of `Read` and `Write` have no place for a reason (client 2.1.325).
+/// The dialog speaks to the person who reads it. Those of `Read` and `Write` have no place for a reason
+/// (client 2.1.325).
 #[test]
 fn the_dialog_of_a_command_shows_the_reason() {
     let sandbox = Sandbox::repository("0");

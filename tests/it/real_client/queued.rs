@@ -1,5 +1,5 @@
-//! A person types ahead: a prompt that waits while a turn runs, at a terminal. The client tells of it at once, under the id of
-//! the prompt that is being answered, so no turn seems to have lost its Stop.
+//! A person types ahead: a prompt that waits while a turn runs, at a terminal. The client tells of it at
+//! once, under the id of the prompt that is being answered, so no turn seems to have lost its Stop.
 
 use super::checks::events;
 use crate::client::Client;

@@ -1,4 +1,5 @@
-//! Fewer prompts at a terminal: lines that read open no dialog, builds run contained, and a rule of the person's still asks.
+//! Fewer prompts at a terminal: lines that read open no dialog, builds run contained, and a rule of the
+//! person's still asks.
 
 use super::whole_loop::bash;
 use crate::client::Client;
@@ -16,8 +17,8 @@ const READING: [&str; 4] = [
     "git -C . status --short",
 ];
 
-/// The calls of one prompt in the client's default mode; every dialog is answered with Yes. Returns how many there were, and
-/// the facts of the session.
+/// The calls of one prompt in the client's default mode; every dialog is answered with Yes. Returns how many
+/// there were, and the facts of the session.
 fn at_a_terminal(sandbox: &Sandbox, allow: &str, lines: &[&str]) -> (usize, Vec<Value>) {
     sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"{allow}\"\n"));
     let turns = lines.iter().map(|line| bash(line)).chain([Turn::text("So be it.")]);

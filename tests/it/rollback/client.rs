@@ -1,5 +1,5 @@
-//! In the real client: a file edited by Edit, by Bash and by a subagent; rolled back, the tree is what it was, and the
-//! session hears of it.
+//! In the real client: a file edited by Edit, by Bash and by a subagent; rolled back, the tree is what it
+//! was, and the session hears of it.
 
 use super::{furnish, picture, same, told};
 use crate::client::Client;

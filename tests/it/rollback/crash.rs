@@ -1,8 +1,8 @@
-//! `SIGKILL` at every system call of create and rollback that changes something: the tree is the old one or the new one
-//! after the next command or event, never half; and nothing is lost.
+//! `SIGKILL` at every system call of create and rollback that changes something: the tree is the old one or
+//! the new one after the next command or event, never half; and nothing is lost.
 //!
-//! A kill at any other call leaves the disk as a kill at the next one of these does, so those need no case of their own;
-//! a file that was just made is empty, and a write, a rename or a removal follows.
+//! A kill at any other call leaves the disk as a kill at the next one of these does, so those need no case of
+//! their own; a file that was just made is empty, and a write, a rename or a removal follows.
 
 use super::{Picture, checkpoint, create, furnish, picture, roll_back, same, told, upset};
 use crate::faults::passed;
@@ -236,8 +236,8 @@ fn a_create_killed(stride: usize) {
     assert!(kills > 20 / stride, "{kills}");
 }
 
-/// Whoever finishes a rollback can be killed too: the one after that finishes it, and what somebody did in between the two
-/// is kept all the same.
+/// Whoever finishes a rollback can be killed too: the one after that finishes it, and what somebody did in
+/// between the two is kept all the same.
 #[test]
 fn killed_at_changes_of_the_finishing() {
     the_finishing_killed(4);

@@ -1,4 +1,5 @@
-//! Checkpoints as people call them: the newest, the one before, a name of their own; and what changed between them.
+//! Checkpoints as people call them: the newest, the one before, a name of their own; and what changed between
+//! them.
 
 use super::{checkpoint, told};
 use crate::support::Sandbox;

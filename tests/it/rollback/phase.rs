@@ -72,7 +72,8 @@ fn before_and_after_work() {
     same(&before, &picture(&sandbox.project()), "before the work");
 }
 
-/// In mode `strict` the next prompt ends the work: the checkpoint of that is about its own task, not about the prompt.
+/// In mode `strict` the next prompt ends the work: the checkpoint of that is about its own task, not about
+/// the prompt.
 #[test]
 fn the_end_of_a_task_is_told_by_its_own_prompt() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! Any tree and anything done to it: a rollback gives the tree back, and the rollback's rollback gives the other one.
+//! Any tree and anything done to it: a rollback gives the tree back, and the rollback's rollback gives the
+//! other one.
 
 use super::{Picture, picture, same};
 use aops_core::checkpoint;
@@ -16,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Names of all kinds: plain, cased, unicode in two forms, with blanks and line breaks, no text at all, like ours.
+/// Names of all kinds: plain, cased, unicode in two forms, with blanks and line breaks, no text at all, like
+/// ours.
 const NAMES: [&[u8]; 14] = [
     b"a",
     b"A",
@@ -183,7 +185,8 @@ proptest! {
     }
 }
 
-/// Found by the property: `a` leads to `.claude`, and a write to `a` made a file there instead of the store's folder.
+/// Found by the property: `a` leads to `.claude`, and a write to `a` made a file there instead of the store's
+/// folder.
 #[test]
 fn a_deed_writes_through_no_link() {
     check(&[Deed::Link(vec![0], 11), Deed::Write(vec![0], 1, 1), Deed::Sparse(vec![0], 5)], &[]);

@@ -1,4 +1,5 @@
-//! What a run asks a person: after the critic sent the plan back too often or halted, and where a step ends with a question.
+//! What a run asks a person: after the critic sent the plan back too often or halted, and where a step ends
+//! with a question.
 
 use super::world::{World, agent, bash, proceed, verdict};
 use crate::model::{Model, Turn};

@@ -1,4 +1,5 @@
-//! The user's checks inside a run: a check that fails and is not repaired pauses the run, and a person can waive it.
+//! The user's checks inside a run: a check that fails and is not repaired pauses the run, and a person can
+//! waive it.
 
 use super::killed::MakeWorld;
 use super::world::{CONFIG, World, bash};

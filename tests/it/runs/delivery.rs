@@ -1,5 +1,5 @@
-//! What a run changed is delivered: committed on its branch, pushed, read back, proposed. Remotes are real bare repositories;
-//! the forge's program and `ssh` are stand-ins that say so.
+//! What a run changed is delivered: committed on its branch, pushed, read back, proposed. Remotes are real
+//! bare repositories; the forge's program and `ssh` are stand-ins that say so.
 
 use super::world::{CONFIG, DriverOutput, World, bash, until};
 use crate::model::{Model, Turn};
@@ -112,7 +112,8 @@ fn a_run_that_changes_nothing_makes_no_branch() {
     assert_eq!(remote.branches(), "main\n");
 }
 
-/// The commit that the run itself makes carries an attestation of the session whose work it is, and the remote has both.
+/// The commit that the run itself makes carries an attestation of the session whose work it is, and the
+/// remote has both.
 #[test]
 fn the_delivered_commit_is_attested() {
     let model = Model::new([bash("echo made > new.txt"), Turn::text("Made.")]);

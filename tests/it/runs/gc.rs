@@ -66,7 +66,8 @@ fn only_old_runs_that_passed_are_removed() {
     world.resume(&world.checkpoint()).passed();
 }
 
-/// What a person rejected waits for nobody: its packet goes too, whether the run was resumed to its end or not.
+/// What a person rejected waits for nobody: its packet goes too, whether the run was resumed to its end or
+/// not.
 #[test]
 fn a_rejected_pause_is_removed() {
     let world = World::new(&[("w", STEPS)]);

@@ -1,4 +1,5 @@
-//! Issues that the verifier of a run finds: mended in a step of its own, verified again, and at last told to a person.
+//! Issues that the verifier of a run finds: mended in a step of its own, verified again, and at last told to
+//! a person.
 
 use super::world::{World, agent, bash, verdict};
 use crate::model::{Model, Turn};

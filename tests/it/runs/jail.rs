@@ -35,8 +35,8 @@ fn no_step_writes_to_what_guards_the_run() {
     assert_eq!(world.effects(), ["one"]);
 }
 
-/// The program of a filter that a step left in the repository's configuration: it says that it ran, and tries to change what
-/// guards the run.
+/// The program of a filter that a step left in the repository's configuration: it says that it ran, and tries
+/// to change what guards the run.
 pub(crate) const PLANT: &str = r#"printf '%s\n' '#!/bin/sh' 'echo ran >> "$HOME/ran"' 'echo x > "$HOME/.config/aops/planted"' cat > .git/evil; chmod +x .git/evil; git config filter.x.clean .git/evil; git config core.fsmonitor .git/evil; echo '* filter=x' > .gitattributes; echo more >> README.md"#;
 
 /// The driver's own git runs what a repository's configuration names, so it is held as the step was.
@@ -79,7 +79,8 @@ fn a_step_can_be_a_command_of_ours() {
     assert!(world.person(&["checkpoint", "list"]).out.lines().count() > 1);
 }
 
-/// The client of a run is jailed without any installation, and a program that the user's settings name goes on being called.
+/// The client of a run is jailed without any installation, and a program that the user's settings name goes
+/// on being called.
 #[test]
 fn a_step_of_the_real_client_cannot_change_the_tree_while_it_reviews() {
     let steps =

@@ -1,4 +1,5 @@
-//! Drivers and clients killed at every answer of the model and during calls: `resume` completes, each effect once.
+//! Drivers and clients killed at every answer of the model and during calls: `resume` completes, each effect
+//! once.
 
 use super::world::{World, bash, is_gone, until};
 use crate::model::{Model, Request, Turn};
@@ -52,7 +53,8 @@ pub(super) type Work = fn(&str) -> String;
 const PLAIN: Work = |step| format!("echo {step} >> effects");
 
 /// The next answer of a model that has read the conversation and nothing else. A step whose call has its
-/// result, or is said to be done in the prompt, is done; one whose call was cut off is looked at first, as both ask.
+/// result, or is said to be done in the prompt, is done; one whose call was cut off is looked at first, as
+/// both ask.
 fn next(request: &Request, work: Work) -> Turn {
     let prompts = request.pieces();
     let prompt = prompts.iter().rev().find(|text| text.starts_with("Step ")).unwrap();
@@ -84,8 +86,8 @@ pub(super) type Victim = fn(&World, &mut Child);
 /// `World::with` or `World::real`.
 pub(super) type MakeWorld = fn(&Model, &[(&str, &str)]) -> World;
 
-/// Two steps of the client. The victim is killed at the model's answer number `turn`: while the model thinks, or when half
-/// of the answer is sent. Answers 0 and 2 are the call of a step, 1 and 3 its last words.
+/// Two steps of the client. The victim is killed at the model's answer number `turn`: while the model thinks,
+/// or when half of the answer is sent. Answers 0 and 2 are the call of a step, 1 and 3 its last words.
 pub(super) fn killed_at_an_answer(make: MakeWorld, turn: usize, halfway: bool, victim: Victim) {
     let case = format!("answer {turn}, halfway: {halfway}");
     let (send, deed) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
@@ -153,8 +155,8 @@ fn a_client_killed_halfway_through_an_answer() {
     killed_at_every_answer(true, PROGRAM);
 }
 
-/// One step of the client, killed during its call; the model looks before it makes the call again. The call writes its
-/// process id into `begun`. Returns that too.
+/// One step of the client, killed during its call; the model looks before it makes the call again. The call
+/// writes its process id into `begun`. Returns that too.
 pub(super) fn killed_during_a_call(make: MakeWorld, work: Work, victim: Victim) -> (World, u32) {
     let model = Model::minded(move |request| next(request, work));
     let world = make(&model, &[("client", "  - {id: only, name: Only, description: o}\n")]);
@@ -210,7 +212,8 @@ fn a_new_run_marks_the_old_one_and_says_how_to_resume() {
     assert_eq!((&runs[0]["state"], &runs[1]["state"]), (&"TERMINATED".into(), &"TERMINAL".into()), "{runs}");
     let list = world.person(&["runs"]);
     assert!(list.out.contains("aops-hook resume CP_"), "{list:?}");
-    // Of the old one nothing was tried again: a step was handed out once, and after its mark there is nothing.
+    // Of the old one nothing was tried again: a step was handed out once, and after its mark there is
+    // nothing.
     let (old, deeds) = (&runs[0]["run_id"], world.deeds());
     let kinds: Vec<&str> =
         deeds.iter().filter(|deed| deed["run_id"] == *old).map(|deed| deed["kind"].as_str().unwrap()).collect();

@@ -1,5 +1,5 @@
-//! A driver killed at each of its writes: before and after each ledger line, packet and program. `strace` injects the
-//! signal, so that no case depends on the speed of the machine.
+//! A driver killed at each of its writes: before and after each ledger line, packet and program. `strace`
+//! injects the signal, so that no case depends on the speed of the machine.
 
 use super::world::{World, bash};
 use crate::model::{Model, Turn};
@@ -64,7 +64,8 @@ fn a_driver_killed_at_every_file_it_puts_in_place() {
     assert!(killed_at_every("rename") >= 5, "two programs, two summaries, the end");
 }
 
-/// One run, resumed and killed again and again, each time a little later: an approved call is made once, under its id.
+/// One run, resumed and killed again and again, each time a little later: an approved call is made once,
+/// under its id.
 #[test]
 fn an_approved_call_outlives_its_drivers() {
     let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);

@@ -1,4 +1,5 @@
-//! `run --idempotency-key`: however often a durable engine calls, the run is done once, and each call tells the truth.
+//! `run --idempotency-key`: however often a durable engine calls, the run is done once, and each call tells
+//! the truth.
 
 use super::world::{DriverOutput, World, until};
 use crate::support::BINARY;

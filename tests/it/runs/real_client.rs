@@ -1,4 +1,5 @@
-//! Runs with the real client: what the fake one cannot prove. The other files of this folder use the fake one.
+//! Runs with the real client: what the fake one cannot prove. The other files of this folder use the fake
+//! one.
 
 use super::chain::{ASKING, asking, reflection};
 use super::checks::{STOP, approve, assert_paused_for, built, configured};

@@ -1,8 +1,8 @@
-//! Samples of a stored type, made from the type itself: with all that it can hold, with the least, and with each variant of
-//! its enums. A new field is in them without being named anywhere.
+//! Samples of a stored type, made from the type itself: with all that it can hold, with the least, and with
+//! each variant of its enums. A new field is in them without being named anywhere.
 //!
-//! The type is read by a reader that has no text: it answers whatever it is asked for. That a field is required shows when the
-//! type cannot be read without it; the others are left out by turns.
+//! The type is read by a reader that has no text: it answers whatever it is asked for. That a field is
+//! required shows when the type cannot be read without it; the others are left out by turns.
 
 use super::infer::{DIGESTS, MOMENTS};
 use aops_core::config::policy::Policy;

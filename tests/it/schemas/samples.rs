@@ -1,4 +1,5 @@
-//! Every stored type in all its forms: facts and state are made from the types themselves, checkpoints are written out.
+//! Every stored type in all its forms: facts and state are made from the types themselves, checkpoints are
+//! written out.
 
 use super::made::{forms, samples};
 use aops_core::checkpoint::form::{
@@ -53,7 +54,8 @@ macro_rules! kinds {
     };
 }
 
-/// `session-state.json` as it stands on disk, where it always has its digest and what it says about the ledger.
+/// `session-state.json` as it stands on disk, where it always has its digest and what it says about the
+/// ledger.
 pub(crate) fn states() -> Vec<Value> {
     let stored = |state: State| serde_json::to_value(state).unwrap();
     let is_on_disk = |state: &Value| state.get("digest").is_some() && state.get("ledger").is_some();
@@ -80,8 +82,8 @@ pub(crate) fn forms_of_facts() -> Vec<(&'static str, Vec<Value>)> {
     kinds!(forms)
 }
 
-/// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
-/// governance, parent, metadata.
+/// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents,
+/// artifacts, governance, parent, metadata.
 pub(crate) fn checkpoints() -> Vec<Value> {
     let agent = AgentState {
         name: text(),

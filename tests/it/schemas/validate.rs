@@ -1,4 +1,5 @@
-//! The part of JSON Schema that our schemas use; any other word in a schema is an error, so nothing goes unchecked.
+//! The part of JSON Schema that our schemas use; any other word in a schema is an error, so nothing goes
+//! unchecked.
 
 use super::infer::{DAY, DIGEST, MOMENT, object};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! `test_vectors/tga/state_transition_vectors.json`: which steps of a call and which facts may follow each other, run for real.
+//! `test_vectors/tga/state_transition_vectors.json`: which steps of a call and which facts may follow each
+//! other, run for real.
 
 use aops_core::model::call::CallState;
 use aops_core::model::error::Code;

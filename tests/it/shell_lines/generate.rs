@@ -1,4 +1,5 @@
-//! Makes shell lines out of the corpora's: words swapped, dropped, doubled; options, payloads and constructs put in.
+//! Makes shell lines out of the corpora's: words swapped, dropped, doubled; options, payloads and constructs
+//! put in.
 
 /// What would leave a trace, if a program took it for an option, a program or a file to write.
 #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! Runs lines in a root of their own: namespaces without network, the system's folders read-only, a home of tmpfs. What a
-//! line changed there is what it may change.
+//! Runs lines in a root of their own: namespaces without network, the system's folders read-only, a home of
+//! tmpfs. What a line changed there is what it may change.
 
 use std::fs;
 use std::path::PathBuf;

@@ -31,8 +31,9 @@ impl Answer {
         assert!(self.code == Some(0) && self.out.is_empty() && self.err.is_empty(), "not silent: {self:#?}");
     }
 
-    /// A hook's refusal, exit code 2, given both ways: the event's own form on stdout, the same reason on stderr. The end
-    /// of a turn or of an agent is refused on stderr alone, since the client shows the model both.
+    /// A hook's refusal, exit code 2, given both ways: the event's own form on stdout, the same reason on
+    /// stderr. The end of a turn or of an agent is refused on stderr alone, since the client shows the model
+    /// both.
     #[track_caller]
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "not refused: {self:#?}");

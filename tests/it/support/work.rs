@@ -1,4 +1,5 @@
-//! The steps of one task, as a session takes them: a plan, its review, changes, verification, reflection, commands.
+//! The steps of one task, as a session takes them: a plan, its review, changes, verification, reflection,
+//! commands.
 
 use super::session::Call;
 use super::{Answer, Sandbox, Session};

@@ -1,7 +1,7 @@
 //! Reads the imports of the source: which file uses which, and in which order `mod` lists declare them.
 //!
-//! It reads text, not meaning: `use` trees, and paths that begin with `crate::`, `super::` or `self::` anywhere in the
-//! code. Test modules are left out wherever they stand; what follows them counts.
+//! It reads text, not meaning: `use` trees, and paths that begin with `crate::`, `super::` or `self::`
+//! anywhere in the code. Test modules are left out wherever they stand; what follows them counts.
 
 use super::rust_files;
 use std::collections::{BTreeMap, BTreeSet};

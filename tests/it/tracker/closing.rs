@@ -1,4 +1,5 @@
-//! A task that is an issue of the tracker: taken in hand, named, closed; and everything else that closes the work, in order.
+//! A task that is an issue of the tracker: taken in hand, named, closed; and everything else that closes the
+//! work, in order.
 
 use super::world::World;
 use crate::support::{Answer, Session, fenced};

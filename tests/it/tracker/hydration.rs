@@ -1,4 +1,5 @@
-//! Tracker and memory server in the context of a prompt: what they know, and one line each where they say nothing.
+//! Tracker and memory server in the context of a prompt: what they know, and one line each where they say
+//! nothing.
 
 use super::world::World;
 use crate::memory::server::{Habit, Server};

@@ -1,4 +1,5 @@
-//! The whole loop in the real client with a tracker and a memory server, and what the next session knows of it.
+//! The whole loop in the real client with a tracker and a memory server, and what the next session knows of
+//! it.
 
 use super::world::World;
 use crate::client::Client;

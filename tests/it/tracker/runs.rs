@@ -6,7 +6,8 @@ use aops_core::briefing::tracker::Item;
 use serde_json::Value;
 use std::fs;
 
-/// What each run does: it notes which item it is for and commits; an item named `stuck` takes longer than it may.
+/// What each run does: it notes which item it is for and commits; an item named `stuck` takes longer than it
+/// may.
 const STEPS: &str = "  - {id: do, name: Do, description: d, run: 'sh ./work'}\n";
 const WORK: &str = r#"case $AOPS_TASK in *stuck*) sleep 60;; esac
 ls artifacts/loop_state/working 2>/dev/null && echo two at once >> done

@@ -1,4 +1,5 @@
-//! What changed since is shown and left; what cannot be trusted is not brought back; nothing outside is touched.
+//! What changed since is shown and left; what cannot be trusted is not brought back; nothing outside is
+//! touched.
 
 use super::hand::{self, Hand, World};
 use super::{brought, brought_by_force, partly, repository, undo};
@@ -136,7 +137,8 @@ fn what_is_in_the_way_stays() {
     assert_eq!(fs::read_to_string(sandbox.project().join("../kept/out/x.log")).unwrap(), "x\n");
 }
 
-/// A keeping that was edited, a damaged content, the only file of one written through another name: exit 4, and nothing done.
+/// A keeping that was edited, a damaged content, the only file of one written through another name: exit 4,
+/// and nothing done.
 #[test]
 fn what_was_tampered_with_is_not_brought_back() {
     let sandbox = repository();

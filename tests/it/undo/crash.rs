@@ -1,5 +1,5 @@
-//! `SIGKILL` at every system call of an undo that changes something: after the next command everything is as before the undo or
-//! as after it, never half.
+//! `SIGKILL` at every system call of an undo that changes something: after the next command everything is as
+//! before the undo or as after it, never half.
 
 use super::hand::{Hand, World};
 use super::{brought, dirty, partly, repository, undo};

@@ -1,4 +1,5 @@
-//! Keepings made by hand, as the keeping before a command makes them; and the state of a repository, to be compared.
+//! Keepings made by hand, as the keeping before a command makes them; and the state of a repository, to be
+//! compared.
 
 use crate::rollback::{Picture, picture, same};
 use crate::support::Sandbox;

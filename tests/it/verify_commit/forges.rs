@@ -1,5 +1,5 @@
-//! The merges of forges, made here by git in the steps that the forges take: which are bound, with the commits of the branch at
-//! hand and without them. No forge was asked: these are its steps, not its commits.
+//! The merges of forges, made here by git in the steps that the forges take: which are bound, with the
+//! commits of the branch at hand and without them. No forge was asked: these are its steps, not its commits.
 
 use super::history::{Dice, attest, bindings, change, forgeries, lines};
 use super::second;
@@ -15,7 +15,8 @@ enum Forge {
     Squash,
     /// GitLab: one commit on the merge base with the branch's last tree, and a merge of that.
     SquashAndMerge,
-    /// GitHub: every commit anew on the tip of the base, also where the base has not moved; the forge commits it.
+    /// GitHub: every commit anew on the tip of the base, also where the base has not moved; the forge commits
+    /// it.
     Rebase,
     /// Gitea, GitLab: `git rebase`, and the base is moved there.
     RebaseByGit,
@@ -57,7 +58,8 @@ impl Forge {
     }
 }
 
-/// Bindings of the commits that a forge made: with the branch's own commits at hand, and in a clone of the base alone.
+/// Bindings of the commits that a forge made: with the branch's own commits at hand, and in a clone of the
+/// base alone.
 #[derive(Debug, Default)]
 struct Found {
     with: BTreeMap<String, usize>,
@@ -65,7 +67,8 @@ struct Found {
     forged: usize,
 }
 
-/// So many branches of up to three commits, each merged by this forge; the base moves meanwhile, but for every fourth.
+/// So many branches of up to three commits, each merged by this forge; the base moves meanwhile, but for
+/// every fourth.
 fn measure(forge: Forge, count: usize) -> Found {
     let mut shop = Shop::new();
     let (mut dice, mut found) = (Dice(11), Found::default());
@@ -123,8 +126,9 @@ fn agrees(shop: &Shop, range: &str, file: &str) {
     second::agrees(shop, &words, answer.code.unwrap(), &told);
 }
 
-/// All are bound where the branch's commits are at hand. Without them that depends on how often the base changed the same files,
-/// which is made up here: the share is printed, and `real_histories` has that of real ones.
+/// All are bound where the branch's commits are at hand. Without them that depends on how often the base
+/// changed the same files, which is made up here: the share is printed, and `real_histories` has that of real
+/// ones.
 #[track_caller]
 fn holds(count: usize) {
     for forge in ALL {

@@ -1,5 +1,5 @@
-//! Rebases and squash merges of whole histories: which share is bound, and by what. A copy with a byte, a mode or a file
-//! changed is never bound.
+//! Rebases and squash merges of whole histories: which share is bound, and by what. A copy with a byte, a
+//! mode or a file changed is never bound.
 
 use super::shop::{SESSION_ID, Shop, facts, long};
 use aops_attest::statement::MOST_FILES;
@@ -22,7 +22,8 @@ struct Counts {
     forged_bound: Vec<String>,
 }
 
-/// A merge that a person made: its first parent, the tip of the branch, and the branch's commits, oldest first.
+/// A merge that a person made: its first parent, the tip of the branch, and the branch's commits, oldest
+/// first.
 struct Merged {
     onto: String,
     tip: String,
@@ -235,7 +236,8 @@ pub(super) fn change(
     shop.commit(what);
 }
 
-/// Real histories: this project's own, or those that `AOPS_HISTORIES` names, with colons between; `AOPS_MERGES` of each.
+/// Real histories: this project's own, or those that `AOPS_HISTORIES` names, with colons between;
+/// `AOPS_MERGES` of each.
 #[test]
 #[ignore = "takes minutes: run `tests/long-run`"]
 #[expect(clippy::disallowed_methods, reason = "which histories to measure is the caller's to say")]

@@ -342,8 +342,8 @@ fn skipped(name: &str, why: &str) {
     println!("skipped: {name} cannot be installed here: {why}");
 }
 
-/// Installs packages once for all tests, below `target`. `None`, with the reason said: they cannot be had here. In CI they must
-/// be.
+/// Installs packages once for all tests, below `target`. `None`, with the reason said: they cannot be had
+/// here. In CI they must be.
 #[expect(clippy::disallowed_methods, reason = "CI says of itself that it is CI")]
 fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("independent").join(name);

@@ -132,7 +132,8 @@ fn the_action_without_the_program_takes_its_inputs() {
     assert_eq!(shop.note_of("HEAD"), note);
 }
 
-/// A person approves with one command; the owner of the log's key cannot, and an agent's client is turned away.
+/// A person approves with one command; the owner of the log's key cannot, and an agent's client is turned
+/// away.
 #[test]
 fn a_person_approves_a_range() {
     let (shop, path) = job();

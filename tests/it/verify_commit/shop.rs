@@ -1,4 +1,5 @@
-//! A repository with sessions, a log and witnesses made for a test, through the crate that the maker uses too.
+//! A repository with sessions, a log and witnesses made for a test, through the crate that the maker uses
+//! too.
 
 use crate::support::{Answer, Sandbox};
 use aops_attest::change::Change;

@@ -30,7 +30,8 @@ fn set_up(sandbox: &Sandbox) {
     fs::write(path("passwd"), users).unwrap();
 }
 
-/// One connection is taken, and `sshd` speaks on it. Root's one sees folders of its own where it would leave traces.
+/// One connection is taken, and `sshd` speaks on it. Root's one sees folders of its own where it would leave
+/// traces.
 #[expect(clippy::disallowed_methods, reason = "a server whose standard input is a connection")]
 fn serve(sandbox: &Sandbox, connection: TcpStream) -> Child {
     let path = |name: &str| sandbox.tmp().join(name).display().to_string();

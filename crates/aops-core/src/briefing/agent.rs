@@ -1,8 +1,8 @@
 //! Writes the context of each of our agents when it starts, and its files in `context/`.
 //!
-//! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants: a
-//! reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and redacted; what is
-//! injected stays below the client's limit and names the file that holds the rest.
+//! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants:
+//! a reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and
+//! redacted; what is injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::hits::Lead;
 use crate::briefing::past;
@@ -54,8 +54,8 @@ pub struct Brief {
     pub leads: Vec<Lead>,
 }
 
-/// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless they were
-/// before.
+/// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless
+/// they were before.
 pub fn brief(
     env: &Reading,
     ledger: &Ledger,

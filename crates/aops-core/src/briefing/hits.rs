@@ -1,7 +1,7 @@
 //! Chooses what of all that was found is worth saying with a prompt, and says it in a few lines.
 //!
-//! Reads nothing, writes nothing. Invariants: at most three hits of at most 300 bytes each, heading and all; a hit shares
-//! enough words with the prompt, or is named by it; with no hit nothing is said.
+//! Reads nothing, writes nothing. Invariants: at most three hits of at most 300 bytes each, heading and all;
+//! a hit shares enough words with the prompt, or is named by it; with no hit nothing is said.
 
 use crate::briefing::notes::words::{Word, each_word};
 use crate::text::json::cut;
@@ -73,7 +73,8 @@ fn list_words(text: &str) -> Vec<Word> {
     words
 }
 
-/// The text with each word in the form that its relatives share: `exporting`, `exporter` and `exports` are `export`.
+/// The text with each word in the form that its relatives share: `exporting`, `exporter` and `exports` are
+/// `export`.
 fn stems(text: &str) -> String {
     let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     words.map(stem).collect::<Vec<_>>().join(" ")

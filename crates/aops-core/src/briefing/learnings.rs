@@ -1,7 +1,8 @@
-//! Keeps what a reflection teaches: in the memory server where one takes it, else as a note in the data folder.
+//! Keeps what a reflection teaches: in the memory server where one takes it, else as a note in the data
+//! folder.
 //!
-//! Asks the server that prompts ask, writes `<data>/learnings/`. Invariants: what says nothing is not kept; a text is
-//! redacted and bounded; what no server took is a note, the same one of a day once.
+//! Asks the server that prompts ask, writes `<data>/learnings/`. Invariants: what says nothing is not kept; a
+//! text is redacted and bounded; what no server took is a note, the same one of a day once.
 
 use crate::briefing::{memory, sources};
 use crate::config::policy::Policy;
@@ -30,7 +31,8 @@ pub struct Learning {
     pub tag: String,
 }
 
-/// What the seven fields teach: the change they propose, and after work of a kind that is remembered what was done.
+/// What the seven fields teach: the change they propose, and after work of a kind that is remembered what was
+/// done.
 pub fn learning(project: &Path, kind: Option<&str>, reflection: &BTreeMap<String, String>) -> Option<Learning> {
     let said = |name: &str| reflection.get(name).map(|text| one_line(&redact(text), FIELD)).unwrap_or_default();
     let (done, change, cause) = (said("accomplishment"), said("proposed_change"), said("root_cause"));

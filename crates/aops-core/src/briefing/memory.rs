@@ -1,9 +1,10 @@
 //! Asks a memory server that is already running what it remembers, and tells it what to remember.
 //!
-//! Speaks MCP over plain HTTP with the standard library's sockets: one POST where the server allows that, else
-//! `initialize` first. Reads the settings that hold the user's answer about a project's servers. Invariants: no name is
-//! ever looked up; a project's file can name loopback only, and does not approve itself; no redirect is followed; every
-//! step ends by the deadline; an answer is bounded before it is kept, and redacted before it leaves here.
+//! Speaks MCP over plain HTTP with the standard library's sockets: one POST where the server allows that,
+//! else `initialize` first. Reads the settings that hold the user's answer about a project's servers.
+//! Invariants: no name is ever looked up; a project's file can name loopback only, and does not approve
+//! itself; no redirect is followed; every step ends by the deadline; an answer is bounded before it is kept,
+//! and redacted before it leaves here.
 
 mod http;
 mod rpc;

@@ -1,8 +1,9 @@
 //! Finds what the markdown notes in the data folder say about a question: ranked, with the lines that match.
 //!
-//! Reads `*.md` below `Env::data` and the index at `<config>/aops/notes/`, which only `refresh` writes. Without an index
-//! the notes are read one by one, as far as the deadline allows. Invariants: symlinks are never followed, hidden folders
-//! and `sessions/` never read; a damaged index is as good as none; whatever comes out is redacted.
+//! Reads `*.md` below `Env::data` and the index at `<config>/aops/notes/`, which only `refresh` writes.
+//! Without an index the notes are read one by one, as far as the deadline allows. Invariants: symlinks are
+//! never followed, hidden folders and `sessions/` never read; a damaged index is as good as none; whatever
+//! comes out is redacted.
 
 pub(super) mod words;
 mod rank;
@@ -83,8 +84,8 @@ fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     })
 }
 
-/// Brings the index up to date. Only new and changed notes are read: gives how many, none where another process is at it.
-/// For a background process.
+/// Brings the index up to date. Only new and changed notes are read: gives how many, none where another
+/// process is at it. For a background process.
 pub fn refresh(env: &Env) -> Result<usize, Failure> {
     index::refresh(&env.data, &index_path(env), env.now_ms)
 }

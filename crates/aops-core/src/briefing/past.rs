@@ -1,7 +1,7 @@
 //! What the last sessions of a project came to: for the agent that reflects, and for a prompt about the same.
 //!
-//! Reads the newest insights files; writes nothing. Invariants: files are read newest first and only so many; what is in them
-//! was redacted when it was written; a file that cannot be read is passed over.
+//! Reads the newest insights files; writes nothing. Invariants: files are read newest first and only so many;
+//! what is in them was redacted when it was written; a file that cannot be read is passed over.
 
 use crate::briefing::hits::Lead;
 use crate::insight::collect;

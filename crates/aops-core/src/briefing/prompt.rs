@@ -1,7 +1,8 @@
 //! Adds context to an answer: the way into the loop for a prompt, the brief for one of our agents.
 //!
-//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool call; nothing
-//! asks for what is not enforced; our agents get our prompt, whatever prompt the calling agent wrote.
+//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool
+//! call; nothing asks for what is not enforced; our agents get our prompt, whatever prompt the calling agent
+//! wrote.
 
 use crate::briefing::agent::brief;
 use crate::briefing::hits;
@@ -95,7 +96,8 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
     Verdict::context(GateId::Audit, words)
 }
 
-/// The call that a plan came with has ended, or the client tells the end of the agent that made it in the background.
+/// The call that a plan came with has ended, or the client tells the end of the agent that made it in the
+/// background.
 fn brings_plan(session: &Session, event: &Event) -> bool {
     const PLANS: AgentId = AgentId::Hydrator;
     let agents = &session.memory.progress.agents;
@@ -242,8 +244,9 @@ fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
     context.stage.is_some() || policy.mode.level() >= ModeLevel::Loop || awaited != Level::Off
 }
 
-/// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and nothing of the caller's
-/// input. Words, a model or a resumed conversation chosen by the caller would influence the reviewer.
+/// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and nothing of
+/// the caller's input. Words, a model or a resumed conversation chosen by the caller would influence the
+/// reviewer.
 fn prompt_of_ours(policy: &Policy, event: &Event, context: &Context) -> Option<String> {
     let call = event.call().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;

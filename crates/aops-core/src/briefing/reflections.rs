@@ -1,7 +1,7 @@
 //! Queues reflections and the learnings of an analysis for the tracker.
 //!
-//! Reads an agent's report, writes the tracker's queue. Invariant: the same text about the same session is one item,
-//! however often it is queued; without a tracker nothing is queued.
+//! Reads an agent's report, writes the tracker's queue. Invariant: the same text about the same session is
+//! one item, however often it is queued; without a tracker nothing is queued.
 
 use crate::briefing::tracker::{self, Item, Why};
 use crate::insight::tally::says_something;

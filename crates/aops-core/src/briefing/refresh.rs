@@ -1,4 +1,5 @@
-//! Asks for the refresher: a process of its own that looks at the tracker, witnesses and other machines behind the hook.
+//! Asks for the refresher: a process of its own that looks at the tracker, witnesses and other machines
+//! behind the hook.
 //!
 //! Starts this program with an internal verb, detached. Invariant: no event waits for it.
 

@@ -1,8 +1,9 @@
 //! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
 //!
-//! Reads the project's `CORE.md` and `AGENTS.md`; writes the embedded texts out for other programs, and lines for later shell calls to
-//! the file the host names. Invariants: the long text comes once, and again only where the host has forgotten it; below
-//! mode `loop` there is none, and no text asks for what is not enforced.
+//! Reads the project's `CORE.md` and `AGENTS.md`; writes the embedded texts out for other programs, and lines
+//! for later shell calls to the file the host names. Invariants: the long text comes once, and again only
+//! where the host has forgotten it; below mode `loop` there is none, and no text asks for what is not
+//! enforced.
 
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts::{self, Library, Reading};
@@ -33,8 +34,8 @@ const AGENTS_MD: usize = 2_000;
 /// Where the client looks for instructions of its own.
 const CLIENTS_OWN: [&str; 3] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"];
 
-/// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the step; its
-/// context adds the axioms and the note of the person who resumed it.
+/// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the
+/// step; its context adds the axioms and the note of the person who resumed it.
 pub fn context(
     env: &Reading,
     policy: &Policy,
@@ -143,7 +144,8 @@ fn text_at(path: &Path) -> Option<String> {
     plain.then(|| files::read_text(path).ok())?
 }
 
-/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
+/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one
+/// of more bytes than this by its path.
 fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
     if env.host.can(Ability::ReadsAgentsPage) {
         // They read the file themselves.

@@ -1,8 +1,9 @@
-//! What tracker, memory, notes and the session before know about a prompt, asked side by side under one deadline.
+//! What tracker, memory, notes and the session before know about a prompt, asked side by side under one
+//! deadline.
 //!
-//! Reads the tracker's snapshot, the notes and the newest other session, asks a memory server that already runs.
-//! Invariants: a prompt never waits beyond the deadline; a source that is late, missing or broken becomes one line that
-//! says so, never an error.
+//! Reads the tracker's snapshot, the notes and the newest other session, asks a memory server that already
+//! runs. Invariants: a prompt never waits beyond the deadline; a source that is late, missing or broken
+//! becomes one line that says so, never an error.
 
 use crate::briefing::hits::Lead;
 use crate::briefing::memory;
@@ -112,8 +113,8 @@ fn last_task(own: &Path, notes: bool) -> Option<Lead> {
     (!intent.is_empty()).then(|| Lead { kind: "last task here", title, ..Lead::default() })
 }
 
-/// The user's memory server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where
-/// the user let the client use it; or why the one that is named is not asked.
+/// The user's memory server, or the one of the project's own `.mcp.json`, which may only be on this machine
+/// and only where the user let the client use it; or why the one that is named is not asked.
 pub fn server(env: &Env, policy: &Policy, project: &Path) -> Option<Result<Address, String>> {
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(Address::read(url).map_err(|wanted| format!("`memory.server` is not {wanted}")));

@@ -1,8 +1,9 @@
-//! The issue tracker: what it held when it was last asked, how that is described, and what we want written in it.
+//! The issue tracker: what it held when it was last asked, how that is described, and what we want written in
+//! it.
 //!
-//! Reads and writes files below `<config>/aops/tracker/` only. A prompt reads the snapshot, which costs one open and one
-//! read; asking the tracker itself is the refresher's work. Invariants: nothing here starts a process or waits for one; a
-//! list never looks complete when it is not, and its age is always shown.
+//! Reads and writes files below `<config>/aops/tracker/` only. A prompt reads the snapshot, which costs one
+//! open and one read; asking the tracker itself is the refresher's work. Invariants: nothing here starts a
+//! process or waits for one; a list never looks complete when it is not, and its age is always shown.
 
 pub mod dialect;
 pub mod queue;
@@ -96,7 +97,8 @@ impl Snapshot {
         Self { schema: SCHEMA, project: project.to_owned(), trouble, ..Self::default() }
     }
 
-    /// The look before this one failed: its lists stay, unless there is nothing any more that they could be about.
+    /// The look before this one failed: its lists stay, unless there is nothing any more that they could be
+    /// about.
     #[must_use]
     pub fn after(self, trouble: Trouble, waiting: usize) -> Self {
         match trouble.why {

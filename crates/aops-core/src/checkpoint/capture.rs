@@ -1,7 +1,9 @@
-//! Captures a working tree: walks it as git would list it, and puts the content of changed files into the store.
+//! Captures a working tree: walks it as git would list it, and puts the content of changed files into the
+//! store.
 //!
-//! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are tracked; every
-//! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
+//! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are
+//! tracked; every file that cannot or may not be kept is listed as left out; a file that did not change since
+//! the last time is not read.
 
 mod unseen;
 mod walk;
@@ -136,8 +138,8 @@ fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<L
 const FEW: usize = 32;
 const TRIES: usize = 3;
 
-/// The contents: known from the cache where a file did not change, else read and put into the store. `wanted` is sorted by
-/// path, and so is the result. Updates the cache.
+/// The contents: known from the cache where a file did not change, else read and put into the store. `wanted`
+/// is sorted by path, and so is the result. Updates the cache.
 fn keep_contents(
     store: &Store,
     wanted: Vec<TreeEntry>,
@@ -182,8 +184,8 @@ fn keep_contents(
     Ok(files)
 }
 
-/// The files with the contents that the cache knows, the stamp of each (`None` while its content is unknown), and how many
-/// files the cache has.
+/// The files with the contents that the cache knows, the stamp of each (`None` while its content is unknown),
+/// and how many files the cache has.
 fn look_up(cached: &Cached, wanted: Vec<TreeEntry>) -> (Vec<File>, Vec<Option<FileStamp>>, usize) {
     let (mut cache, mut before) = (cached.known().peekable(), 0);
     let mut files = Vec::with_capacity(wanted.len());

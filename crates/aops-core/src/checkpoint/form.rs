@@ -1,6 +1,7 @@
 //! A checkpoint: the state of a session or run before or after a phase, with the files of its working tree.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order, so the plain serialisation is what its digest is over.
+//! Pure. Stored type, version `schema`: fields in sorted order, so the plain serialisation is what its digest
+//! is over.
 
 pub mod describe;
 pub mod text;
@@ -18,7 +19,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is written. The first form is read too: there, agents have sums of tokens and calls, and a run no phases of its own.
+/// What is written. The first form is read too: there, agents have sums of tokens and calls, and a run no
+/// phases of its own.
 pub const SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,8 +220,8 @@ pub struct Id {
 }
 
 impl Id {
-    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64; or the phase others than
-    /// those of a step's id.
+    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64; or the phase
+    /// others than those of a step's id.
     pub fn new(run: &str, kind: CheckpointKind, phase: &str, version: u64) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && is_plain(phase) && version > 0;

@@ -1,8 +1,9 @@
 //! Writes the tree of a checkpoint.
 //!
-//! Writes the tree, reads the store. Every path is opened folder by folder from the tree's root, so that no symlink is
-//! followed and nothing outside is touched. Invariants: a file is replaced by a rename; applying the same steps again, or
-//! after a part of them, gives the same tree; a path that is in neither tree is left alone.
+//! Writes the tree, reads the store. Every path is opened folder by folder from the tree's root, so that no
+//! symlink is followed and nothing outside is touched. Invariants: a file is replaced by a rename; applying
+//! the same steps again, or after a part of them, gives the same tree; a path that is in neither tree is left
+//! alone.
 
 use crate::checkpoint::store::{FOLDER, NEW_FILE, Store};
 use crate::checkpoint::tree::{Delta, File, Folder, name};
@@ -40,7 +41,8 @@ pub struct Steps<'a> {
     pub delta: Delta<'a>,
     /// Sorted; each gets its mode at the end.
     pub folders: Vec<&'a Folder>,
-    /// The tree was captured just now, under the lock: where only a mode differs, the content need not be written.
+    /// The tree was captured just now, under the lock: where only a mode differs, the content need not be
+    /// written.
     pub fresh: bool,
 }
 
@@ -91,7 +93,8 @@ impl Applied {
             store.sync();
             return Ok(());
         }
-        // Few files: fsync each one, in parallel. Many: one syncfs, although it also flushes other programs' data.
+        // Few files: fsync each one, in parallel. Many: one syncfs, although it also flushes other programs'
+        // data.
         let failed = threads::map(&self.made, |file| file.sync_data().err()).pop();
         failed.map_or(Ok(()), |error| Err(Failure::storage("a restored file", error)))
     }
@@ -199,8 +202,8 @@ pub(crate) fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<()
     Ok(())
 }
 
-/// Opens the folder of a path: one folder after the other from the root, never through a symlink. Where permissions forbid
-/// it, the folder gets the owner's bits; all modes are set at the end.
+/// Opens the folder of a path: one folder after the other from the root, never through a symlink. Where
+/// permissions forbid it, the folder gets the owner's bits; all modes are set at the end.
 pub(crate) struct Opener<'a> {
     root: &'a OwnedFd,
     /// The folder that was opened last: lists are sorted, so the next path is often in it too.
@@ -261,7 +264,8 @@ impl<'a> Opener<'a> {
                     let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
                     match rustix::fs::chmodat(above, part.as_ref(), mode, AtFlags::empty()) {
                         Ok(()) => rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty())?,
-                        // Somebody else's folder on the way may forbid us to list it, and still let us through.
+                        // Somebody else's folder on the way may forbid us to list it, and still let us
+                        // through.
                         Err(_) => rustix::fs::openat(above, part.as_ref(), FOLDER | PASSING, Mode::empty())?,
                     }
                 }

@@ -1,8 +1,9 @@
 //! Takes checkpoints and rolls back to them: tree, store, and the ledgers of the sessions that work there.
 //!
-//! Joins `capture`, `store`, `restore` and `ledger`. Lock order: ledgers first, then the store, because a hook holds its
-//! ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be overwritten is archived first;
-//! an interrupted rollback is finished or dropped by the next command or event.
+//! Joins `capture`, `store`, `restore` and `ledger`. Lock order: ledgers first, then the store, because a
+//! hook holds its ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be
+//! overwritten is archived first; an interrupted rollback is finished or dropped by the next command or
+//! event.
 
 mod finish;
 mod start;
@@ -65,8 +66,9 @@ impl<'a> Wanted<'a> {
         Self { run, kind, phase, trigger, about, used, view: None, parent: None, started: None }
     }
 
-    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target, and named for where that
-    /// run or session stands now. `at` is that place in a run, which has phases of its own.
+    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target, and
+    /// named for where that run or session stands now. `at` is that place in a run, which has phases of its
+    /// own.
     fn archive(
         target: &'a Checkpoint,
         session: Option<&Session>,
@@ -86,7 +88,8 @@ pub fn run_of(session: &Session) -> String {
 /// The files of a checkpoint, and their text if it is known.
 type FilesAndText<'a> = (Artifacts, Option<&'a str>);
 
-/// Writes a checkpoint of these files to the store, the witness file and the index. The caller writes the ledger.
+/// Writes a checkpoint of these files to the store, the witness file and the index. The caller writes the
+/// ledger.
 fn write(
     env: &Env,
     store: &Store,
@@ -253,8 +256,8 @@ pub fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, F
     Ok(ledgers)
 }
 
-/// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry. `Some(false)` where
-/// the ledger is damaged.
+/// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry.
+/// `Some(false)` where the ledger is damaged.
 pub fn said_in_ledger(env: &Env, session_id: &str, id: &Id, digest: Option<&String>) -> Result<Option<bool>, Failure> {
     let found = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id);
     let Some(on_disk) = found.filter(|_| !session_id.is_empty()) else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! `.claude/checkpoints/`: the checkpoints of one tree, the contents of their files, and caches.
 //!
-//! Reads and writes that folder, and `info/exclude` of the repository. Invariants: one writer at a time; every file gets its
-//! name by a rename, when it is complete; no symlink is followed; git ignores the folder.
+//! Reads and writes that folder, and `info/exclude` of the repository. Invariants: one writer at a time;
+//! every file gets its name by a rename, when it is complete; no symlink is followed; git ignores the folder.
 
 pub mod blob;
 pub mod cache;
@@ -59,8 +59,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes git ignore the store: by a list of its own, for a folder that becomes a repository later, and by a line in the
-    /// repository's. What is read-only is left as it is.
+    /// Makes git ignore the store: by a list of its own, for a folder that becomes a repository later, and by
+    /// a line in the repository's. What is read-only is left as it is.
     fn hide_from_git(&self) {
         if rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) == Err(Errno::NOENT) {
             let _ = self.put(&self.dir, IGNORE, |file| file.write_all(b"*\n").map(|()| true));
@@ -88,8 +88,8 @@ impl Store {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Makes a file in the spare folder, lets `write` fill it, and renames it into place, or deletes it where `write`
-    /// returns false.
+    /// Makes a file in the spare folder, lets `write` fill it, and renames it into place, or deletes it where
+    /// `write` returns false.
     pub fn put(
         &self,
         dir: &OwnedFd,

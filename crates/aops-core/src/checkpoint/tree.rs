@@ -1,7 +1,7 @@
 //! The files of a working tree as a checkpoint holds them.
 //!
-//! Pure. Stored types: fields in sorted order. Invariants: every list is sorted by path; paths are relative, without `.` and
-//! `..`; a path of any bytes can be stored ([`name`]).
+//! Pure. Stored types: fields in sorted order. Invariants: every list is sorted by path; paths are relative,
+//! without `.` and `..`; a path of any bytes can be stored ([`name`]).
 
 pub mod name;
 

@@ -1,8 +1,9 @@
 //! The bundle: one signed file with the configuration and texts that an administrator wants on every machine.
 //!
-//! Reads the administrator's folder, writes nothing. The file is a signed note (C2SP `signed-note`) whose text is our line and
-//! a canonical JSON document. Invariants: a bundle counts only with a signature of a key that this machine trusts, and is
-//! checked at each reading; where one is there and does not count, there is a problem and no policy, never less of one.
+//! Reads the administrator's folder, writes nothing. The file is a signed note (C2SP `signed-note`) whose
+//! text is our line and a canonical JSON document. Invariants: a bundle counts only with a signature of a key
+//! that this machine trusts, and is checked at each reading; where one is there and does not count, there is
+//! a problem and no policy, never less of one.
 
 use super::problem::Problem;
 use crate::system::env::Env;
@@ -72,7 +73,8 @@ impl Bundle {
         self.not_after.as_deref().and_then(time::parse).is_some_and(|at| now_ms > at)
     }
 
-    /// Why another one should be in its place, where this folder has its list; what it says holds all the same.
+    /// Why another one should be in its place, where this folder has its list; what it says holds all the
+    /// same.
     pub fn outdated(&self, folder: &Path, now_ms: i64) -> Option<String> {
         match revoked(folder) {
             Ok(all) if all.contains(&self.digest()) => return Some("it was revoked".to_owned()),

@@ -1,8 +1,8 @@
 //! What is in force here and now: the policy of the configuration files, the texts, and one hash over both.
 //!
-//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`; `keep` writes below `<config>/aops/policies`.
-//! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
-//! never a fallback to less.
+//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`; `keep` writes
+//! below `<config>/aops/policies`. Invariants: the same texts give the same hash on every machine; a file
+//! that cannot be read or understood is a problem, never a fallback to less.
 
 use crate::config::policy::{self, ModeLevel, Origins, Policy, Source};
 use crate::config::problem::Problem;
@@ -111,7 +111,8 @@ fn below_user(reading: &Reading, user: Option<Source>) -> Result<(Policy, Origin
 }
 
 impl InForce {
-    /// The digest of what decides alone: two machines with the same one decide alike, wherever they announce, listen and keep.
+    /// The digest of what decides alone: two machines with the same one decide alike, wherever they announce,
+    /// listen and keep.
     pub fn decides(&self) -> String {
         digest_of(&Form { policy: self.policy.deciding(), texts: self.texts.digests() })
     }

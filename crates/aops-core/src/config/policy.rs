@@ -1,8 +1,8 @@
 //! `Policy`: what administrator, user and project want of the loop, parsed from their configuration.
 //!
-//! Reads the texts it is given, writes nothing. Stored type: fields in sorted order and no fractions, so the plain
-//! serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the policy laxer than
-//! the user's own; `key::KEYS` says for each key which way is laxer.
+//! Reads the texts it is given, writes nothing. Stored type: fields in sorted order and no fractions, so the
+//! plain serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the
+//! policy laxer than the user's own; `key::KEYS` says for each key which way is laxer.
 
 mod address;
 pub mod glob;
@@ -198,7 +198,8 @@ pub struct Small {
 }
 
 impl Small {
-    /// More files than these are not small however few their lines, nor are more lines however few their files.
+    /// More files than these are not small however few their lines, nor are more lines however few their
+    /// files.
     pub fn most(&self) -> (u64, u64) {
         (self.files.saturating_mul(4), self.lines.saturating_mul(4))
     }

@@ -46,8 +46,8 @@ pub fn position(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The known name that was probably meant: a slip or two away and no more than a third of the word, else one that begins
-/// like it.
+/// The known name that was probably meant: a slip or two away and no more than a third of the word, else one
+/// that begins like it.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let long = given.chars().count();

@@ -1,7 +1,9 @@
-//! `ASSETS`: every text we ship, embedded in the program, and which texts are in force where people have their own.
+//! `ASSETS`: every text we ship, embedded in the program, and which texts are in force where people have
+//! their own.
 //!
-//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`. Invariants: a text that is named here and missing does
-//! not compile, and one that is there and not named fails a test; agents, templates and the index are never the project's.
+//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`. Invariants: a
+//! text that is named here and missing does not compile, and one that is there and not named fails a test;
+//! agents, templates and the index are never the project's.
 
 mod open;
 mod reading;

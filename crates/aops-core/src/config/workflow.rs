@@ -1,9 +1,10 @@
-//! Workflows: what kinds of work there are, which gates each has, its steps in order, and whether all fit together.
+//! Workflows: what kinds of work there are, which gates each has, its steps in order, and whether all fit
+//! together.
 //!
-//! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain, steps are
-//! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line; what stands
-//! in a fence or in backticks is an example and no link; every link, step and dependency that leads nowhere or in a ring is
-//! named, in the order of ids and lines.
+//! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain,
+//! steps are unique, `needs` resolve and form no ring); all problems of a text are reported at once, each
+//! with its line; what stands in a fence or in backticks is an example and no link; every link, step and
+//! dependency that leads nowhere or in a ring is named, in the order of ids and lines.
 
 mod outline;
 mod read;
@@ -108,7 +109,8 @@ impl Workflow {
         order
     }
 
-    /// This workflow without the steps that the variant skips; a step that needs a skipped one inherits its needs.
+    /// This workflow without the steps that the variant skips; a step that needs a skipped one inherits its
+    /// needs.
     #[must_use]
     pub fn variant(&self, name: &str) -> Option<Self> {
         let skip = &self.variants.iter().find(|variant| variant.name == name)?.skip;
@@ -290,7 +292,8 @@ impl Catalogue {
         self.held.keys().map(String::as_str)
     }
 
-    /// Every workflow that `id` contains, through any number of others: depth first, each once, without `id` itself.
+    /// Every workflow that `id` contains, through any number of others: depth first, each once, without `id`
+    /// itself.
     pub fn contained(&self, id: &str) -> Vec<&Held> {
         let Some(held) = self.held.get(id) else { return Vec::new() };
         let mut found = vec![held];
@@ -343,7 +346,8 @@ impl Catalogue {
         problems.extend(all.filter_map(|(what, m)| self.dangles(&held.file, what, &m.to, m.line)));
     }
 
-    /// Every ring of workflows that contain each other, told once, at the mention that leaves its first member.
+    /// Every ring of workflows that contain each other, told once, at the mention that leaves its first
+    /// member.
     fn rings(&self) -> Vec<Problem> {
         let mentions = |id| self.held.get(id).map_or(Vec::new(), |held| held.workflow.mentions());
         let next = |id| mentions(id).into_iter().map(|mention| mention.to.as_str()).collect();

@@ -1,8 +1,9 @@
-//! A client that cannot start agents is not sent to one, nor is a session to an agent whose names a repository has taken: what
-//! only an agent could open stays refused, with the way out that there is, and the person is told.
+//! A client that cannot start agents is not sent to one, nor is a session to an agent whose names a
+//! repository has taken: what only an agent could open stays refused, with the way out that there is, and the
+//! person is told.
 //!
-//! Reads what the session's start found out about the client; writes nothing. Invariant: nothing passes that would not pass
-//! otherwise, except that an audit, which no one could begin, is not waited for.
+//! Reads what the session's start found out about the client; writes nothing. Invariant: nothing passes that
+//! would not pass otherwise, except that an audit, which no one could begin, is not waited for.
 
 use super::{Context, audit, sandbox};
 use crate::model::agent::AgentId;
@@ -62,7 +63,8 @@ fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent
     Verdict { notice: told, aloud: true, ..Verdict::refuse(gate, Phrase::new("refusals/agent-missing.md", values)) }
 }
 
-/// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all the same.
+/// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all
+/// the same.
 pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdict {
     if session.memory.client.agentless.is_some() {
         return Verdict::pass();

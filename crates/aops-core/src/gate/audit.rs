@@ -1,7 +1,8 @@
 //! Refuses further changes when a drawn audit has not begun.
 //!
-//! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way out: start
-//! `custodiet`; the gate is open while it is at work, and shut again if it is stopped before it reports.
+//! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way
+//! out: start `custodiet`; the gate is open while it is at work, and shut again if it is stopped before it
+//! reports.
 
 use super::{Context, is_waived, profile, sandbox};
 use crate::model::agent::AgentId;

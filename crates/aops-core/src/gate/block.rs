@@ -1,7 +1,7 @@
 //! Refuses everything in a blocked session, and ends the turn.
 //!
-//! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so no turn is
-//! trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
+//! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so
+//! no turn is trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
 
 use super::Context;
 use crate::model::event::{Event, EventKind};

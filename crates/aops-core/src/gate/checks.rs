@@ -1,8 +1,9 @@
-//! Refuses a prompt, a task's first change, a save or a commit whose check failed, and says which checks are to be run.
+//! Refuses a prompt, a task's first change, a save or a commit whose check failed, and says which checks are
+//! to be run.
 //!
-//! Invariants: no check is run for what another gate refuses; a shell command is not a save, so what a check complains of can
-//! be repaired while it fails; a prompt that waives the loop goes without checks. Before a stop a failing check is one more
-//! debt: see `owed`.
+//! Invariants: no check is run for what another gate refuses; a shell command is not a save, so what a check
+//! complains of can be repaired while it fails; a prompt that waives the loop goes without checks. Before a
+//! stop a failing check is one more debt: see `owed`.
 
 use super::{Context, is_busy, is_waiting, is_waived};
 use crate::config::policy::check::Moment;
@@ -39,7 +40,8 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
 /// The prompt, first change, save, commit or stop that this event announces.
 fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Moment> {
     if event.kind() == EventKind::UserPromptSubmit {
-        // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend it.
+        // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend
+        // it.
         let asks = matches!(context.prompt(), Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
         let lifted = session.is_waived_by_person(GATE, context.now_ms);
         return if asks && !lifted { vec![Moment::Prompt] } else { Vec::new() };
@@ -69,7 +71,8 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     }
 }
 
-/// The task has changed nothing yet, and this call would. What a shut sandbox lets pass is no change that stays.
+/// The task has changed nothing yet, and this call would. What a shut sandbox lets pass is no change that
+/// stays.
 fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
     let (worked, open) = match &context.stage {
         Some(stage) => (false, stage.sandbox == Sandbox::Open),

@@ -1,7 +1,7 @@
 //! What a gate may know beside session and event.
 //!
-//! Filled by `observe` before any gate decides; plain data. What belongs to one kind of event alone is in `Found`, what belongs to
-//! one gate alone in that gate's facts.
+//! Filled by `observe` before any gate decides; plain data. What belongs to one kind of event alone is in
+//! `Found`, what belongs to one gate alone in that gate's facts.
 
 use super::guard::Protected;
 use crate::model::agent::{AgentId, FILE_PREFIX};
@@ -47,7 +47,8 @@ pub struct Context {
     /// The user's checks that were run for this event.
     pub checks: Vec<Checked>,
     pub earlier: Earlier,
-    /// What the working tree still owes, where that is asked: at the end of a turn, and after one that had none.
+    /// What the working tree still owes, where that is asked: at the end of a turn, and after one that had
+    /// none.
     pub tree: Worktree,
     pub found: Found,
 }
@@ -127,7 +128,8 @@ pub struct AgentStopContext {
     pub report: Option<Result<AgentReport, String>>,
     /// With VERIFIED: the digest of the tree.
     pub verified_tree: Option<String>,
-    /// A question takes the place of an unfinished task: its files that are not committed, listed and counted.
+    /// A question takes the place of an unfinished task: its files that are not committed, listed and
+    /// counted.
     pub left: Option<(Vec<String>, u64)>,
 }
 
@@ -183,7 +185,8 @@ pub struct CallEffect {
     pub why: String,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
-    /// It changes temporary and generated files alone; looked for where changes wait for a plan, or each counts.
+    /// It changes temporary and generated files alone; looked for where changes wait for a plan, or each
+    /// counts.
     pub scratch: bool,
     /// What the file of an edit will be, where the task is weighed.
     pub grows: Option<ChangedFile>,
@@ -194,7 +197,8 @@ pub struct CallEffect {
 pub struct GuardFacts {
     /// What the call must not touch.
     pub protected: Protected,
-    /// What an edit of one of the client's settings files leaves of us; nothing for any other call, and where that is not known.
+    /// What an edit of one of the client's settings files leaves of us; nothing for any other call, and where
+    /// that is not known.
     pub settings: Option<SettingsEdit>,
     /// What it adds to the programs that run without asking us, and whether no person can allow that here.
     pub executable: Option<(String, bool)>,
@@ -435,8 +439,8 @@ impl Context {
         format!("{}{agent}", if is_renamed { FILE_PREFIX } else { prefix })
     }
 
-    /// How long this agent of ours has been at work, started by another call than this one; nothing where it is not, or
-    /// another client started it.
+    /// How long this agent of ours has been at work, started by another call than this one; nothing where it
+    /// is not, or another client started it.
     pub fn at_work(&self, session: &Session, id: AgentId, call: &str) -> Option<String> {
         let same = |agent: &&AtWork| agent.name == id && agent.client == self.client && agent.call != call;
         let known = session.memory.agents.at_work.iter().find(same)?;

@@ -1,7 +1,9 @@
-//! Stops what is dangerous: work and history lost, the system broken, foreign code run, secrets read, things published.
+//! Stops what is dangerous: work and history lost, the system broken, foreign code run, secrets read, things
+//! published.
 //!
-//! Invariant: what a rule may let pass for being kept passes only if all of it can be; a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
-//! rule says to do instead, a person who runs the command, or a person who switches that rule.
+//! Invariant: what a rule may let pass for being kept passes only if all of it can be; a rule that asks
+//! refuses where no person can answer; of several rules the strictest counts. Way out: what the rule says to
+//! do instead, a person who runs the command, or a person who switches that rule.
 
 use super::{CallContext, Context, Keeps, level, secrets};
 use crate::config::policy::{DangerLevel, Level};

@@ -1,7 +1,7 @@
 //! The facts that go into the ledger for one judged event.
 //!
-//! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
-//! settled by some later event (`settle`); the answer stands beside the question.
+//! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that
+//! is asked is settled by some later event (`settle`); the answer stands beside the question.
 
 pub use crate::gate::happened::is_plan_question;
 use crate::gate::report::started;
@@ -173,7 +173,8 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     }
 }
 
-/// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by itself.
+/// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by
+/// itself.
 pub fn asked_before<'a>(
     session: &'a Session,
     event: &Event,
@@ -194,7 +195,8 @@ fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Co
     (!timers.new.is_empty()).then(|| Fact::Event(Box::new(Seen { timers, ..seen(event, context, None) })))
 }
 
-/// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.
+/// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it
+/// changes is counted.
 fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let calls = || in_flight(session);
     let idle = calls().find(|open| open.means.effect.is_none());

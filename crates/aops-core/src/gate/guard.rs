@@ -1,7 +1,8 @@
 //! Refuses calls that would write what guards them, or use a verb that needs a person.
 //!
-//! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
-//! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
+//! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the
+//! path or verb. Way out: none for a tool call; a person edits the file or runs the verb in a terminal of
+//! their own.
 
 use crate::model::client::{Ability, Client};
 use crate::model::gate_id::GateId;

@@ -1,6 +1,7 @@
 //! What an event tells of itself beside what every event tells, for the ledger.
 //!
-//! Reads session, event, verdict and context; writes nothing. Invariant: the kind of the event and what is told of it agree.
+//! Reads session, event, verdict and context; writes nothing. Invariant: the kind of the event and what is
+//! told of it agree.
 
 use crate::gate::owed::{debts, without_git};
 use crate::gate::report;

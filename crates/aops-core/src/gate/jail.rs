@@ -1,7 +1,8 @@
 //! Refuses what the jail must hold and cannot, and says which lines can be tried in it.
 //!
-//! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing holds, nothing
-//! passes that would not pass otherwise; a command that is thrown away is no work. Way out: each refusal names it.
+//! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing
+//! holds, nothing passes that would not pass otherwise; a command that is thrown away is no work. Way out:
+//! each refusal names it.
 
 use super::{CallContext, Context, Unheld};
 use crate::config::policy::ModeLevel;

@@ -1,4 +1,5 @@
-//! Two sessions that edit one file of one tree: the second is told in mode `loop` and refused in mode `strict`.
+//! Two sessions that edit one file of one tree: the second is told in mode `loop` and refused in mode
+//! `strict`.
 //!
 //! Way out: another file until the other turn ends, or a working tree of one's own.
 

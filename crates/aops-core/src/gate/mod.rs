@@ -1,7 +1,7 @@
 //! The gates, and their joined verdict.
 //!
-//! Reads the session, the event and the context that `observe` prepared; writes nothing. Deciding is pure and total: no
-//! file, no clock, no `Result`. A new gate is a file in `gate/` and a row in `GATES`.
+//! Reads the session, the event and the context that `observe` prepared; writes nothing. Deciding is pure and
+//! total: no file, no clock, no `Result`. A new gate is a file in `gate/` and a row in `GATES`.
 
 pub mod guard;
 pub mod context;
@@ -68,8 +68,8 @@ pub fn is_waived_at_all(session: &Session, context: &Context) -> bool {
     by_prompt || session.memory.progress.waivers.iter().any(by_person)
 }
 
-/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself;
-/// `report` is held where any gate waits for one of our agents.
+/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt
+/// by itself; `report` is held where any gate waits for one of our agents.
 fn level(policy: &Policy, gate: GateId) -> Level {
     match gate {
         GateId::Sandbox => policy.gates.sandbox,
@@ -91,19 +91,20 @@ pub struct Gate {
     pub judges: &'static [fn(&Session, &Event, &Context) -> Verdict],
 }
 
-/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported. The place of a row
-/// is the number of its `GateId`.
+/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported.
+/// The place of a row is the number of its `GateId`.
 pub static GATES: &[Gate] = &[
     // Everything, until a person clears the block.
     Gate { id: GateId::Block, judges: &[block::judge] },
-    // Being moved away from one's own state; writes to what guards, and a person's verbs. Tells who answered in a person's place.
+    // Being moved away from one's own state; writes to what guards, and a person's verbs. Tells who answered
+    // in a person's place.
     Gate { id: GateId::Guard, judges: &[moved::judge, watch::judge, questions::judge] },
     // A call that already ended, or an id used twice.
     Gate { id: GateId::Repeat, judges: &[repeat::judge] },
     // What the user's own rules say.
     Gate { id: GateId::Rules, judges: &[rules::judge] },
-    // Commands that the jail must hold and cannot; hosts on no list. Tells what a command changed that is gone, and what was
-    // in its way.
+    // Commands that the jail must hold and cannot; hosts on no list. Tells what a command changed that is
+    // gone, and what was in its way.
     Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge, quiet::judge, network::judge] },
     // What loses work, breaks the system or gives secrets away. Tells what was kept.
     Gate { id: GateId::Danger, judges: &[danger::judge, kept::judge] },
@@ -119,13 +120,14 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Report, judges: &[report::judge] },
     // The end of a turn while the task owes something. Tells which task is parked.
     Gate { id: GateId::Owed, judges: &[owed::judge, parked::judge] },
-    // Nothing: tells whoever started a session, or reads the end of a turn, what was refused and not done since.
+    // Nothing: tells whoever started a session, or reads the end of a turn, what was refused and not done
+    // since.
     Gate { id: GateId::Unfinished, judges: &[unfinished::judge] },
 ];
 
-/// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.
-/// An agent inside the client cannot pause the run: its question is a refusal. Deferring allows nothing, so it needs no
-/// proof of the run.
+/// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call
+/// already. An agent inside the client cannot pause the run: its question is a refusal. Deferring allows
+/// nothing, so it needs no proof of the run.
 fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) -> Verdict {
     if said.ruling != Ruling::Ask {
         return said;

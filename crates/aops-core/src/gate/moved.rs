@@ -1,7 +1,7 @@
 //! Refuses to work with other folders than the session began with.
 //!
-//! Why: a project's own settings can set variables for hooks, and a hook that looks elsewhere finds no block, no ledger and no
-//! rules. Way out: take the variable out of the settings, or start a new session.
+//! Why: a project's own settings can set variables for hooks, and a hook that looks elsewhere finds no block,
+//! no ledger and no rules. Way out: take the variable out of the settings, or start a new session.
 
 use super::Context;
 use crate::model::event::Event;

@@ -1,8 +1,9 @@
 //! Asks a person about a host that is on no list, and tells the model what was refused.
 //!
-//! Reads what the session's list says of the hosts that a call names; writes nothing. Invariants: where the network holds a
-//! command, a question here only comes sooner than the refusal there; where it does not, what is not listed is refused or
-//! asked. A dangerous line is asked about for its danger first. Way out: `aops-hook network allow`.
+//! Reads what the session's list says of the hosts that a call names; writes nothing. Invariants: where the
+//! network holds a command, a question here only comes sooner than the refusal there; where it does not, what
+//! is not listed is refused or asked. A dangerous line is asked about for its danger first. Way out:
+//! `aops-hook network allow`.
 
 use super::jail::{is_on, leaves, runs_shell};
 use super::{Context, Unheld, Unlisted, danger, level, profile};
@@ -164,7 +165,8 @@ pub fn is_wanted(host: &Reached) -> bool {
     host.reason.as_deref().is_some_and(Refusal::is_open_in_words)
 }
 
-/// What was refused, for the model: without it a model takes a refusal for a broken network and tries detours.
+/// What was refused, for the model: without it a model takes a refusal for a broken network and tries
+/// detours.
 fn after(session: &Session, context: &Context) -> Verdict {
     let refused: Vec<&Reached> = context.hosts().iter().filter(|host| host.reason.is_some()).collect();
     let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);

@@ -1,7 +1,8 @@
 //! Rules of the configuration that no call can match, and why.
 //!
-//! Reads a policy, its origins and the table of tools; writes nothing. Invariants: a rule is named only if one of its
-//! conditions, or two of them together, leave nothing to match; one example of a rule's own shows that its tool exists.
+//! Reads a policy, its origins and the table of tools; writes nothing. Invariants: a rule is named only if
+//! one of its conditions, or two of them together, leave nothing to match; one example of a rule's own shows
+//! that its tool exists.
 
 use crate::config::policy::glob;
 use crate::config::policy::idle::Idle;

@@ -1,7 +1,7 @@
 //! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
 //!
-//! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
-//! work; after a few refusals without progress the turn may end and the user is told.
+//! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while
+//! other agents still work; after a few refusals without progress the turn may end and the user is told.
 
 use super::{Context, checks, is_busy, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
@@ -65,8 +65,8 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     told.then(|| format!("{} changed, not committed", count(files, "file")))
 }
 
-/// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its files are named from
-/// the project's root, these from the repository's.
+/// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its
+/// files are named from the project's root, these from the repository's.
 pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
     let progress = &session.memory.progress;
     let known = progress.weight.grown.count().0 > 0
@@ -172,7 +172,8 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
     let progress = &session.memory.progress;
-    // A new prompt came, and it is not known yet whether it continues that task: a question may be answered freely.
+    // A new prompt came, and it is not known yet whether it continues that task: a question may be answered
+    // freely.
     let asked = session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
     let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.prompts.writes_before;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
@@ -266,7 +267,8 @@ fn ending_level(session: &Session, context: &Context) -> Level {
     closing_levels(session, context).0.max(qa)
 }
 
-/// What is not closed in the tracker, not committed, not brought together or not pushed, where that is held at this level.
+/// What is not closed in the tracker, not committed, not brought together or not pushed, where that is held
+/// at this level.
 fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
     let (progress, tree) = (&session.memory.progress, &context.tree);

@@ -1,7 +1,7 @@
 //! What a prompt or a plan means for tasks that the person interrupted, and what the person reads of it.
 //!
-//! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked; in mode `strict`
-//! only a plan goes on with an earlier one.
+//! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked;
+//! in mode `strict` only a plan goes on with an earlier one.
 
 use super::{Context, Found, Unstopped};
 use crate::config::policy::ModeLevel;
@@ -70,7 +70,8 @@ pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Op
     taken_up.map(GoesOn::Parked).or(parked.then_some(GoesOn::Wished))
 }
 
-/// The parked task that these words name; without words the newest one, where a person or the agent asked for it before.
+/// The parked task that these words name; without words the newest one, where a person or the agent asked for
+/// it before.
 fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<u64> {
     let living: Vec<&Parked> = (0..)
         .zip(&session.memory.parked)
@@ -99,8 +100,8 @@ fn are_alike(one: &str, other: &str) -> bool {
     one.chars().count() >= ALIKE && begins(one) == begins(other) || one.len() > 2 && one == other
 }
 
-/// The person interrupted a turn: its task is parked, or over where nothing is left of it. In mode `strict` the next plan says
-/// whether such a task goes on.
+/// The person interrupted a turn: its task is parked, or over where nothing is left of it. In mode `strict`
+/// the next plan says whether such a task goes on.
 pub(super) fn left_by(session: &Session, turn: &Unstopped, goes_on: Option<GoesOn>) -> TurnBefore {
     if goes_on == Some(GoesOn::InHand) {
         return TurnBefore::Kept;
@@ -112,8 +113,8 @@ pub(super) fn left_by(session: &Session, turn: &Unstopped, goes_on: Option<GoesO
     }
 }
 
-/// The parked task that a plan goes on with: the one that it names, or the newest where the person asked for it and what is in
-/// hand is over.
+/// The parked task that a plan goes on with: the one that it names, or the newest where the person asked for
+/// it and what is in hand is over.
 pub(super) fn planned(session: &Session, plan: &AgentReport) -> Option<u64> {
     let parked = &session.memory.parked;
     let wanted = parked.last().is_some_and(|task| task.wanted) && !session.is_unfinished();

@@ -1,7 +1,7 @@
 //! Decides how a shell command is jailed.
 //!
-//! Reads the session and what the call does; writes nothing. Invariant: only where changes are refused by their words is a
-//! command thrown away or kept from writing.
+//! Reads the session and what the call does; writes nothing. Invariant: only where changes are refused by
+//! their words is a command thrown away or kept from writing.
 
 use super::jail::{is_on, leaves, runs_shell, tries};
 use super::{Context, sandbox};

@@ -1,7 +1,9 @@
-//! Questions to a person as facts: asked by which rule, about which line, answered how, by whom, after how long.
+//! Questions to a person as facts: asked by which rule, about which line, answered how, by whom, after how
+//! long.
 //!
-//! Reads session, event and context; refuses nothing. Invariant: a call that was asked about gets its answer with the event
-//! that settles it; another hook's yes in a person's place is a violation, and the person is told.
+//! Reads session, event and context; refuses nothing. Invariant: a call that was asked about gets its answer
+//! with the event that settles it; another hook's yes in a person's place is a violation, and the person is
+//! told.
 
 use super::{Context, danger, secrets};
 use crate::model::call::CallState::Pending;

@@ -1,7 +1,7 @@
 //! The reflection on a task that no agent has to reflect on, made from the ledger.
 //!
-//! Reads session and context; writes nothing. Invariant: it says only what the ledger proves; an agent's own reflection is
-//! never replaced.
+//! Reads session and context; writes nothing. Invariant: it says only what the ledger proves; an agent's own
+//! reflection is never replaced.
 
 use super::{Context, is_waived};
 use crate::config::policy::{Level, ModeLevel};

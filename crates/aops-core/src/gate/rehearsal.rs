@@ -1,7 +1,7 @@
 //! Mode `observe`: judges an event as the mode that is rehearsed would.
 //!
-//! Reads the session, changes a copy. Invariants: only what the mode in force lets pass is judged again; the refusal is for
-//! the record, and the answer does not change.
+//! Reads the session, changes a copy. Invariants: only what the mode in force lets pass is judged again; the
+//! refusal is for the record, and the answer does not change.
 
 use super::{Context, judge};
 use crate::config::policy::{Level, ModeLevel, Policy};
@@ -12,7 +12,8 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 
-/// The session as it would stand in the mode that is rehearsed; nothing where that mode could not refuse this event.
+/// The session as it would stand in the mode that is rehearsed; nothing where that mode could not refuse this
+/// event.
 pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Session> {
     let policy = session.policy();
     let may_refuse = match event.kind() {
@@ -29,8 +30,8 @@ pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Se
     Some(stand(session, policy.rehearsal()?))
 }
 
-/// A mode that wants a plan at every prompt would have none, as no agent was asked for one. In mode `loop` the task has
-/// grown by what was measured so far.
+/// A mode that wants a plan at every prompt would have none, as no agent was asked for one. In mode `loop`
+/// the task has grown by what was measured so far.
 pub fn stand(session: &Session, policy: Policy) -> Session {
     let mut session = session.clone();
     session.state.audit.due |= session.memory.progress.audit.rehearsed;

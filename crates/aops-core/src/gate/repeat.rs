@@ -1,7 +1,8 @@
 //! Refuses a call that already ended, and an id that is used for two calls.
 //!
-//! Invariant: the same call in flight gets the same answer again (see [`same_answer`]); another prompt or another input makes
-//! an ended id a new call, since some gateways reuse ids. Way out: make the call again under an id of its own.
+//! Invariant: the same call in flight gets the same answer again (see [`same_answer`]); another prompt or
+//! another input makes an ended id a new call, since some gateways reuse ids. Way out: make the call again
+//! under an id of its own.
 
 use super::Context;
 use crate::model::call::{ToolCall, ToolResult};
@@ -55,7 +56,8 @@ fn told(result: &ToolResult) -> String {
     format!("\nits result then ({} bytes, sha256 {digest}…){lines}", result.bytes)
 }
 
-/// The very prompt that was heard last: the client, or two registrations of ours, delivered it twice. It is one prompt.
+/// The very prompt that was heard last: the client, or two registrations of ours, delivered it twice. It is
+/// one prompt.
 pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
     let prompts = event.kind() == EventKind::UserPromptSubmit;
     let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else { return false };

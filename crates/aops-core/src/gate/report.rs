@@ -1,8 +1,8 @@
-//! Makes our agents end with a valid verdict, and refuses messages to them, agents that carry their names, and a second one
-//! while the first is at work.
+//! Makes our agents end with a valid verdict, and refuses messages to them, agents that carry their names,
+//! and a second one while the first is at work.
 //!
-//! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end without a decision, and
-//! the user is told. Way out: the refusal shows the exact form.
+//! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end
+//! without a decision, and the user is told. Way out: the refusal shows the exact form.
 
 use super::{Context, unreported};
 use crate::model::agent::{AgentId, meant, ours};
@@ -71,8 +71,9 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
     unreported::judge(session, event, context)
 }
 
-/// The agent of ours that this batch started in the background, and that the task waits for. The client resumes the model with
-/// its report, so another request would only say that it waits. While an auditor looks, work goes on.
+/// The agent of ours that this batch started in the background, and that the task waits for. The client
+/// resumes the model with its report, so another request would only say that it waits. While an auditor
+/// looks, work goes on.
 pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
     let What::Batched(batch) = &event.what else { return None };
     let by_main = event.agent_id.is_none() && context.stage.is_none();

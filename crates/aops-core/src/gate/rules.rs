@@ -1,7 +1,7 @@
 //! Applies the user's own rules to a call.
 //!
-//! Invariant: of several rules that match the strictest counts; a rule that asks refuses where no person can answer. Way out:
-//! the rule's own reason, or a person who does it or changes the rule.
+//! Invariant: of several rules that match the strictest counts; a rule that asks refuses where no person can
+//! answer. Way out: the rule's own reason, or a person who does it or changes the rule.
 
 use super::Context;
 use crate::config::policy::rule::{Action, Called};

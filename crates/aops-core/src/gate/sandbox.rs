@@ -1,7 +1,7 @@
 //! Refuses changes until the task has a plan and, where its workflow says so, a reviewed one.
 //!
-//! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything this gate asks
-//! for can be done while it is shut. Way out: each refusal names the agent to start.
+//! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything
+//! this gate asks for can be done while it is shut. Way out: each refusal names the agent to start.
 
 use super::report::wait_for;
 use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
@@ -68,7 +68,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// We saw this agent start. Another one may carry one of our names; while the sandbox is shut it may only read.
+/// We saw this agent start. Another one may carry one of our names; while the sandbox is shut it may only
+/// read.
 fn is_started(session: &Session, event: &Event) -> bool {
     let started = |id: &String| session.memory.progress.agents.iter().any(|agent| agent.agent_id == *id);
     event.agent_id.as_ref().is_some_and(started)
@@ -81,8 +82,8 @@ fn is_shut(session: &Session, context: &Context, effect: Effect) -> bool {
     }
 }
 
-/// Changes are refused here: a line that is not known runs where nothing stays of it, one that reads where nothing can be
-/// changed.
+/// Changes are refused here: a line that is not known runs where nothing stays of it, one that reads where
+/// nothing can be changed.
 pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
     let Some(seen) = context.call() else { return false };
     let enforced = level(session.policy(), GATE) == Level::Enforce;
@@ -91,14 +92,16 @@ pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
     enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.does.effect))
 }
 
-/// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further change.
+/// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further
+/// change.
 fn is_free(session: &Session, seen: &CallContext) -> bool {
     let halted = session.state.phase == Phase::Halted;
     let ends = seen.does.effect == Effect::Close || seen.task.tests == Evidence::Is;
     !halted && (seen.does.scratch || session.weighs() && ends)
 }
 
-/// Why this change is more than a task without a plan may make; nothing where it is small, or there is a plan.
+/// Why this change is more than a task without a plan may make; nothing where it is small, or there is a
+/// plan.
 pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     let progress = &session.memory.progress;
     let halted = session.state.phase == Phase::Halted;
@@ -172,8 +175,8 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
     }
 }
 
-/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. A comment on an issue is free
-/// for each of them.
+/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. A comment on
+/// an issue is free for each of them.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.does.effect;
     let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.does.touches_tree;
@@ -194,8 +197,8 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 
-/// The call as a person is asked about it, from the input that the ledger has: what it runs or names first, then every other
-/// field. What is not shown is counted.
+/// The call as a person is asked about it, from the input that the ledger has: what it runs or names first,
+/// then every other field. What is not shown is counted.
 pub fn shown_whole(tool: &str, input: &str) -> String {
     const LONGEST: usize = 2_000;
     let mut fields: Map<String, Value> = serde_json::from_str(input).unwrap_or_default();

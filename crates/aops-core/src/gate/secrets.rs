@@ -1,7 +1,9 @@
-//! Which file of secrets a call reads or edits, and whether the person has let the task in hand do that already.
+//! Which file of secrets a call reads or edits, and whether the person has let the task in hand do that
+//! already.
 //!
-//! Reads session, event and call; writes nothing. Invariants: an answer holds for its own file and task; a yes to a change is
-//! none to being shown what is in the file; a line that does more than read is asked about each time.
+//! Reads session, event and call; writes nothing. Invariants: an answer holds for its own file and task; a
+//! yes to a change is none to being shown what is in the file; a line that does more than read is asked about
+//! each time.
 
 use super::CallContext;
 use crate::model::call::Effect;
@@ -45,7 +47,8 @@ fn read_by_line(event: &Event, seen: &CallContext) -> Option<String> {
     (alone && is_plain(Path::new(&first))).then_some(first)
 }
 
-/// The words of a command that name files of secrets, as absolute paths; nothing for one whose place is not certain.
+/// The words of a command that name files of secrets, as absolute paths; nothing for one whose place is not
+/// certain.
 fn secrets_of(command: &Simple) -> impl Iterator<Item = Option<String>> {
     let folder = match command.folders.as_slice() {
         [one] => Some(one),

@@ -1,6 +1,7 @@
 //! Settles calls whose end no event will report.
 //!
-//! Reads session, event and context; writes nothing. Invariant: what such a call did to its file counts as if its end had come.
+//! Reads session, event and context; writes nothing. Invariant: what such a call did to its file counts as if
+//! its end had come.
 
 use crate::gate::{Context, questions};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -45,7 +46,8 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
     facts
 }
 
-/// A call that changes something and was being made: nobody was asked about it, or the client's record says that it was approved.
+/// A call that changes something and was being made: nobody was asked about it, or the client's record says
+/// that it was approved.
 pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
     let is_approved = || questions::settled(open, event, context).is_some_and(|answered| answered.allowed);
     open.means.effect.is_some_and(Effect::is_write) && (open.state == Executing || is_approved())

@@ -1,7 +1,7 @@
 //! Which timers an event tells of, and whether one must be forgotten for them.
 //!
-//! Reads session and call. Invariant: a timer that runs is remembered, or it is recorded that one was not; a call that is
-//! refused pushes out none.
+//! Reads session and call. Invariant: a timer that runs is remembered, or it is recorded that one was not; a
+//! call that is refused pushes out none.
 
 use super::Context;
 use crate::model::call::ToolCall;
@@ -37,7 +37,8 @@ pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context)
     TimersHeard { lost: heard.lost || context.start().is_some_and(|start| start.timers_lost), ..heard }
 }
 
-/// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.
+/// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that
+/// is refused.
 pub(super) fn scheduled(session: &Session, call: &ToolCall, refused: bool) -> (Option<TimerMark>, bool) {
     let Some(mark) = set_timer(call) else { return (None, false) };
     let known = &session.memory.timers.known;

@@ -1,7 +1,9 @@
-//! Agents of ours that are over without the end that they owe: no `SubagentStop` came, or somebody stopped them.
+//! Agents of ours that are over without the end that they owe: no `SubagentStop` came, or somebody stopped
+//! them.
 //!
-//! Reads session, event and context; writes nothing. Invariants: such an agent has not reported, so nothing stays open by its
-//! start and it can be started again; what its call's result holds can only forbid, never allow.
+//! Reads session, event and context; writes nothing. Invariants: such an agent has not reported, so nothing
+//! stays open by its start and it can be started again; what its call's result holds can only forbid, never
+//! allow.
 
 use super::Context;
 use crate::model::agent::{Agent, ours};
@@ -57,7 +59,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     lost.map(say).fold(Verdict::pass(), Verdict::join)
 }
 
-/// The record of it: a violation where an end was lost, that the agent reported nothing, and what binds all the same.
+/// The record of it: a violation where an end was lost, that the agent reported nothing, and what binds all
+/// the same.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     if verdict.ruling == Ruling::Deny && event.kind() == EventKind::PreToolUse {
         return Vec::new();
@@ -108,8 +111,8 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
             told(session, event, context)
         }
         EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => told(session, event, context),
-        // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any more. A prompt alone
-        // says nothing: it may come while the agent works.
+        // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any
+        // more. A prompt alone says nothing: it may come while the agent works.
         EventKind::UserPromptSubmit if !context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted) => {
             Vec::new()
         }
@@ -129,7 +132,8 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
     }
 }
 
-/// The agents whose call, or background task, the client says is over. A batch tells only of calls whose own end is missing.
+/// The agents whose call, or background task, the client says is over. A batch tells only of calls whose own
+/// end is missing.
 fn told(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     let open = |end: &&AgentEnd| session.memory.calls.iter().any(|open| open.call.id == end.call);
     let told = event.ends().iter().filter(|end| event.kind() != EventKind::PostToolBatch || open(end));
@@ -143,7 +147,8 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
     let agent = match (known, at_work) {
         (Some(started), _) if started.done => return None,
         (Some(started), _) => ours(started.name.name())?,
-        // Its start did not arrive either. Where it did and is not known, a foreign file has our agent's name.
+        // Its start did not arrive either. Where it did and is not known, a foreign file has our agent's
+        // name.
         (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => ours(at.name.name())?,
         _ => return None,
     };

@@ -1,7 +1,7 @@
 //! Says that a command's result is gone, or that it had no network, because it ran in a throwaway layer.
 //!
-//! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own words also reads
-//! that nothing of it was saved, why, and what to do; the person reads each once for each prompt.
+//! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own words
+//! also reads that nothing of it was saved, why, and what to do; the person reads each once for each prompt.
 
 use super::Context;
 use crate::model::agent::AgentId;

@@ -1,7 +1,7 @@
 //! The facts of a report of one of our agents.
 //!
-//! Reads session, event and report; writes nothing. Invariants: only the agent that is awaited moves the loop; a BLOCK always
-//! stands.
+//! Reads session, event and report; writes nothing. Invariants: only the agent that is awaited moves the
+//! loop; a BLOCK always stands.
 
 use super::{Context, parked};
 use crate::model::agent::{Agent, AgentId, ours};
@@ -16,7 +16,8 @@ use crate::text::json::cut;
 /// Why a verification does not count.
 const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing is verified";
 
-/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
+/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same
+/// batch.
 pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let (Some(stop), Some(id)) = (context.agent_stop(), event.agent_id.as_deref()) else { return Vec::new() };
     let Some(report) = &stop.report else { return Vec::new() };
@@ -69,8 +70,8 @@ fn found(
     }
 }
 
-/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's lock may have
-/// been held at the start, and an audit that stops too much only asks a person.
+/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's
+/// lock may have been held at the start, and an audit that stops too much only asks a person.
 fn unawaited_block(
     session: &Session,
     agent: &Agent,

@@ -1,7 +1,8 @@
-//! Holds the guard's word against each event: calls, changed settings, and what a write turned out to have done.
+//! Holds the guard's word against each event: calls, changed settings, and what a write turned out to have
+//! done.
 //!
-//! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
-//! free. Way out: a person edits the file or runs the verb in a terminal of their own.
+//! Reads what the context says the call reaches, or what the settings file now says; writes nothing.
+//! Invariant: reading is free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
 use super::{CallContext, Context, EndContext, Found, SettingsContext, SettingsEdit, danger, guard};
 use crate::config::policy::ModeLevel;
@@ -156,7 +157,8 @@ fn config_change(session: &Session, change: &SettingsChanged, settings: &Setting
     Verdict::deny(GATE, words)
 }
 
-/// Too late to refuse, since a shell line can hide what it does: the change is reported, and disarmed hooks are a block.
+/// Too late to refuse, since a shell line can hide what it does: the change is reported, and disarmed hooks
+/// are a block.
 fn after_write(ended: &EndContext) -> Verdict {
     if let Some(why) = &ended.disarmed {
         return Verdict::notice(GATE, format!("the session is blocked: {}", one_line(why, 400)));

@@ -1,6 +1,7 @@
 //! Tells the person, once in a session and never the model, how to go without the loop.
 //!
-//! Invariant: said with the first refusal that a waiver would have lifted, and only where a person decides by prompts.
+//! Invariant: said with the first refusal that a waiver would have lifted, and only where a person decides by
+//! prompts.
 
 use super::Context;
 use crate::model::event::Event;

@@ -1,7 +1,8 @@
 //! What follows an event once it is recorded.
 //!
-//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the
-//! tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may keep the session locked.
+//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints;
+//! starts the tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may
+//! keep the session locked.
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
@@ -42,7 +43,8 @@ const BOOTSTRAP: &str = "context-bootstrap";
 /// The danger rule for reading secrets.
 const SECRET: &str = "secret-file";
 
-/// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
+/// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the
+/// answer.
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
@@ -69,7 +71,8 @@ static FOLLOWS: &[Follows] = &[
 ];
 
 impl Turn<'_> {
-    /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
+    /// Does what follows, in the order of the table, and returns the answer. A head that could not be
+    /// exported is an error.
     pub(super) fn afterwards(mut self: Box<Self>) -> Result<Verdict, Failure> {
         // The head of the event itself; below, that of the insights.
         self.ledger.exported()?;
@@ -173,7 +176,8 @@ fn may_reflect(turn: &Turn) -> bool {
     !turn.env.dry_run && turn.session().memory.progress.proven.reflected && turn.tracker().is_some()
 }
 
-/// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
+/// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next
+/// context.
 fn queue_reflection(turn: &mut Turn) -> Verdict {
     let project = turn.env.root();
     for fact in &turn.recorded {
@@ -258,7 +262,8 @@ fn judges_hosts(turn: &Turn) -> bool {
     turn.session().policy().network.mode >= NetworkMode::Ask && !turn.env.dry_run
 }
 
-/// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in questions.
+/// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in
+/// questions.
 fn follow_reading(turn: &mut Turn) -> Verdict {
     let (kind, folder) = (turn.event.kind(), turn.ledger.place().path.clone());
     let approved =
@@ -318,7 +323,8 @@ fn give_back(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.
+/// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all
+/// the same.
 fn conclude(turn: &mut Turn) -> Verdict {
     let said = Path::new(&turn.event.transcript_path);
     let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
@@ -362,7 +368,8 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about it since.
+/// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about
+/// it since.
 fn wants_attestation(turn: &Turn) -> bool {
     let (session, trail) = (turn.session(), &turn.session().memory.proof.trail);
     if !session.policy().witness.attests() || turn.env.dry_run {

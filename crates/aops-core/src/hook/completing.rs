@@ -1,4 +1,5 @@
-//! Adds to an event's own fact what the gates do not know: the boot, the project's root, guarded files, the policy in force.
+//! Adds to an event's own fact what the gates do not know: the boot, the project's root, guarded files, the
+//! policy in force.
 //!
 //! Reads the working tree, the settings and the log. Invariant: nothing here changes what was decided.
 
@@ -15,14 +16,16 @@ use crate::text::stored::digest_of;
 use std::path::Path;
 
 impl Turn<'_> {
-    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
+    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not
+    /// the new task's.
     fn begins_after_work(&self, prompt: &PromptHeard) -> bool {
         let ordinary = prompt.means == Prompt::Ordinary;
         let over = || self.session().memory.progress.let_go || self.session().left_work();
         self.context.stage.is_none() && (is_ended(prompt.before.as_ref()) || ordinary && over())
     }
 
-    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
+    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in
+    /// force.
     pub(super) fn complete(&self, seen: &mut Seen) {
         let session = self.session();
         let first = session.memory.place.baseline_sha256.is_none();

@@ -1,8 +1,8 @@
 //! The identity of a call, where its client gives none.
 //!
-//! Reads the session's open calls and the length of its ledger; writes nothing. Invariants: each call that is asked about has
-//! an identity of its own, since the ledger grows with each; its end is matched by agent, tool and input to the oldest call
-//! that still runs, and where we replaced the input, by agent and tool.
+//! Reads the session's open calls and the length of its ledger; writes nothing. Invariants: each call that is
+//! asked about has an identity of its own, since the ledger grows with each; its end is matched by agent,
+//! tool and input to the oldest call that still runs, and where we replaced the input, by agent and tool.
 
 use crate::ledger::open::Ledger;
 use crate::model::call::ToolCall;

@@ -1,7 +1,7 @@
 //! One event in, one answer out.
 //!
-//! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out is an answer,
-//! a panic too; what could not be recorded was not allowed.
+//! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out
+//! is an answer, a panic too; what could not be recorded was not allowed.
 
 mod identity;
 mod late;
@@ -38,8 +38,9 @@ use turn::Turn;
 /// Far above any real event.
 const LARGEST_INPUT: u64 = 64 << 20;
 
-/// The hook: reads stdin, answers, returns the exit code. Without a name the event is what the payload says: some clients
-/// run a hook without its arguments. A caller that is neither registered by name nor Claude Code is let go.
+/// The hook: reads stdin, answers, returns the exit code. Without a name the event is what the payload says:
+/// some clients run a hook without its arguments. A caller that is neither registered by name nor Claude Code
+/// is let go.
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();

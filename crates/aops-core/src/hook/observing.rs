@@ -1,9 +1,9 @@
-//! Adds to an event's facts what the attestation of commits needs: where `HEAD` is, what changed in the tree, how a command
-//! ended.
+//! Adds to an event's facts what the attestation of commits needs: where `HEAD` is, what changed in the tree,
+//! how a command ended.
 //!
-//! Reads `HEAD`'s files and, around a call that may write, the working tree. Nothing of it happens where `[witness] attest`
-//! is off. Invariants: a call that only reads is not looked at; what changed while a call of the session ran is the
-//! session's, everything else is not; no event fails because of this.
+//! Reads `HEAD`'s files and, around a call that may write, the working tree. Nothing of it happens where
+//! `[witness] attest` is off. Invariants: a call that only reads is not looked at; what changed while a call
+//! of the session ran is the session's, everything else is not; no event fails because of this.
 
 use super::turn::Turn;
 use crate::model::call::{CallKey, CallState, Effect};
@@ -211,11 +211,13 @@ impl Turn<'_> {
     }
 }
 
-/// The commits that were made since `HEAD` was seen last, the oldest first. One that was amended since is no more.
+/// The commits that were made since `HEAD` was seen last, the oldest first. One that was amended since is no
+/// more.
 fn commits_since(files: &HeadFiles, known: &HeadSeen, now: Option<&str>) -> Vec<(String, Option<String>)> {
     let from = |old: &str| Some(old.to_owned()).filter(|old| old.bytes().any(|digit| digit != b'0'));
     let Some(moves) = known.log.and_then(|long| files.moves_since(long)) else {
-        // Without a log it is not known how it moved; git's objects tell later whether that is a commit of now.
+        // Without a log it is not known how it moved; git's objects tell later whether that is a commit of
+        // now.
         let new = now.filter(|now| Some(*now) != known.commit.as_deref());
         return new.map(|new| (new.to_owned(), known.commit.clone())).into_iter().collect();
     };

@@ -1,10 +1,11 @@
-//! Ends of turns and agents that could not be recorded when they came: another process held the session's lock, the disk was
-//! full, a limit of the process was reached. They are kept apart, and the next event of the session records them first.
+//! Ends of turns and agents that could not be recorded when they came: another process held the session's
+//! lock, the disk was full, a limit of the process was reached. They are kept apart, and the next event of
+//! the session records them first.
 //!
-//! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one file an event,
-//! redacted. Invariants: a file is removed only when its event is recorded, under the session's lock, so that none is lost and
-//! none counts twice; an event needs neither an open file nor a byte in one to be kept; without such files an event makes two
-//! system calls more.
+//! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one
+//! file an event, redacted. Invariants: a file is removed only when its event is recorded, under the
+//! session's lock, so that none is lost and none counts twice; an event needs neither an open file nor a byte
+//! in one to be kept; without such files an event makes two system calls more.
 
 use super::turn::Turn;
 use crate::config::texts::Reading;
@@ -31,7 +32,8 @@ fn folders(env: &Env, session_id: &str) -> [PathBuf; 2] {
     [env.config.join("aops/spool").join(name), env.data.join("sessions/spool").join(name)]
 }
 
-/// This event would be lost, and is not asked again. One that cannot be read could not be recorded later either.
+/// This event would be lost, and is not asked again. One that cannot be read could not be recorded later
+/// either.
 pub(super) fn keeps(kind: EventKind, failure: &Failure) -> bool {
     let ends = matches!(kind, EventKind::Stop | EventKind::SubagentStop);
     ends && !matches!(failure.code, Code::InputInvalid | Code::Panic)

@@ -1,7 +1,8 @@
 //! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
 //!
-//! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
-//! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
+//! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the
+//! very state that it is recorded with; the session is not locked while the user's checks run or the sources
+//! of a prompt are asked.
 
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
@@ -37,7 +38,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-/// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the stack again.
+/// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the
+/// stack again.
 pub(super) struct Turn<'a> {
     pub(super) env: &'a Reading<'a>,
     pub(super) event: &'a Event,
@@ -52,8 +54,8 @@ pub(super) struct Turn<'a> {
     rehearsed: Option<Verdict>,
     /// This event wrote the first entry.
     begins: bool,
-    /// The same call was asked before and is still in flight, or the same prompt came twice: it gets the same answer, and no new
-    /// entry.
+    /// The same call was asked before and is still in flight, or the same prompt came twice: it gets the same
+    /// answer, and no new entry.
     pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
@@ -95,8 +97,9 @@ pub(super) struct Late {
 }
 
 impl<'a> Turn<'a> {
-    /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
-    /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
+    /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new
+    /// ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at
+    /// once.
     pub(super) fn open(env: &'a Reading<'a>, event: &'a Event) -> Result<Box<Self>, Failure> {
         let mut ledger = Ledger::lock(env, key(event), starts_or_prompts(event))?;
         let locked = Instant::now();
@@ -146,8 +149,8 @@ impl<'a> Turn<'a> {
         self.ledger.session()
     }
 
-    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then everything is
-    /// looked at again.
+    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then
+    /// everything is looked at again.
     pub(super) fn judge(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
@@ -196,7 +199,8 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks that are wanted.
+    /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks
+    /// that are wanted.
     fn rehearse(&mut self) -> Result<Vec<Check>, Failure> {
         let (event, context) = (self.event, &self.context);
         let Some(stage) = rehearsal::session(self.session(), event, context) else {
@@ -286,7 +290,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
+    /// Reads the configuration again where a session starts or a person speaks. One that has just begun has
+    /// its own already.
     fn renew_policy(&mut self) -> Result<(), Failure> {
         if starts_or_prompts(self.event) && !self.begins {
             let chosen = self.session().memory.configured.mode.as_ref().and_then(|asked| asked.level);
@@ -335,7 +340,8 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// The transcript is in another project's folder: the one that holds the session counts. Told once, before the event.
+    /// The transcript is in another project's folder: the one that holds the session counts. Told once,
+    /// before the event.
     fn elsewhere(&self) -> Option<Fact> {
         if self.session().memory.told.elsewhere {
             return None;

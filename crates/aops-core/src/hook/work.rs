@@ -29,7 +29,8 @@ pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict 
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
 }
 
-/// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
+/// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for
+/// ours later.
 pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
     *registered = impostors::look(env, tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
@@ -47,7 +48,8 @@ pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<St
     changed.map(|path| redact(cut(&path, LONGEST_PATH)).into_owned()).collect()
 }
 
-/// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
+/// Between turns there is time to compare the ledger with its exported head and to read the configuration
+/// again.
 pub(super) fn starts_or_prompts(event: &Event) -> bool {
     matches!(event.kind(), EventKind::SessionStart | EventKind::UserPromptSubmit)
 }

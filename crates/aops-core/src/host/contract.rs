@@ -1,7 +1,8 @@
-//! What a client must answer to be one of ours: the trait that each folder implements, and the row of facts that goes with it.
+//! What a client must answer to be one of ours: the trait that each folder implements, and the row of facts
+//! that goes with it.
 //!
-//! Facts were measured by running the client, with version and day. Invariant: nothing is asked of a client elsewhere; what
-//! most clients do alike is said here once, and a client says only what it does otherwise.
+//! Facts were measured by running the client, with version and day. Invariant: nothing is asked of a client
+//! elsewhere; what most clients do alike is said here once, and a client says only what it does otherwise.
 
 use super::claude::settings::{self, Grammar, Group, Hook, Unreadable, quoted};
 use super::claude::transcript::scan::{Lens, Scan};
@@ -76,7 +77,8 @@ pub struct HostRow {
     pub events: &'static [HostEvent],
     /// What we are registered in, below its folder.
     pub registration: &'static str,
-    /// What an administrator registers us in for everybody; empty where there is no such file, or where it is ours alone.
+    /// What an administrator registers us in for everybody; empty where there is no such file, or where it is
+    /// ours alone.
     pub managed: &'static str,
     /// What can take our hooks away, below its folder and in a project; a folder ends with a slash.
     pub guards: &'static [&'static str],
@@ -109,7 +111,8 @@ impl HostRow {
 /// The files of agents.
 #[derive(Debug)]
 pub struct AgentFiles {
-    /// Ours below the client's folder: what stands before its name, and after. Empty where it has none of ours.
+    /// Ours below the client's folder: what stands before its name, and after. Empty where it has none of
+    /// ours.
     pub place: (&'static str, &'static str),
     /// Where a project may have some, and the ending of their names.
     pub in_project: &'static [&'static str],
@@ -235,7 +238,8 @@ pub trait Host: Sync + Debug {
         Ok(Scan::default())
     }
 
-    /// What one request to the model used, where an event of this name says it in its own fields: the model, and the tokens.
+    /// What one request to the model used, where an event of this name says it in its own fields: the model,
+    /// and the tokens.
     fn request(&self, _event: &str, _about: &str) -> Option<(String, Usage)> {
         None
     }

@@ -1,9 +1,9 @@
-//! The clients that run us: a folder each that implements `contract::Host`, and the list of them. No other folder knows their JSON or their
-//! files.
+//! The clients that run us: a folder each that implements `contract::Host`, and the list of them. No other
+//! folder knows their JSON or their files.
 //!
-//! Here is the one way in and out: an event of any client is read into the same [`Event`], and a verdict is spelled as the
-//! client wants to hear it. Invariant: a caller that was registered by name is that client; every other caller is judged by what
-//! it says, and is foreign unless it is Claude Code.
+//! Here is the one way in and out: an event of any client is read into the same [`Event`], and a verdict is
+//! spelled as the client wants to hear it. Invariant: a caller that was registered by name is that client;
+//! every other caller is judged by what it says, and is foreign unless it is Claude Code.
 
 pub mod words;
 pub mod recorded;
@@ -59,7 +59,8 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     keeper.unwrap_or(adapter(Client::default())).scan(transcript, lens)
 }
 
-/// What one request to the model used, where an event with these own fields says it: its model, and the tokens.
+/// What one request to the model used, where an event with these own fields says it: its model, and the
+/// tokens.
 pub fn request(event: &str, about: &str) -> Option<(String, Usage)> {
     HOSTS.into_iter().find_map(|host| host.request(event, about))
 }
@@ -103,12 +104,14 @@ pub fn is_current(client: Client, text: &str) -> bool {
     runs_as_wanted(Path::new("/"), host.command(text), text, &|program| host.register(text, program))
 }
 
-/// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are seen by our hooks.
+/// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are
+/// seen by our hooks.
 pub fn is_hooked(env: &Env, client: Client) -> bool {
     adapter(client).has_hooks(env.folder_of(client)) || is_managed(env, client)
 }
 
-/// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
+/// An administrator registered us in this client for everybody, and the person's own settings leave it at
+/// that.
 fn is_managed(env: &Env, client: Client) -> bool {
     let (row, host) = (host(client), adapter(client));
     if row.managed.is_empty() || !env.variables(|name| row.bypass.contains(&name)).is_empty() {
@@ -134,7 +137,8 @@ fn is_managed(env: &Env, client: Client) -> bool {
 /// The name below the administrator's folder by which other clients than Claude Code run us for everybody.
 pub const MANAGED_LINK: &str = "aops-hook";
 
-/// This is a person's own hook, and an administrator's tells the same: these clients run both. Claude Code runs equal ones once.
+/// This is a person's own hook, and an administrator's tells the same: these clients run both. Claude Code
+/// runs equal ones once.
 pub fn is_told_twice(env: &Env) -> bool {
     let called = || std::env::args_os().next().unwrap_or_default();
     env.host.is_registered_by_name()

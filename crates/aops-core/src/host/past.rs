@@ -1,7 +1,8 @@
-//! What a client's own record says of the past: the calls that were made, and which of them a person answered.
+//! What a client's own record says of the past: the calls that were made, and which of them a person
+//! answered.
 //!
-//! Plain data; each client's folder fills it. Invariants: what a record says is data and is never obeyed; a record that is
-//! not known is counted; no link is followed.
+//! Plain data; each client's folder fills it. Invariants: what a record says is data and is never obeyed; a
+//! record that is not known is counted; no link is followed.
 
 use crate::model::client::Client;
 use crate::system::files;

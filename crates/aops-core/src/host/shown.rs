@@ -1,13 +1,14 @@
 //! What we tried with the real clients: for each scenario, the test that runs it.
 //!
-//! Reads nothing, writes nothing. `docs/clients.md` is made from it, and a test checks that each named test exists.
-//! Invariant: a cell is the path of a test, or says why there is none.
+//! Reads nothing, writes nothing. `docs/clients.md` is made from it, and a test checks that each named test
+//! exists. Invariant: a cell is the path of a test, or says why there is none.
 
 use super::table::rows;
 use crate::model::client::Client;
 use std::fmt::Write;
 
-/// One scenario, and the test that shows it for each client. A reason in brackets means that there is no test.
+/// One scenario, and the test that shows it for each client. A reason in brackets means that there is no
+/// test.
 #[derive(Debug)]
 pub struct Scenario {
     pub title: &'static str,

@@ -1,8 +1,9 @@
 //! Makes a session's insights out of its ledger and its transcript, and keeps them in the data folder.
 //!
-//! Reads ledgers, transcripts, the user's prices; writes `sessions/insights/` below the data folder. Invariants: a file
-//! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
-//! long for the time there is keeps the tokens it was last known to have used.
+//! Reads ledgers, transcripts, the user's prices; writes `sessions/insights/` below the data folder.
+//! Invariants: a file appears whole or not at all; what an analysis found is never lost to a later write; a
+//! session whose transcript is too long for the time there is keeps the tokens it was last known to have
+//! used.
 
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
@@ -143,8 +144,8 @@ pub struct Used {
     pub models: BTreeMap<String, String>,
 }
 
-/// What was used between these times. Nothing where the file is too long for the time there is: a part of it would be told
-/// as the whole.
+/// What was used between these times. Nothing where the file is too long for the time there is: a part of it
+/// would be told as the whole.
 pub fn used_between(
     folder: &Path,
     trace: &str,

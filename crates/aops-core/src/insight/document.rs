@@ -1,7 +1,8 @@
-//! The insights document of a session, filled from ledger and transcript; and `RICH`, the fields that an analysis fills.
+//! The insights document of a session, filled from ledger and transcript; and `RICH`, the fields that an
+//! analysis fills.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented, so an unknown field is
-//! empty or null; a check is about forms, not about words, and an unknown field is kept.
+//! Pure. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented, so an
+//! unknown field is empty or null; a check is about forms, not about words, and an unknown field is kept.
 
 use crate::host::claude::usage::Tokens;
 use crate::model::named::Stored;
@@ -61,7 +62,8 @@ pub struct Insights {
     /// The framework agent's seven fields, as it gave them last.
     pub reflection: Option<BTreeMap<String, String>>,
     pub rehearsed: BTreeMap<String, u64>,
-    /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules by its name.
+    /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules by its
+    /// name.
     pub rules: BTreeMap<String, RuleCounts>,
     /// The run that the session belongs to, and what that came to.
     pub run_id: Option<String>,
@@ -148,8 +150,8 @@ pub struct QuestionCounts {
 }
 
 impl QuestionCounts {
-    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 41 lines answered, 12 prompts seen`. The last two are
-    /// never added up: a line that was answered need not have been a prompt.
+    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 41 lines answered, 12 prompts seen`. The
+    /// last two are never added up: a line that was answered need not have been a prompt.
     pub fn describe(&self) -> String {
         let prompts = match (self.quieted, self.dialogs) {
             (0, 0) => None,
@@ -221,8 +223,8 @@ pub struct Worth {
 }
 
 impl Worth {
-    /// `212 prompts answered for you, 9 dangerous commands stopped, work kept before 2 commands, 3 undone`; nothing where
-    /// there is nothing.
+    /// `212 prompts answered for you, 9 dangerous commands stopped, work kept before 2 commands, 3 undone`;
+    /// nothing where there is nothing.
     pub fn describe(&self) -> Option<String> {
         let words = [
             (self.answered, format!("{} answered for you", count(self.answered, "prompt"))),
@@ -291,7 +293,8 @@ impl Insights {
         }
     }
 
-    /// What was done for the person: the guard and the danger rules stopped a call, or the person whom they asked did.
+    /// What was done for the person: the guard and the danger rules stopped a call, or the person whom they
+    /// asked did.
     pub fn worth(&self) -> Worth {
         let dangerous = |name: &&String| name.starts_with("danger:") || name.starts_with("guard");
         let stopped = self.rules.iter().filter(|(name, _)| dangerous(name)).map(|(_, counts)| counts.refused).sum();
@@ -343,7 +346,8 @@ impl Insights {
         short
     }
 
-    /// In canonical form. What it holds was redacted where it came from; redacting by name would take the session's id.
+    /// In canonical form. What it holds was redacted where it came from; redacting by name would take the
+    /// session's id.
     pub fn text(&self) -> String {
         let plain = serde_json::to_string(self).unwrap_or_default();
         json::read(&plain).map(|json| json.canonical(unchanged)).unwrap_or_default()

@@ -6,7 +6,8 @@ use super::document::HostCounts;
 use crate::session::fact::Reached;
 use std::collections::BTreeMap;
 
-/// After a command: hosts that were new, and refusals. At the session's end (`is_all`): everything that went to each.
+/// After a command: hosts that were new, and refusals. At the session's end (`is_all`): everything that went
+/// to each.
 pub(super) fn count(all: &mut BTreeMap<String, HostCounts>, hosts: &[Reached], is_all: bool) {
     if is_all && !hosts.is_empty() {
         all.clear();

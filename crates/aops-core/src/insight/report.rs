@@ -1,8 +1,8 @@
 //! The report page over many sessions: outcomes, time, cost, refusals.
 //!
-//! Pure. Invariants: the page needs nothing but itself (no script from elsewhere, no font, no picture); every text from
-//! outside is escaped; its length is bounded by `LARGEST`, whatever the sessions hold; money is added in whole millionths,
-//! so the order does not matter.
+//! Pure. Invariants: the page needs nothing but itself (no script from elsewhere, no font, no picture); every
+//! text from outside is escaped; its length is bounded by `LARGEST`, whatever the sessions hold; money is
+//! added in whole millionths, so the order does not matter.
 
 mod chart;
 

@@ -1,7 +1,7 @@
 //! Counts a session's entries one after another: what its insights and its timeline are made of.
 //!
-//! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
-//! counted all the same.
+//! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the
+//! state and counted all the same.
 
 use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::lists::{LONGEST, MOST, count_one, push, push_new};

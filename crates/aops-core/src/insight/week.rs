@@ -1,7 +1,8 @@
 //! What was done for the person lately: `<data>/week.jsonl`, and the line that they read once a week.
 //!
-//! Reads and writes the one file. Invariants: its length follows from what was stopped lately, not from how many sessions
-//! there are; a line is appended whole, so sessions that end together lose nothing; it is no proof, the ledgers are.
+//! Reads and writes the one file. Invariants: its length follows from what was stopped lately, not from how
+//! many sessions there are; a line is appended whole, so sessions that end together lose nothing; it is no
+//! proof, the ledgers are.
 
 use crate::insight::document::Worth;
 use crate::system::env::Env;

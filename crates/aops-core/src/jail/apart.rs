@@ -1,12 +1,13 @@
 //! A namespace of processes for a program that holds others: the kernel ends all of them with its first one.
 //!
-//! Changes this process alone. Invariant: numbers of processes and what `/proc` shows are of the same namespace, or there is
-//! none.
+//! Changes this process alone. Invariant: numbers of processes and what `/proc` shows are of the same
+//! namespace, or there is none.
 
 #[cfg(target_os = "linux")]
 use super::{namespaces, user};
 
-/// The next process that this one starts is the first of a namespace of its own. After an error this process must end.
+/// The next process that this one starts is the first of a namespace of its own. After an error this process
+/// must end.
 #[cfg(target_os = "linux")]
 pub fn separate() -> Result<(), String> {
     user::unshare_as_allowed(libc::CLONE_NEWNS | libc::CLONE_NEWPID)

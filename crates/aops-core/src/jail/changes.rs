@@ -1,7 +1,7 @@
 //! What a command changed in a throwaway layer: the files of its upper folders, compared with those below.
 //!
-//! Reads both. Invariants: what could not be compared counts as changed; of what no tool makes again, what is not listed is
-//! counted.
+//! Reads both. Invariants: what could not be compared counts as changed; of what no tool makes again, what is
+//! not listed is counted.
 
 use crate::model::profile::{Loss, Losses, LostFile};
 use aops_shell::leftovers::{is_cache, is_made_again};

@@ -1,8 +1,8 @@
-//! `aops-hook __held HOLD FOLDERS… -- PROGRAM …`: a program that we start, in the profile `work`. `__confined FOLDERS… --
-//! PROGRAM …`: the same with what holds here.
+//! `aops-hook __held HOLD FOLDERS… -- PROGRAM …`: a program that we start, in the profile `work`. `__confined
+//! FOLDERS… -- PROGRAM …`: the same with what holds here.
 //!
-//! Becomes the program. Invariants: with the jail on it runs inside or, where the kernel holds nothing, as it is; what is
-//! guarded is what our caller guards, wherever the program's own variables point.
+//! Becomes the program. Invariants: with the jail on it runs inside or, where the kernel holds nothing, as it
+//! is; what is guarded is what our caller guards, wherever the program's own variables point.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::network;

@@ -1,7 +1,7 @@
 //! Systems without namespaces and Landlock: macOS has a sandbox, any other has nothing, and says so.
 //!
-//! Changes this process alone. Offers what `enter` offers on Linux, and is compiled there with the tests, which hold both
-//! to one form. The call of macOS' own library was never compiled.
+//! Changes this process alone. Offers what `enter` offers on Linux, and is compiled there with the tests,
+//! which hold both to one form. The call of macOS' own library was never compiled.
 
 use super::plan::Ground;
 use super::receipt::Receipt;
@@ -85,7 +85,8 @@ mod system {
 
     pub(super) fn apply(profile: &CStr) -> Result<(), String> {
         let mut error: *mut c_char = std::ptr::null_mut();
-        // SAFETY: the profile ends with a zero byte, and so does the error, which is read before the process ends.
+        // SAFETY: the profile ends with a zero byte, and so does the error, which is read before the process
+        // ends.
         unsafe {
             match sandbox_init(profile.as_ptr(), 0, &raw mut error) {
                 0 => Ok(()),

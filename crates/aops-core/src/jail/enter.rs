@@ -30,16 +30,17 @@ pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result
         namespaces::lock(cwd)?;
     }
     if matches!(hold, Hold::Namespaces | Hold::Landlock) {
-        // With namespaces an ordinary user has no new privileges already, and a superuser, who has the right to it, may
-        // start programs with more.
+        // With namespaces an ordinary user has no new privileges already, and a superuser, who has the right
+        // to it, may start programs with more.
         landlock::lock(profile > Profile::Work, hold == Hold::Landlock)?;
         filter::forbid(sockets(profile, ground)).map_err(|error| format!("filter: {error}"))?;
     }
     Ok(())
 }
 
-/// A network of its own takes the kernel half a millisecond, so a line that reads is kept from making sockets instead. What
-/// nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they start themselves.
+/// A network of its own takes the kernel half a millisecond, so a line that reads is kept from making sockets
+/// instead. What nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they
+/// start themselves.
 fn sockets(profile: Profile, ground: &Ground) -> Sockets {
     #[cfg(test_switches)]
     if crate::system::switched_off::is_switched_off("filter") {
@@ -59,8 +60,8 @@ pub fn holds(hold: Hold, profile: Profile, ground: &Ground) -> Result<bool, Stri
     try_out(hold, profile, ground).map(|tried| tried.is_ok())
 }
 
-/// An answer, or why there is none: another process of the user may kill the child, or take it every file number. Such a
-/// command must not run as if nothing could hold it.
+/// An answer, or why there is none: another process of the user may kill the child, or take it every file
+/// number. Such a command must not run as if nothing could hold it.
 type Tried = Result<Result<(), String>, String>;
 
 fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
@@ -116,8 +117,8 @@ fn foreign_owner(ground: &Ground) -> Option<String> {
     (!own).then(|| "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned())
 }
 
-/// Errors by which a kernel says that it does not offer something. An agent can cause many others, such as a quota that is
-/// used up, and must not be held by less for it.
+/// Errors by which a kernel says that it does not offer something. An agent can cause many others, such as a
+/// quota that is used up, and must not be held by less for it.
 const NOT_OFFERED: [i32; 6] = [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
 
 /// The administrator allows none; the error is the same where all are in use.

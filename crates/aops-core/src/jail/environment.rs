@@ -1,6 +1,8 @@
-//! Whether the variables of a command let it be what its text says: nothing else is started before it or in its place.
+//! Whether the variables of a command let it be what its text says: nothing else is started before it or in
+//! its place.
 //!
-//! Reads variables, and where links lead. Invariant: what answers for a person and what starts the command ask the same.
+//! Reads variables, and where links lead. Invariant: what answers for a person and what starts the command
+//! ask the same.
 
 use super::ground::Ground;
 use crate::session::memory::OpenCall;
@@ -11,15 +13,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Variables by which a shell or the loader runs something first. The client starts a shell of its own with them, outside
-/// of any jail.
+/// Variables by which a shell or the loader runs something first. The client starts a shell of its own with
+/// them, outside of any jail.
 const RUNS_FIRST: [&str; 5] = ["BASH_ENV", "ENV", "LD_AUDIT", "LD_PRELOAD", "PROMPT_COMMAND"];
 /// Before a function that a shell hands to the next one.
 const FUNCTION: &str = "BASH_FUNC_";
 /// What the judgement of a line rests on.
 const JUDGED_WITH: [&str; 2] = ["HOME", "PATH"];
 
-/// Why a command with these variables may be another than its text says. `held`: folders in which an agent may put programs.
+/// Why a command with these variables may be another than its text says. `held`: folders in which an agent
+/// may put programs.
 pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option<String> {
     for (name, value) in variables {
         let runs = RUNS_FIRST.contains(&name.as_str()) && !value.is_empty() || name.starts_with(FUNCTION);
@@ -85,8 +88,9 @@ impl Judged {
         all
     }
 
-    /// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables and paths, and
-    /// nothing runs before it or in its place. Of several calls with its text it must be one as that one was judged.
+    /// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables
+    /// and paths, and nothing runs before it or in its place. Of several calls with its text it must be one
+    /// as that one was judged.
     pub(super) fn check(&self, ground: &Ground, env: &Env) -> Result<(), String> {
         if self.is_none() {
             return Ok(());

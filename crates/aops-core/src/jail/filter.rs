@@ -1,8 +1,8 @@
-//! System calls that no namespace holds: the keys that the kernel keeps for a user are the same in every one, and a socket is
-//! made without asking any file.
+//! System calls that no namespace holds: the keys that the kernel keeps for a user are the same in every one,
+//! and a socket is made without asking any file.
 //!
-//! Changes this process alone, and what it starts. Invariant: on every machine that a processor can pose as, not only on its
-//! own.
+//! Changes this process alone, and what it starts. Invariant: on every machine that a processor can pose as,
+//! not only on its own.
 
 use std::io;
 
@@ -12,7 +12,8 @@ pub(super) enum Sockets {
     All,
     /// To programs of this machine that have a path, as ever; none to a network.
     Local,
-    /// To the network that it has, and at paths; none that passes every namespace, as that to a machine's host does.
+    /// To the network that it has, and at paths; none that passes every namespace, as that to a machine's
+    /// host does.
     Common,
     /// To the network that it has; none to a program that listens at a path.
     Network,
@@ -49,11 +50,12 @@ const SOCKET_CALL: u32 = 102;
 /// `io_uring_setup`, everywhere: a ring carries out calls that pass no filter.
 const RING: u32 = 425;
 
-/// `TIOCSTI` and `TIOCLINUX`: they write into a terminal as if a person had typed there, and the shell that reads it is not in
-/// the jail.
+/// `TIOCSTI` and `TIOCLINUX`: they write into a terminal as if a person had typed there, and the shell that
+/// reads it is not in the jail.
 const TYPES: [u32; 2] = [0x5412, 0x541C];
 
-/// Where the kernel shows a filter the number of the call, the kind of machine, and the first two arguments' lower halves.
+/// Where the kernel shows a filter the number of the call, the kind of machine, and the first two arguments'
+/// lower halves.
 const CALL: u32 = 0;
 const MACHINE: u32 = 4;
 const ARGUMENT: u32 = 16;

@@ -1,8 +1,9 @@
-//! The process that the client started, beside a command in a process namespace, or one whose end is to be seen.
+//! The process that the client started, beside a command in a process namespace, or one whose end is to be
+//! seen.
 //!
-//! No process can enter such a namespace itself, only its children can. So the command is a child, and this one passes on
-//! signals and ends as the command ends. Invariant: whoever kills this one kills the command: the keeper waits for its end,
-//! and one without a keeper is killed with its parent.
+//! No process can enter such a namespace itself, only its children can. So the command is a child, and this
+//! one passes on signals and ends as the command ends. Invariant: whoever kills this one kills the command:
+//! the keeper waits for its end, and one without a keeper is killed with its parent.
 
 use super::kernel::{close_all_but, fork, leave};
 use super::receipt::Receipt;
@@ -31,8 +32,8 @@ pub(super) fn descend() -> Result<(), String> {
     }
 }
 
-/// Goes on as a child, which is the command; the process that calls this stays outside of the jail, writes down how the
-/// child ended, and ends so too.
+/// Goes on as a child, which is the command; the process that calls this stays outside of the jail, writes
+/// down how the child ended, and ends so too.
 pub(super) fn watch(receipt: Receipt) -> Result<(), String> {
     let (before, watcher) = (Signals::take_over(), getpid());
     match fork() {

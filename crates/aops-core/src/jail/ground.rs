@@ -26,7 +26,8 @@ pub struct Ground {
     pub root: bool,
     pub layer_mb: u64,
     pub network: GroundNetwork,
-    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to read.
+    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to
+    /// read.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,
@@ -77,7 +78,8 @@ const SERVICES: [&str; 9] = [
     "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen", "/run/snapd.socket",
     "/run/systemd/private", "/run/user",
 ];
-/// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`, `/path,123,0`.
+/// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`,
+/// `/path,123,0`.
 const SERVICES_AT_HOME: [&str; 8] = [
     ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",
     ".orbstack/run", ".rd",
@@ -162,7 +164,8 @@ fn administered(env: &Env) -> Vec<PathBuf> {
     folders
 }
 
-/// The client's folder, the project's and that of the worktree that the command is in, with the files that guard.
+/// The client's folder, the project's and that of the worktree that the command is in, with the files that
+/// guard.
 fn settings_of(env: &Env, project: &Path, worktree: Option<&Path>) -> Vec<(PathBuf, Vec<&'static str>)> {
     let trees = std::iter::once(project).chain(worktree);
     let in_trees = trees.map(|tree| (tree.join(".claude"), vec!["settings.json", "settings.local.json"]));

@@ -1,7 +1,7 @@
 //! What guards the session inside of folders that a command writes for real.
 //!
-//! Looks which files exist; writes nothing. Invariant: what guards, and every folder above it that a command could rename,
-//! stays in its place.
+//! Looks which files exist; writes nothing. Invariant: what guards, and every folder above it that a command
+//! could rename, stays in its place.
 
 use super::ground::Ground;
 use super::wishes::{Way, Wishes, lies_in};
@@ -46,8 +46,9 @@ impl Ground {
         wishes.pin(&|folder| linked.iter().any(|known| lies_in(known, folder)));
     }
 
-    /// The project is written for real, and everything around it is read-only. So is what guards in it, and its repository: a
-    /// hook or a filter in that would run later, outside of the jail. git refreshes its index only where it can.
+    /// The project is written for real, and everything around it is read-only. So is what guards in it, and
+    /// its repository: a hook or a filter in that would run later, outside of the jail. git refreshes its
+    /// index only where it can.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
         let (trees, worktree) = (self.trees(), PathBuf::from(&self.guards.protected.worktree));
         for tree in &trees {
@@ -86,7 +87,8 @@ impl Ground {
         all.into_iter().filter(|tree| tree.is_absolute()).collect()
     }
 
-    /// Folders between which tools link and move files, by real path: caches into the project, a home into itself.
+    /// Folders between which tools link and move files, by real path: caches into the project, a home into
+    /// itself.
     fn linked(&self, wishes: &mut Wishes) -> Vec<PathBuf> {
         let (home, project) = (wishes.look_up(&self.home).unwrap_or_default(), wishes.look_up(&self.project));
         let inside = |folder: &PathBuf| folder.strip_prefix(&self.home).map(|rest| home.join(rest));
@@ -103,8 +105,8 @@ pub(super) fn own_program(wishes: &mut Wishes) -> PathBuf {
     })
 }
 
-/// No new file can be made in this folder; what it holds already stays as it is. A worktree may lie in it, which is worked in:
-/// what guards there is held by itself.
+/// No new file can be made in this folder; what it holds already stays as it is. A worktree may lie in it,
+/// which is worked in: what guards there is held by itself.
 fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wishes: &mut Wishes) {
     let Some(items) = wishes.items(folder) else { return };
     wishes.add(folder, Way::ReadOnly, true);

@@ -1,8 +1,9 @@
 //! The keeper of a throwaway layer: the first process of the command's process namespace.
 //!
-//! It makes the jail, waits for the command's end, and writes down what is gone. When it ends, however that is, the kernel
-//! kills every process that is left of the command. Invariants: it ends with the command, with the client that waits for
-//! the command, and with the session; no process of the command can stop it or look into it.
+//! It makes the jail, waits for the command's end, and writes down what is gone. When it ends, however that
+//! is, the kernel kills every process that is left of the command. Invariants: it ends with the command, with
+//! the client that waits for the command, and with the session; no process of the command can stop it or look
+//! into it.
 
 use super::kernel::{close_all_but, fork, ignore_children, kill_others, leave};
 use super::layer::Layers;
@@ -27,8 +28,8 @@ use std::path::{Path, PathBuf};
 /// Files that one message brings at most.
 const MOST_FILES: usize = 4;
 
-/// The file that a keeper has locked as long as it lives: the end of the session looks for it. Where it was removed before
-/// it was locked, the session has ended.
+/// The file that a keeper has locked as long as it lives: the end of the session looks for it. Where it was
+/// removed before it was locked, the session has ended.
 pub(super) struct Mark {
     folder: OwnedFd,
     file: File,
@@ -134,8 +135,8 @@ pub(super) fn keep(layers: &Layers, told: Told) {
     }
 }
 
-/// In a process of its own: a keeper for one command, which it answers with itself and its layers' disk, or with why there
-/// are none.
+/// In a process of its own: a keeper for one command, which it answers with itself and its layers' disk, or
+/// with why there are none.
 pub(super) fn keep_for_one(ground: &Ground, channel: &OwnedFd, mark: Option<&Mark>) -> ! {
     let kept = mark.into_iter().flat_map(Mark::files).chain([channel.as_raw_fd()]);
     close_all_but(&kept.collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! The few calls of the kernel that no safe crate offers.
 //!
-//! Changes this process alone. Invariant: where `fork` is called there is one thread, or what the others may have locked is
-//! not used afterwards.
+//! Changes this process alone. Invariant: where `fork` is called there is one thread, or what the others may
+//! have locked is not used afterwards.
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
@@ -10,7 +10,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 
-/// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are made over it.
+/// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are
+/// made over it.
 pub(super) const UNSEEN: &str = "/proc/tty";
 
 fn done(result: i64) -> io::Result<()> {
@@ -53,7 +54,8 @@ pub(super) fn set_writable(mount: BorrowedFd, writable: bool, recursive: bool) -
 /// Switches the loopback device of our own network on.
 pub(super) fn raise_loopback() -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe crate here sets a device's flags")]
-    // SAFETY: the request is a zeroed plain struct with a name that ends with a zero byte; the socket is closed below.
+    // SAFETY: the request is a zeroed plain struct with a name that ends with a zero byte; the socket is
+    // closed below.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         done(socket.into())?;
@@ -92,7 +94,8 @@ pub(super) fn wait_for(child: Pid) -> io::Result<u8> {
 /// A second process; nothing is returned to it.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "no safe crate forks")]
-    // SAFETY: the C library frees its own locks in the child, that of the memory included; the caller uses no other.
+    // SAFETY: the C library frees its own locks in the child, that of the memory included; the caller uses no
+    // other.
     let pid = unsafe { libc::fork() };
     done(pid.into())?;
     Ok(Pid::from_raw(pid))
@@ -162,8 +165,8 @@ pub(super) fn kill_others() {
     }
 }
 
-/// What lies at a real path. A link in it was put there after the path was looked up, and leads nowhere; one at its end is
-/// meant itself.
+/// What lies at a real path. A link in it was put there after the path was looked up, and leads nowhere; one
+/// at its end is meant itself.
 pub(super) fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)

@@ -1,8 +1,8 @@
-//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every jail a border
-//! for mounts, in those that change nothing one for signals too.
+//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every
+//! jail a border for mounts, in those that change nothing one for signals too.
 //!
-//! Changes this process alone. Invariants: everything but the keys can be read; there are no throwaway layers; what is
-//! protected inside of a folder on the list can be written.
+//! Changes this process alone. Invariants: everything but the keys can be read; there are no throwaway
+//! layers; what is protected inside of a folder on the list can be written.
 
 use super::kernel::open_at;
 use super::plan::Ground;
@@ -15,7 +15,8 @@ use landlock::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The first version that knows renaming across folders and truncation; older kernels hold less, and are told apart.
+/// The first version that knows renaming across folders and truncation; older kernels hold less, and are told
+/// apart.
 const VERSION: ABI = ABI::V3;
 /// Where every program writes.
 const DEVICES: &str = "/dev";
@@ -60,8 +61,8 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
     }
 }
 
-/// Everything that is there but this folder: what lies beside it and beside each folder above it. Landlock can only allow,
-/// so what is made in one of those folders later cannot be read.
+/// Everything that is there but this folder: what lies beside it and beside each folder above it. Landlock
+/// can only allow, so what is made in one of those folders later cannot be read.
 fn around(folder: &Path) -> Vec<PathBuf> {
     let mut beside = Vec::new();
     for (inside, above) in folder.ancestors().zip(folder.ancestors().skip(1)) {
@@ -72,9 +73,10 @@ fn around(folder: &Path) -> Vec<PathBuf> {
     beside
 }
 
-/// From here on no mount can be made, moved or removed, not even in namespaces of its own: outside of the jail's mounts nothing
-/// would be held. Where nothing may be changed, no signal reaches a process outside, and no socket without a path. A kernel
-/// before 5.19 knows no such border for mounts, one before 6.12 none for signals.
+/// From here on no mount can be made, moved or removed, not even in namespaces of its own: outside of the
+/// jail's mounts nothing would be held. Where nothing may be changed, no signal reaches a process outside,
+/// and no socket without a path. A kernel before 5.19 knows no such border for mounts, one before 6.12 none
+/// for signals.
 pub(super) fn lock(changes_nothing: bool, no_new_privileges: bool) -> Result<(), String> {
     // Handling any right makes the kernel refuse changes of mounts. These two are allowed everywhere.
     let rights = AccessFs::Refer | AccessFs::MakeBlock;

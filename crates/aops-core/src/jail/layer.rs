@@ -1,8 +1,8 @@
-//! Throwaway layers: overlays whose upper folders lie in one bounded temporary file system, which is gone with its last
-//! process.
+//! Throwaway layers: overlays whose upper folders lie in one bounded temporary file system, which is gone
+//! with its last process.
 //!
-//! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
-//! however they end.
+//! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the
+//! command, however they end.
 
 use super::changes::{Covered, Looked, failed, open};
 use super::kernel::{UNSEEN, by_number};
@@ -44,7 +44,8 @@ pub(super) fn name_of_original(number: usize) -> String {
 }
 
 impl Layers {
-    /// The temporary file system is mounted on a folder that no command needs, used from there, and covered again.
+    /// The temporary file system is mounted on a folder that no command needs, used from there, and covered
+    /// again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
         let unseen = openat(CWD, UNSEEN, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
@@ -89,7 +90,8 @@ impl Layers {
         open(&self.disk, EMPTY)
     }
 
-    /// Takes the temporary file system out of sight. Unmounting would wait until every core has passed a quiet state.
+    /// Takes the temporary file system out of sight. Unmounting would wait until every core has passed a
+    /// quiet state.
     pub(super) fn put_out_of_sight(&self) -> Result<(), String> {
         mount_bind(by_number(&self.unseen), UNSEEN).map_err(failed)
     }

@@ -1,12 +1,14 @@
 //! Finds the agent's command in the line that the client makes of it.
 //!
-//! Reads text, gives text. `source … && eval '<command>' < /dev/null && pwd -P >| <file>` is what the client of today runs.
+//! Reads text, gives text. `source … && eval '<command>' < /dev/null && pwd -P >| <file>` is what the client
+//! of today runs.
 
 /// Between the command and the file that gets the working directory.
 const FOLDER: &str = " && pwd -P >| ";
 const NO_INPUT: &str = " < /dev/null";
 
-/// The commands that this line may have been made of, the likeliest first; the line itself where it has another form.
+/// The commands that this line may have been made of, the likeliest first; the line itself where it has
+/// another form.
 pub fn commands(line: &str) -> Vec<String> {
     let inner = line.rsplit_once(FOLDER).map_or(line, |(inner, _)| inner);
     let inner = inner.strip_suffix(NO_INPUT).unwrap_or(inner);

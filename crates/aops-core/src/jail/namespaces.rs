@@ -1,8 +1,8 @@
 //! Enters a plan with user and mount namespaces.
 //!
-//! Changes this process alone: its namespaces, mounts, capabilities and working directory. Invariants: an ordinary user
-//! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
-//! after an error the process must not run the command.
+//! Changes this process alone: its namespaces, mounts, capabilities and working directory. Invariants: an
+//! ordinary user keeps its ids and gets no capability; the superuser goes on in a second user namespace, in
+//! which the mounts are locked; after an error the process must not run the command.
 
 use super::kernel::{UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable};
 use super::layer::Layers;
@@ -92,8 +92,8 @@ fn nothing() -> Result<OwnedFd, String> {
     tried(UNSEEN, open_at(Path::new(UNSEEN)))
 }
 
-/// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that stays so, and so
-/// does the whole.
+/// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that
+/// stays so, and so does the whole.
 fn mount_proc() -> bool {
     let covered = mounts().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
         path.starts_with("/proc") && path != Path::new("/proc") && path != Path::new("/proc/sys/fs/binfmt_misc")
@@ -143,9 +143,9 @@ pub(super) fn lock(cwd: &Path) -> Result<(), String> {
     tried("working directory", rustix::process::chdir(cwd))
 }
 
-/// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a view of
-/// their surroundings is made in a hidden folder, and on these folders something is mounted there: what a command sees
-/// of them stays one mount, and hard links between them work.
+/// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a
+/// view of their surroundings is made in a hidden folder, and on these folders something is mounted there:
+/// what a command sees of them stays one mount, and hard links between them work.
 fn hold_in_place(places: &[Place]) -> Result<(), String> {
     // The deepest first: what is mounted covers what lies below.
     let held = places.iter().rev().filter(|place| place.way == Way::Held);
@@ -174,7 +174,8 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
     Ok(())
 }
 
-/// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies in such.
+/// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies
+/// in such.
 fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let mount = |path: &Path| {
         let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
@@ -188,8 +189,8 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }
 
-/// With those that only this moment knows: the file that the command tells its folder in, and other file systems below a
-/// layer, which would hide them: each gets a layer of its own.
+/// With those that only this moment knows: the file that the command tells its folder in, and other file
+/// systems below a layer, which would hide them: each gets a layer of its own.
 fn all_places(plan: &Plan) -> Vec<Place> {
     let mut places = plan.places.clone();
     let told = plan.told.clone().map(|path| Place { path, way: Way::Writable, needed: false });
@@ -258,7 +259,8 @@ fn is_kernels(place: &Place) -> bool {
     place.path == Path::new("/sys")
 }
 
-/// Over the very file that was looked up, or over what lies at its path by now where something was mounted above it.
+/// Over the very file that was looked up, or over what lies at its path by now where something was mounted
+/// above it.
 fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &OwnedFd) -> Result<(), String> {
     let mut mounted: Vec<&Path> = Vec::with_capacity(opened.len());
     let mut used: Vec<OwnedFd> = Vec::with_capacity(3 * opened.len());
@@ -275,7 +277,8 @@ fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &Own
     Ok(())
 }
 
-/// A client replaces its own files while commands start: what was opened is gone then, and what lies there now is meant.
+/// A client replaces its own files while commands start: what was opened is gone then, and what lies there
+/// now is meant.
 const MOST_REPLACED: usize = 64;
 
 fn apply_lasting(
@@ -333,8 +336,8 @@ fn apply(found: &Found, layers: Option<&mut Layers>, nothing: &OwnedFd) -> Resul
     }
 }
 
-/// Files of an overlay are the same, but the kernel keeps their locks by its own inodes: whoever may read a file could hold
-/// its lock.
+/// Files of an overlay are the same, but the kernel keeps their locks by its own inodes: whoever may read a
+/// file could hold its lock.
 fn set_apart(at: &OwnedFd, over: &OwnedFd, nothing: &OwnedFd) -> rustix::io::Result<()> {
     // It wants two folders below.
     let options = format!("lowerdir={}:{},userxattr", by_number(at), by_number(nothing));

@@ -1,7 +1,8 @@
-//! The network of a session: one namespace in which every address is the broker's, and the broker outside that judges.
+//! The network of a session: one namespace in which every address is the broker's, and the broker outside
+//! that judges.
 //!
-//! Writes the session's list, starts and ends the broker. Invariants: with the mode off nothing here runs; no command can
-//! write the list or stand in for the broker; without the broker no command has a network.
+//! Writes the session's list, starts and ends the broker. Invariants: with the mode off nothing here runs; no
+//! command can write the list or stand in for the broker; without the broker no command has a network.
 
 mod derive;
 #[cfg(target_os = "linux")]
@@ -39,7 +40,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `aops-hook __network SESSION CLIENT PERSON`: the broker; internal. The last is the process with a person's environment.
+/// `aops-hook __network SESSION CLIENT PERSON`: the broker; internal. The last is the process with a person's
+/// environment.
 pub const VERB: &str = "__network";
 /// In the session's folder, which no command can write.
 const FOLDER: &str = "network";
@@ -154,8 +156,8 @@ pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<Pat
     wanted.then(|| HeldNetwork { closes, session: session(), sockets: visible(network, home) })
 }
 
-/// Enters that network. Where it is gone or nobody knows it, a held program goes on without any: git and many a check need
-/// none.
+/// Enters that network. Where it is gone or nobody knows it, a held program goes on without any: git and many
+/// a check need none.
 #[cfg(target_os = "linux")]
 pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
     ground.network.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
@@ -268,7 +270,8 @@ pub enum Runs {
     In(Option<i32>),
 }
 
-/// Writes the list of a session that starts, and has its network made behind the hook. One that is there reads the new list.
+/// Writes the list of a session that starts, and has its network made behind the hook. One that is there
+/// reads the new list.
 pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs: Runs) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder(session)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -290,15 +293,15 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
 }
 
-/// It is this process, or one above it. A variable alone names the client, and a project's settings can name another
-/// process, whose environment is an agent's.
+/// It is this process, or one above it. A variable alone names the client, and a project's settings can name
+/// another process, whose environment is an agent's.
 fn started_us(client: i32) -> bool {
     let own = rustix::process::getpid().as_raw_pid();
     client == own || kin::ancestors(own).contains(&client)
 }
 
-/// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and servers that are
-/// reached at another port than inside.
+/// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and
+/// servers that are reached at another port than inside.
 pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
     let (waiting, taken) = (folder(session).join(NEWS), folder(session).join("news.told"));
     if std::fs::rename(&waiting, &taken).is_err() {

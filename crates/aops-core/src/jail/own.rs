@@ -1,7 +1,8 @@
 //! Finds a call of our own program, which writes where no command may: the ledger.
 //!
-//! Reads text and the environment, writes nothing. Invariant: such a call is started directly, with these very words and by
-//! the program that we are: no shell, function or other program of that name takes part, and what it starts is held.
+//! Reads text and the environment, writes nothing. Invariant: such a call is started directly, with these
+//! very words and by the program that we are: no shell, function or other program of that name takes part,
+//! and what it starts is held.
 
 use super::line;
 use aops_shell::verbs;
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "aops-hook";
 
-/// The arguments, if this line is nothing but a call of ours that anyone may make: `aops-hook checkpoint create`.
+/// The arguments, if this line is nothing but a call of ours that anyone may make: `aops-hook checkpoint
+/// create`.
 pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option<Vec<String>> {
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);

@@ -1,7 +1,8 @@
 //! The table of profiles: what each does to which part of the file system.
 //!
-//! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
-//! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
+//! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it
+//! wins; of two wishes about one place the stricter wins; what guards the session is writable in no profile
+//! but `none`.
 
 use super::ground::{DATABASES, TEMPORARY};
 pub use super::ground::{Ground, GroundNetwork};
@@ -28,7 +29,8 @@ pub struct Plan {
     pub places: Vec<Place>,
     pub layer_mb: u64,
     pub project: PathBuf,
-    /// The file in a temporary folder that stays writable: the command tells the client its working directory in it.
+    /// The file in a temporary folder that stays writable: the command tells the client its working directory
+    /// in it.
     pub told: Option<PathBuf>,
 }
 
@@ -99,8 +101,8 @@ impl Ground {
         })
     }
 
-    /// A socket of the user's in these folders (an agent of ssh, a tmux) answers as ever: in a layer it is another file.
-    /// `named`: the same folders by another name.
+    /// A socket of the user's in these folders (an agent of ssh, a tmux) answers as ever: in a layer it is
+    /// another file. `named`: the same folders by another name.
     fn keep_answering(&self, wishes: &mut Wishes, named: &[PathBuf], folders: &[PathBuf]) {
         for socket in self.services.iter().filter(|path| named.iter().any(|folder| path.starts_with(folder))) {
             let Some((path, is)) = wishes.look_at(socket) else { continue };
@@ -122,9 +124,9 @@ impl Ground {
         }
     }
 
-    /// Those of these folders which a command writes for real, by real path. Any command of the user may have put a link in
-    /// the place of one, or of a folder above it, so one that leads to what guards is left out, and so is a link in a folder
-    /// where every user may make one.
+    /// Those of these folders which a command writes for real, by real path. Any command of the user may have
+    /// put a link in the place of one, or of a folder above it, so one that leads to what guards is left out,
+    /// and so is a link in a folder where every user may make one.
     pub(super) fn free(&self, wishes: &mut Wishes, folders: &[PathBuf]) -> Vec<PathBuf> {
         let mut free = Vec::new();
         for folder in folders {
@@ -201,8 +203,8 @@ pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
     named && path.parent().is_some_and(|folder| temporary.iter().any(|known| known == folder))
 }
 
-/// A file of the user's own without another name. It lies where any command of the user may put something else: a link, a
-/// pipe, a second name of another file.
+/// A file of the user's own without another name. It lies where any command of the user may put something
+/// else: a link, a pipe, a second name of another file.
 pub(super) fn is_for_telling(file: impl AsFd) -> bool {
     let own = |uid| uid == rustix::process::geteuid().as_raw();
     let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;

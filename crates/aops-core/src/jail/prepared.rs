@@ -1,10 +1,10 @@
 //! The jail of a command that is tried out, made before the command comes.
 //!
-//! The kernel takes a millisecond for the network and the layers. So the hook that lets the command go has them made by the
-//! keeper, while the client is busy with the answer, and the command enters them. Writes one file beside the session's
-//! receipts. Invariants: no two commands get the same jail; a command asks the kernel, not the file, which process is the
-//! keeper, and enters only what was made for the same folders and variables; where no jail waits, or none is ready, a
-//! command has its own made.
+//! The kernel takes a millisecond for the network and the layers. So the hook that lets the command go has
+//! them made by the keeper, while the client is busy with the answer, and the command enters them. Writes one
+//! file beside the session's receipts. Invariants: no two commands get the same jail; a command asks the
+//! kernel, not the file, which process is the keeper, and enters only what was made for the same folders and
+//! variables; where no jail waits, or none is ready, a command has its own made.
 
 use super::follow::descend;
 use super::keeper::{Mark, Told, become_first, keep, keep_for_one, make, receive, send};
@@ -34,9 +34,10 @@ use std::time::Duration;
 /// The number of the keeper's file that is the command's end of the channel between them.
 const CHANNEL: i32 = 100;
 
-/// Has a jail made for the next command of this session, if none waits yet: the last thing that a hook does, since it
-/// closes all files. It waits so long for its command. A command could stop the new process before it has closed copies of its own, and those would keep the
-/// session's lock and the client's streams for good.
+/// Has a jail made for the next command of this session, if none waits yet: the last thing that a hook does,
+/// since it closes all files. It waits so long for its command. A command could stop the new process before
+/// it has closed copies of its own, and those would keep the session's lock and the client's streams for
+/// good.
 pub fn prepare(session: &Path, patience: Duration, ground: impl FnOnce() -> Ground) -> io::Result<()> {
     let folder = make_folder(session)?;
     let mark = match Mark::new(&folder, MARK.to_owned()) {
@@ -61,8 +62,8 @@ fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     if let Some((layers, own, _commands)) = offer(ground) {
         let mut asked = [PollFd::new(&own, PollFlags::IN)];
         let mut is_asked = || poll(&mut asked, patience.as_ref()).is_ok_and(|ready| ready > 0);
-        // A command that came meanwhile has taken the mark, and has its own jail made. What cannot be withdrawn was just
-        // claimed.
+        // A command that came meanwhile has taken the mark, and has its own jail made. What cannot be
+        // withdrawn was just claimed.
         if mark.lock()
             && (is_asked() || !mark.remove() && is_asked())
             && let Some(told) = Told::receive(&own)
@@ -75,7 +76,8 @@ fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     leave(0)
 }
 
-/// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was made, and the command's.
+/// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was
+/// made, and the command's.
 fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
     let (made_for, plan) = (ground.to_bytes(), ground.plan(Profile::Trial).ok()?);
     become_first(&plan).ok()?;
@@ -94,7 +96,8 @@ fn channel() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 pub struct Trial(OwnedFd);
 
 impl Trial {
-    /// Goes on as the command, in the keeper's process namespace. `clients`: the numbers of processes that wait for it.
+    /// Goes on as the command, in the keeper's process namespace. `clients`: the numbers of processes that
+    /// wait for it.
     pub fn begin(self, receipt: Option<Receipt>, clients: &[i32]) -> Result<(), String> {
         // No command may look into this process: it has more rights than the command.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -148,7 +151,8 @@ fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
     Ok(commands)
 }
 
-/// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to its keeper.
+/// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to
+/// its keeper.
 fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     let (keeper, mark) = claim(session)?;
     let Some((channel, disk)) = enter_of(&keeper, ground) else {
@@ -170,7 +174,8 @@ fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     Some(channel)
 }
 
-/// Enters all namespaces of this process, if it keeps a jail for this ground: the channel to it, and its layers' disk.
+/// Enters all namespaces of this process, if it keeps a jail for this ground: the channel to it, and its
+/// layers' disk.
 fn enter_of(keeper: &OwnedFd, ground: &Ground) -> Option<(OwnedFd, OwnedFd)> {
     let channel = pidfd_getfd(keeper, CHANNEL, PidfdGetfdFlags::empty()).ok()?;
     let wanted = ground.to_bytes();
@@ -191,7 +196,8 @@ fn enter_spaces(keeper: &OwnedFd, network: bool) -> rustix::io::Result<()> {
         spaces |= ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
     }
     let enter = |spaces| move_into_thread_name_spaces(keeper.as_fd(), spaces);
-    // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was entered.
+    // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was
+    // entered.
     enter(spaces | ThreadNameSpaceType::USER).or_else(|_| enter(spaces))
 }
 
@@ -199,8 +205,8 @@ fn claimed_name(number: u32) -> String {
     format!("{MARK}.{number}")
 }
 
-/// The keeper of the jail that waits in the session's folder, which is nobody else's from here on, and the file that it has
-/// locked.
+/// The keeper of the jail that waits in the session's folder, which is nobody else's from here on, and the
+/// file that it has locked.
 fn claim(session: &Path) -> Option<(OwnedFd, PathBuf)> {
     let folder = receipt::folder(session);
     let claimed = folder.join(claimed_name(std::process::id()));
@@ -219,7 +225,8 @@ fn open_mark(path: &Path) -> Option<File> {
 fn keeper_of(mark: &File) -> Option<OwnedFd> {
     let pid = locked_by(mark)?;
     let keeper = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    // It lives still, so no other process had its number meanwhile: a command can kill it and wait for its number.
+    // It lives still, so no other process had its number meanwhile: a command can kill it and wait for its
+    // number.
     (locked_by(mark) == Some(pid)).then_some(keeper)
 }
 
@@ -228,8 +235,8 @@ fn locked_by(file: &File) -> Option<Pid> {
     fcntl_getlk(file, &Flock::from(FlockType::ReadLock)).ok()??.pid
 }
 
-/// The session has ended: nothing goes on that was tried out in it. A keeper that has not locked its mark yet finds it
-/// gone.
+/// The session has ended: nothing goes on that was tried out in it. A keeper that has not locked its mark yet
+/// finds it gone.
 pub fn end_all(session: &Path) {
     for entry in fs::read_dir(receipt::folder(session)).into_iter().flatten().flatten() {
         if !receipt::is_mark(&entry.file_name()) {

@@ -12,8 +12,8 @@ fn c_text(bytes: &[u8]) -> Result<CString, String> {
     CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
 }
 
-/// This process becomes this program, with these words, the first of which is the name that it is called by; returns only
-/// if that fails.
+/// This process becomes this program, with these words, the first of which is the name that it is called by;
+/// returns only if that fails.
 pub(super) fn become_program<'a>(
     program: &Path,
     words: &[&[u8]],

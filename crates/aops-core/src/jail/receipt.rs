@@ -1,8 +1,8 @@
 //! The proof that a call ran in a jail: one small file per call beside the session's ledger.
 //!
-//! Written by the program around the command before it starts, a second line after its end, read and removed when the call
-//! has ended. Invariants: a call has one receipt at most; inside of a jail its folder cannot be written; what is written
-//! stays, whatever becomes of the second line.
+//! Written by the program around the command before it starts, a second line after its end, read and removed
+//! when the call has ended. Invariants: a call has one receipt at most; inside of a jail its folder cannot be
+//! written; what is written stays, whatever becomes of the second line.
 
 use crate::model::profile::Proof;
 use crate::system::files;
@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const FOLDER: &str = "jail";
-/// Empty. The keeper of a jail holds a write lock on it: of one that waits under this name, of one that was claimed with the
-/// command's number behind it. A command in a jail cannot take one: it can open no file of this folder for writing.
+/// Empty. The keeper of a jail holds a write lock on it: of one that waits under this name, of one that was
+/// claimed with the command's number behind it. A command in a jail cannot take one: it can open no file of
+/// this folder for writing.
 pub(super) const MARK: &str = "prepared";
 /// How long the end of a call waits for its receipt: one in the background may just be starting.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -64,7 +65,8 @@ pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
 /// The same in this file.
 pub fn begin_at(path: &Path, proof: &Proof) -> io::Result<Receipt> {
     let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-    // Held until the last word about the call is in it. A command may have been faster, and must not make this one wait.
+    // Held until the last word about the call is in it. A command may have been faster, and must not make
+    // this one wait.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let mut receipt = Receipt(file);
     receipt.write(proof)?;
@@ -106,8 +108,9 @@ impl Receipt {
     }
 }
 
-/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it. `same`: calls of
-/// the same line that have not ended; the command may have taken the receipt of one of these for its own.
+/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it.
+/// `same`: calls of the same line that have not ended; the command may have taken the receipt of one of these
+/// for its own.
 pub fn take(session: &Path, call_id: &str, same: &[&str], wait: bool) -> Option<Proof> {
     let own = path(session, call_id);
     let others = || same.iter().map(|id| path(session, id)).find(|path| path.exists());

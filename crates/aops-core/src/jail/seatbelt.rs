@@ -1,6 +1,7 @@
 //! The same table as a profile of macOS' sandbox, in the language of `sandbox-exec`.
 //!
-//! Gives text; pure. Invariants: a later rule wins, so a place that lies deeper comes later; there are no throwaway layers.
+//! Gives text; pure. Invariants: a later rule wins, so a place that lies deeper comes later; there are no
+//! throwaway layers.
 
 use super::plan::Plan;
 use super::wishes::{Place, Way};

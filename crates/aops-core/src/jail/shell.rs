@@ -1,8 +1,8 @@
 //! `aops-hook shell '<command>'`: what the client runs in the place of the shell.
 //!
-//! Reads the session's state; writes one receipt; becomes the shell. Invariants: signals, streams, terminal, process group
-//! and exit code are the command's own; without a decision about the command it runs in the strictest profile that holds,
-//! or not at all, with exit code 126.
+//! Reads the session's state; writes one receipt; becomes the shell. Invariants: signals, streams, terminal,
+//! process group and exit code are the command's own; without a decision about the command it runs in the
+//! strictest profile that holds, or not at all, with exit code 126.
 
 use super::enter::{close_on_exec, enter, lock, watch, what_holds};
 use super::environment::Judged;
@@ -48,7 +48,8 @@ const STEP_SHELL: &str = "/bin/sh";
 /// The foreign program that the client's variable named before us.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
 
-/// The whole call is one of these, with a line and nothing else: what stands before a line is never an option.
+/// The whole call is one of these, with a line and nothing else: what stands before a line is never an
+/// option.
 pub fn is_call(arguments: &[String]) -> bool {
     match arguments {
         [_, verb, _] => VERBS.contains(&verb.as_str()),
@@ -217,8 +218,8 @@ fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, S
     }
 }
 
-/// What the session found at its start. A command that comes before it, or without one (a server of the client may be
-/// started first), finds out by itself, and only about its own profile.
+/// What the session found at its start. A command that comes before it, or without one (a server of the
+/// client may be started first), finds out by itself, and only about its own profile.
 fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile) -> Result<JailState, String> {
     match known {
         _ if jail.level == JailLevel::Off => Ok(JailState::default()),
@@ -356,7 +357,8 @@ fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Pro
     }
 }
 
-/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there.
+/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not
+/// there.
 fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
     let path = PathBuf::from(line::folder_file(line)?);
     if !is_folder_file(&path, &ground.temporary) {
@@ -412,8 +414,8 @@ fn exec_direct(
     }
 }
 
-/// Tells our own program that an agent called it, and in which project, so that it holds what it starts as the agent's
-/// commands are held.
+/// Tells our own program that an agent called it, and in which project, so that it holds what it starts as
+/// the agent's commands are held.
 fn exec_own(arguments: &[String], project: &Path, variables: &Variables) -> Result<Infallible, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let arguments = arguments.iter().map(String::as_bytes);

@@ -1,8 +1,9 @@
 //! Programs that leave the jail, since they need rights or ids which it does not have: `sudo`, `podman`.
 //!
-//! Looks at the program's file, writes nothing. Invariants: one leaves only as the superuser's own file, which we start
-//! by its path and with the very words that were judged: no shell looks a name up, no function or alias takes its place,
-//! and what it starts itself is not found in a folder that others can write. For a superuser nothing leaves.
+//! Looks at the program's file, writes nothing. Invariants: one leaves only as the superuser's own file,
+//! which we start by its path and with the very words that were judged: no shell looks a name up, no function
+//! or alias takes its place, and what it starts itself is not found in a folder that others can write. For a
+//! superuser nothing leaves.
 
 use super::own::plain_words;
 use crate::system::env::Env;
@@ -61,8 +62,8 @@ impl Unheld {
     }
 }
 
-/// Takes what brings code out of a program's variables, and leaves it the folders of `PATH` that only the superuser can
-/// write.
+/// Takes what brings code out of a program's variables, and leaves it the folders of `PATH` that only the
+/// superuser can write.
 pub(super) fn restrain(variables: &mut BTreeMap<String, OsString>) {
     variables.retain(|name, _| name != "ENV" && !BRINGING.iter().any(|known| name.starts_with(known)));
     if let Some(path) = variables.get_mut("PATH") {

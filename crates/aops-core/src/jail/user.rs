@@ -37,7 +37,8 @@ pub(super) fn enter(more: i32) -> Result<(), String> {
     tried("gid_map", fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
 }
 
-/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the maps.
+/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the
+/// maps.
 fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     let same = |file: &str| -> io::Result<String> {
         let map = fs::read_to_string(format!("/proc/self/{file}"))?;

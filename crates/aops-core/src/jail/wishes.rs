@@ -1,7 +1,7 @@
 //! Collects what is wanted for each place, and looks up where the place is.
 //!
-//! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once; an error that
-//! does not say that nothing is there makes the whole plan one.
+//! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once; an
+//! error that does not say that nothing is there makes the whole plan one.
 
 use rustix::fs::{Access, CWD};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ use std::path::{Component, Path, PathBuf};
 pub enum Way {
     /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
     Held,
-    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one. The only way
-    /// of a symlink, which stays what it is.
+    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one.
+    /// The only way of a symlink, which stays what it is.
     Pinned,
     /// Changes go into a throwaway layer.
     Layer,
@@ -43,7 +43,8 @@ const RUNS: &str = "runs";
 /// The path as the disk names it, or nothing; or why it cannot be told.
 type Found = Result<Option<PathBuf>, String>;
 
-/// What is wanted, by real path. The keys are compared as bytes: comparing paths part by part took a tenth of the jail's time.
+/// What is wanted, by real path. The keys are compared as bytes: comparing paths part by part took a tenth of
+/// the jail's time.
 #[derive(Default)]
 pub(super) struct Wishes {
     all: BTreeMap<OsString, (Way, bool)>,
@@ -144,9 +145,9 @@ impl Wishes {
         folder.ancestors().any(|above| self.all.get(above.as_os_str()).is_some_and(|(way, _)| loose(*way)))
     }
 
-    /// The folders above each place can be renamed by a command that may write in the folder above them, and a symlink on the way
-    /// can be replaced: then another file could take the place's name. `linked`: no mount may lie between this folder and
-    /// others.
+    /// The folders above each place can be renamed by a command that may write in the folder above them, and
+    /// a symlink on the way can be replaced: then another file could take the place's name. `linked`: no
+    /// mount may lie between this folder and others.
     pub(super) fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
         let links = std::mem::take(&mut self.links);
         let places: Vec<OsString> = self.all.keys().chain(&links).cloned().collect();
@@ -226,8 +227,9 @@ pub(super) fn lies_in(path: &Path, folder: &Path) -> bool {
     rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
-/// What was found in this folder. Nothing is there for a command that nobody lets into the folder; its owner can let itself
-/// in. Any other error is one of this moment: another process of the user may take us every file number.
+/// What was found in this folder. Nothing is there for a command that nobody lets into the folder; its owner
+/// can let itself in. Any other error is one of this moment: another process of the user may take us every
+/// file number.
 fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
     let nothing = [libc::ENOENT, libc::ENOTDIR, libc::ELOOP, libc::ENAMETOOLONG];
     match found {

@@ -1,4 +1,5 @@
-//! The session as the fold of its chain, and failures of `aops-ledger`, where the chain itself is, as this program's own.
+//! The session as the fold of its chain, and failures of `aops-ledger`, where the chain itself is, as this
+//! program's own.
 
 pub use aops_ledger::chain::{Damage, end_of_last_batch, is_tear};
 

@@ -1,8 +1,9 @@
 //! The clients of recorded sessions: process, start and session, in `<config>/aops/clients/PID`.
 //!
-//! Written when a session starts; read where the authority of a person is claimed. Why: what a client of a session started is
-//! inside that session, whatever its environment says. Invariants: an id that another process has now is not the client; one
-//! question reads as many files as there are processes above, however many sessions there are.
+//! Written when a session starts; read where the authority of a person is claimed. Why: what a client of a
+//! session started is inside that session, whatever its environment says. Invariants: an id that another
+//! process has now is not the client; one question reads as many files as there are processes above, however
+//! many sessions there are.
 
 use crate::session::fold::Session;
 use crate::session::memory::ClientProcess;

@@ -1,4 +1,5 @@
-//! Which entries have their head exported, and whether a ledger has entries whose head must be there and is not.
+//! Which entries have their head exported, and whether a ledger has entries whose head must be there and is
+//! not.
 
 use crate::ledger::entry::Line;
 use crate::model::call::CallState;
@@ -7,8 +8,8 @@ use crate::session::fact::Fact;
 use crate::system::folder;
 use std::fs::File;
 
-/// The head is exported with everything that would be worth taking back: a refusal, a block and its end, a verdict, a
-/// waiver, a violation; and at the end of a turn.
+/// The head is exported with everything that would be worth taking back: a refusal, a block and its end, a
+/// verdict, a waiver, a violation; and at the end of a turn.
 pub fn exports(fact: &Fact) -> bool {
     match fact {
         Fact::Block(_)
@@ -24,8 +25,9 @@ pub fn exports(fact: &Fact) -> bool {
     }
 }
 
-/// The exported heads of a ledger end at entry `newest`, but later ones were forced to the disk. A hook that is killed can
-/// leave the last one out, and no other; not even that one if its entry, up to `sealed_to`, is in the log.
+/// The exported heads of a ledger end at entry `newest`, but later ones were forced to the disk. A hook that
+/// is killed can leave the last one out, and no other; not even that one if its entry, up to `sealed_to`, is
+/// in the log.
 pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Result<(), Failure> {
     let (mut owed, mut export, mut synced) = (Vec::new(), false, false);
     folder::each_line(ledger, start_of_unexported(ledger, long, newest)?, long, |_, line| {

@@ -1,4 +1,5 @@
-//! Heads of ledgers, kept apart from them in `<config>/aops/heads.jsonl`. The file itself is `aops_ledger::heads`.
+//! Heads of ledgers, kept apart from them in `<config>/aops/heads.jsonl`. The file itself is
+//! `aops_ledger::heads`.
 
 pub use aops_ledger::heads::{Head, Signed};
 
@@ -11,8 +12,8 @@ pub fn at(env: &Env) -> Heads {
     Heads::at(&env.config.join("aops"), env.dry_run)
 }
 
-/// The newest head that proves its entry; and the number of a newer one that does not: it was not forced to the disk, and the
-/// machine was off since.
+/// The newest head that proves its entry; and the number of a newer one that does not: it was not forced to
+/// the disk, and the machine was off since.
 pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64), Failure> {
     let newest = at(env).newest(trace)?;
     match newest.as_ref().filter(|head| lapsed(head, boot)) {

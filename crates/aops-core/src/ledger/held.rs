@@ -1,7 +1,8 @@
-//! What is in a folder whose name is made of a session's id: the session, another one, or a second ledger of it.
+//! What is in a folder whose name is made of a session's id: the session, another one, or a second ledger of
+//! it.
 //!
-//! Reads state, ledger and exported heads; a recovery cuts a torn tail. Invariant: without `thorough`, a state that the
-//! ledger commits to is enough, and nothing outside the folder is read.
+//! Reads state, ledger and exported heads; a recovery cuts a torn tail. Invariant: without `thorough`, a
+//! state that the ledger commits to is enough, and nothing outside the folder is read.
 
 use crate::ledger::chain::Walk;
 use crate::ledger::heads::{self, Head};

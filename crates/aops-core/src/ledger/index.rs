@@ -1,7 +1,7 @@
 //! `calls.index`: the last entry of each call that ended, so that a repeated id is known in constant time.
 //!
-//! Reads and writes the one file. It is a hint, see `aops_ledger::index`, and is rebuilt after another boot: it is not
-//! synced, so a power loss can keep its header and lose its slots.
+//! Reads and writes the one file. It is a hint, see `aops_ledger::index`, and is rebuilt after another boot:
+//! it is not synced, so a power loss can keep its header and lose its slots.
 
 use crate::ledger::entry::Line;
 use crate::model::call::CallKey;
@@ -22,8 +22,8 @@ static KEYS: Keys = Keys {
     synced: false,
 };
 
-/// How a call of this key ended last, in the first `long` bytes of this ledger. `boot`: in which the session was last
-/// opened. `read_only`: the table is not brought up to date.
+/// How a call of this key ended last, in the first `long` bytes of this ledger. `boot`: in which the session
+/// was last opened. `read_only`: the table is not brought up to date.
 pub fn last_end(
     (dir, lines, long): (&OwnedFd, &File, u64),
     boot: &str,

@@ -1,7 +1,8 @@
 //! Which session edits which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
 //!
-//! Read and written before a call that writes files, and where a turn ends. Invariants: of two sessions that ask at once one
-//! gets the file; a client that has ended holds nothing; a list that cannot be looked at is not an empty one.
+//! Read and written before a call that writes files, and where a turn ends. Invariants: of two sessions that
+//! ask at once one gets the file; a client that has ended holds nothing; a list that cannot be looked at is
+//! not an empty one.
 
 use super::{clients, lock};
 use crate::model::error::Failure;
@@ -52,7 +53,8 @@ pub struct Taken {
     pub held: Option<Lease>,
 }
 
-/// Takes these files of this tree; or says why it could not be looked who holds them. A session that `goes_on` does so in spite of another's lease, and is told of each only once.
+/// Takes these files of this tree; or says why it could not be looked who holds them. A session that
+/// `goes_on` does so in spite of another's lease, and is told of each only once.
 pub fn take(
     env: &Env,
     tree: &Path,

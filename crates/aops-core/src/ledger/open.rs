@@ -1,8 +1,8 @@
 //! The ledger of one session: locked, loaded and appended to.
 //!
-//! Reads and writes the session folder, exports heads. Invariants: from `lock` until the value is dropped no other process
-//! writes to the session; a batch is one `write`, is on disk when `append` returns, and leaves no trace when it fails;
-//! after a failure nothing more is appended.
+//! Reads and writes the session folder, exports heads. Invariants: from `lock` until the value is dropped no
+//! other process writes to the session; a batch is one `write`, is on disk when `append` returns, and leaves
+//! no trace when it fails; after a failure nothing more is appended.
 
 use super::held::Held;
 use super::index;
@@ -63,8 +63,9 @@ pub struct Recent {
 }
 
 impl Ledger {
-    /// The ledger of this session, wherever it is, and made where there is none anywhere. Two ids that share eight digits get a
-    /// folder each. `thorough`: compare it with its exported head too, which reveals an older copy of both state and ledger.
+    /// The ledger of this session, wherever it is, and made where there is none anywhere. Two ids that share
+    /// eight digits get a folder each. `thorough`: compare it with its exported head too, which reveals an
+    /// older copy of both state and ledger.
     pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
         let (mut search, [mut width, wider]) = (key.search(env), WIDTHS);
         while let Some((place, found)) = search.next_place()? {
@@ -286,8 +287,8 @@ impl Ledger {
         self.export_head(env, true, None)
     }
 
-    /// Compares the ledger with its exported head before a newer one hides that entries are gone. A block is recorded even
-    /// then; the head that must stay is returned.
+    /// Compares the ledger with its exported head before a newer one hides that entries are gone. A block is
+    /// recorded even then; the head that must stay is returned.
     fn compare(&mut self, env: &Env, facts: &[Fact]) -> Result<Option<Head>, Failure> {
         // One that cannot be read cannot be replaced either: the export says so.
         let newest = heads::at(env).newest(&self.trace).ok().flatten();
@@ -314,7 +315,8 @@ impl Ledger {
         })
     }
 
-    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that at the end.
+    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that
+    /// at the end.
     pub fn exported(&self) -> Result<(), Failure> {
         self.unexported.clone().map_or(Ok(()), Err)
     }

@@ -1,8 +1,8 @@
 //! `session-state.json`, and recovery when state and ledger do not agree: replay, cut a torn tail, or refuse.
 //!
-//! Reads both; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call is run again; a
-//! ledger shorter than a witness proves is accepted only after a power loss, and only with all synced entries; a state that
-//! does not match its digest proves nothing, but a block in it counts.
+//! Reads both; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call
+//! is run again; a ledger shorter than a witness proves is accepted only after a power loss, and only with
+//! all synced entries; a state that does not match its digest proves nothing, but a block in it counts.
 
 use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
@@ -126,7 +126,8 @@ impl SessionFiles<'_> {
         }))
     }
 
-    /// False only where an intact first entry names another session. A torn or damaged one is repaired or refused later.
+    /// False only where an intact first entry names another session. A torn or damaged one is repaired or
+    /// refused later.
     pub fn is_ours(&self) -> Result<bool, Failure> {
         let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN))?;
         let first = memchr::memchr(b'\n', &bytes).map(|end| &bytes[..end]);
@@ -134,7 +135,8 @@ impl SessionFiles<'_> {
         Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
-    /// The version that began the ledger, and the format that it names; nothing where the first entry is damaged.
+    /// The version that began the ledger, and the format that it names; nothing where the first entry is
+    /// damaged.
     fn opened(&self) -> Option<(String, u64)> {
         let first = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
         let line = Line::read(first.split(|byte| *byte == b'\n').next()?).filter(Line::holds)?;
@@ -282,7 +284,8 @@ pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
     Err(Failure::new(Code::ChecksumMismatch, what))
 }
 
-/// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain it.
+/// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may
+/// contain it.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     let trace = quoted(trace);
     memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
@@ -301,8 +304,8 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     })
 }
 
-/// Where some snapshots end, about evenly spread, and the session that each holds. Each part of the ledger is looked through
-/// only up to its first one, and a part that cannot be read has none: the walk says why.
+/// Where some snapshots end, about evenly spread, and the session that each holds. Each part of the ledger is
+/// looked through only up to its first one, and a part that cannot be read has none: the walk says why.
 pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     const PARTS: u64 = 16;
     let parts: Vec<u64> = (1..PARTS).collect();
@@ -319,7 +322,8 @@ pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     found
 }
 
-/// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.
+/// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the
+/// ledger.
 pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
     let Some(digest) = &memory.place.baseline_sha256 else { return Ok(BTreeMap::new()) };
     let mut recorded = None;

@@ -1,7 +1,9 @@
-//! A second ledger of one session, as versions that looked by place could begin it: which one counts, and where the other goes.
+//! A second ledger of one session, as versions that looked by place could begin it: which one counts, and
+//! where the other goes.
 //!
-//! Reads and renames session folders. Invariants: the ledger counts that the newest exported head is of; the other one is
-//! kept under a name that no event looks for, is named in the one that counts, and a block in it holds on.
+//! Reads and renames session folders. Invariants: the ledger counts that the newest exported head is of; the
+//! other one is kept under a name that no event looks for, is named in the one that counts, and a block in it
+//! holds on.
 
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -15,7 +17,8 @@ use crate::text::sha256::trace_id;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of the ledger that this head is of, where this place is another project's and both hold the session.
+/// The folder of the ledger that this head is of, where this place is another project's and both hold the
+/// session.
 pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Option<SessionFolder> {
     let is_here = place.parent().and_then(Path::file_name).is_some_and(|project| project == head.project.as_str());
     if is_here || head.seq == 0 {

@@ -1,8 +1,8 @@
 //! Finds the folder of a session, or makes it.
 //!
-//! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes from outside
-//! is used only as one part of a path; the session's own folder is never a symlink; a session is found by its id on later
-//! days too, and wherever its working directory and its transcript are.
+//! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes
+//! from outside is used only as one part of a path; the session's own folder is never a symlink; a session is
+//! found by its id on later days too, and wherever its working directory and its transcript are.
 
 use crate::ledger::heads::{self, Head};
 use crate::model::client::Ability;
@@ -43,7 +43,8 @@ const NONE: [ErrorKind; 5] = [NotFound, NotADirectory, PermissionDenied, Invalid
 pub const WIDTHS: [usize; 2] = [8, 16];
 
 impl SessionKey<'_> {
-    /// The project folders it can be in: that of a well-formed transcript path, then that of the working directory.
+    /// The project folders it can be in: that of a well-formed transcript path, then that of the working
+    /// directory.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
         if !env.host.can(Ability::HoldsRecords) {
@@ -61,8 +62,9 @@ impl SessionKey<'_> {
     }
 }
 
-/// The project folder that the transcript is in, where neither the session is held in it nor the working directory explains
-/// it: in a worktree, and where a session is resumed elsewhere, the client keeps the transcript by that folder.
+/// The project folder that the transcript is in, where neither the session is held in it nor the working
+/// directory explains it: in a worktree, and where a session is resumed elsewhere, the client keeps the
+/// transcript by that folder.
 pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
     let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host.can(Ability::HoldsRecords));
     let named = named.filter(|named| Some(named.as_path()) != held_in.parent())?;
@@ -79,8 +81,8 @@ pub enum Found {
     Far,
 }
 
-/// The folders that may hold a session, the likeliest first. It is looked for by its id, since working directory and
-/// transcript move within a session: to a worktree and back, or with a resume from elsewhere.
+/// The folders that may hold a session, the likeliest first. It is looked for by its id, since working
+/// directory and transcript move within a session: to a worktree and back, or with a resume from elsewhere.
 #[derive(Debug)]
 pub struct Search<'a> {
     env: &'a Env,
@@ -239,7 +241,8 @@ pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
 fn all_in(project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
     let names = match std::fs::read_dir(project) {
         Ok(names) => names,
-        // No folder, no name of one, or another user's: no session of ours is in it. Other trouble does not say so.
+        // No folder, no name of one, or another user's: no session of ours is in it. Other trouble does not
+        // say so.
         Err(error) if NONE.contains(&error.kind()) => return Ok(Vec::new()),
         Err(error) => return Err(Failure::storage(project.display(), error)),
     };

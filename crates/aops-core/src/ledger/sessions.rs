@@ -1,7 +1,8 @@
-//! The sessions on disk: by id, by the beginning of an id, or the one meant in this project; and a full check of one.
+//! The sessions on disk: by id, by the beginning of an id, or the one meant in this project; and a full check
+//! of one.
 //!
-//! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
-//! is gone is still known by its exported head.
+//! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session
+//! whose folder is gone is still known by its exported head.
 
 use crate::ledger::chain::Walk;
 use crate::ledger::clients;
@@ -93,8 +94,8 @@ fn first_name(place: &SessionFolder) -> Option<String> {
     Some(json::read(line.trace_id).ok()?.text()?.into_owned())
 }
 
-/// The session with this id or prefix; without one that of the project around the working directory: of those whose client
-/// is there the newest, else the newest of all.
+/// The session with this id or prefix; without one that of the project around the working directory: of those
+/// whose client is there the newest, else the newest of all.
 pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let Some(given) = given else { return chosen_here(env) };
     let trace = trace_id(given);
@@ -142,8 +143,9 @@ fn is_live(found: &SessionOnDisk, boot: &str) -> bool {
     session(found).is_some_and(|session| clients::is_live(&session, boot))
 }
 
-/// The one whose client did something last. What a person did to a session since, such as lifting its block, makes it no
-/// newer: its file is, and so the others are looked at as far as they can have been active after it.
+/// The one whose client did something last. What a person did to a session since, such as lifting its block,
+/// makes it no newer: its file is, and so the others are looked at as far as they can have been active after
+/// it.
 fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
     all.sort_by_key(|session| std::cmp::Reverse(session.changed));
     let mut best: Option<(SystemTime, SessionOnDisk)> = None;
@@ -208,8 +210,8 @@ fn first(mut search: Search, trace: &str) -> Option<Session> {
     None
 }
 
-/// The session of this id with its folder, wherever it began: looked for in the project of this folder and of those above
-/// it, then by its id alone. An error where its folder is there and what it holds proves nothing.
+/// The session of this id with its folder, wherever it began: looked for in the project of this folder and of
+/// those above it, then by its id alone. An error where its folder is there and what it holds proves nothing.
 pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(PathBuf, Session)>, Failure> {
     if session_id.is_empty() {
         return Ok(None);
@@ -225,7 +227,8 @@ pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(
     Ok(None)
 }
 
-/// The session of this folder, if it is this one and the ledger still holds the entry that its state was written with.
+/// The session of this folder, if it is this one and the ledger still holds the entry that its state was
+/// written with.
 fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure> {
     let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "is gone");
     // Read without the lock: a hook may swap the state meanwhile, so try again.
@@ -293,8 +296,8 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
     Ok(Checked { session: walk.folded, torn_bytes, failure, seq })
 }
 
-/// The exported heads of a ledger that is intact must be there too. `sealed_to`: entries up to this one are in the log, which
-/// got them after their heads were exported.
+/// The exported heads of a ledger that is intact must be there too. `sealed_to`: entries up to this one are
+/// in the log, which got them after their heads were exported.
 pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session, sealed_to: u64) -> Result<(), Failure> {
     let newest = heads::at(env).all(&found.session_id)?.last().map_or(0, |head| head.seq);
     if newest >= session.memory.proof.synced {
@@ -325,8 +328,8 @@ fn hash_in(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_str()?.split_once('-')?.1.to_owned())
 }
 
-/// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins with, so a
-/// snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
+/// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins
+/// with, so a snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
 fn walk_all(walk: &mut Walk, file: &File, long: u64, trace: &str, bad: &mut Option<u64>) -> Result<u64, Failure> {
     let snapshots = recover::snapshots(file, long, trace).into_iter().filter(|(at, _)| *at < long);
     let rest = snapshots.map(|(at, session)| walk.from_snapshot(session, at));
@@ -347,7 +350,8 @@ fn walk_all(walk: &mut Walk, file: &File, long: u64, trace: &str, bad: &mut Opti
     Ok(torn)
 }
 
-/// From where this walk stands to `end`: the bytes after the last batch, or what is wrong and with which entry.
+/// From where this walk stands to `end`: the bytes after the last batch, or what is wrong and with which
+/// entry.
 fn walk_part(mut walk: Walk, file: &File, end: u64) -> (Walk, Result<u64, (Failure, Option<u64>)>) {
     let mut window = 1 << 20;
     loop {

@@ -1,8 +1,8 @@
 //! What the calls of a session wrote, or may have written, since the uncommitted files were last recorded.
 //!
-//! Reads the ledger, the list of leases and the times of files; only where it is asked what a task owes. Invariants: the file of
-//! an edit is the session's own, whoever saves it later; any other file is so if it last changed while a command ran, or after
-//! one that may go on, and no other session edited it meanwhile.
+//! Reads the ledger, the list of leases and the times of files; only where it is asked what a task owes.
+//! Invariants: the file of an edit is the session's own, whoever saves it later; any other file is so if it
+//! last changed while a command ran, or after one that may go on, and no other session edited it meanwhile.
 
 use super::entry::Line;
 use super::leases;

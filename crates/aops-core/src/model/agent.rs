@@ -1,7 +1,8 @@
 //! The five agents that owe a verdict: their names, and what a verdict of each is called.
 //!
-//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name, with our plugin's prefix, or with the one
-//! that our file has where the bare name is taken, and in no other spelling; a call that starts an agent may use any spelling that the client accepts.
+//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name, with our plugin's prefix,
+//! or with the one that our file has where the bare name is taken, and in no other spelling; a call that
+//! starts an agent may use any spelling that the client accepts.
 
 use crate::model::named::named;
 use unicode_normalization::UnicodeNormalization;

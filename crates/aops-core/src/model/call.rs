@@ -1,7 +1,7 @@
 //! A typed look at one tool call, and the machine each call walks through.
 //!
-//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; a transition that it does not
-//! list is invalid.
+//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; a transition that
+//! it does not list is invalid.
 
 pub use aops_shell::effect::Effect;
 

@@ -1,7 +1,7 @@
 //! The clients whose events we know.
 //!
-//! Reads nothing, writes nothing. What each can do is the table in `host`. Invariant: Claude Code is the one that needs no
-//! registration of its own; every other counts only where it was registered by name.
+//! Reads nothing, writes nothing. What each can do is the table in `host`. Invariant: Claude Code is the one
+//! that needs no registration of its own; every other counts only where it was registered by name.
 
 use crate::model::named::named;
 
@@ -46,7 +46,8 @@ pub enum Ability {
     ReadsAgentsPage,
 }
 
-/// What is to be known of a client before its folder in `host` is asked: who it is, where its files are, what it can do.
+/// What is to be known of a client before its folder in `host` is asked: who it is, where its files are, what
+/// it can do.
 #[derive(Debug)]
 pub struct ClientRow {
     pub client: Client,
@@ -54,7 +55,8 @@ pub struct ClientRow {
     pub agent_name: &'static str,
     /// Whose models it asks, by the names of OpenTelemetry's conventions.
     pub provider: &'static str,
-    /// Its configuration: the variable that moves it, what it is below the home without, and what follows either.
+    /// Its configuration: the variable that moves it, what it is below the home without, and what follows
+    /// either.
     pub folder: [&'static str; 3],
     /// What it sets for everything that it starts.
     pub sets: &'static [&'static str],
@@ -166,7 +168,8 @@ impl Client {
         if self.is_registered_by_name() { format!(" {} {}", Self::OPTION, self.name()) } else { String::new() }
     }
 
-    /// Whose model it is, by the names of OpenTelemetry's conventions; of a model that is not known, the client's own.
+    /// Whose model it is, by the names of OpenTelemetry's conventions; of a model that is not known, the
+    /// client's own.
     pub fn provider_of(self, model: Option<&str>) -> &'static str {
         const MODELS: [(&str, &str); 13] = [
             ("claude", "anthropic"),

@@ -1,7 +1,7 @@
 //! The kinds of event of Claude Code, and one event as we understand it.
 //!
-//! Reads nothing, writes nothing. `EVENTS` is the only table of kinds: `hooks.json`, the wire forms, the installer and
-//! the docs follow from it. Invariant: an unknown name is an event too, never an error.
+//! Reads nothing, writes nothing. `EVENTS` is the only table of kinds: `hooks.json`, the wire forms, the
+//! installer and the docs follow from it. Invariant: an unknown name is an event too, never an error.
 
 use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
@@ -104,7 +104,8 @@ events! {
 static UNKNOWN: EventRow =
     EventRow { kind: EventKind::Other, name: "", guarding: false, refusal: Refusal::None, context: false, timeout: 0 };
 
-/// The session is never locked longer than this for one event: other hooks of the session wait six seconds for it.
+/// The session is never locked longer than this for one event: other hooks of the session wait six seconds
+/// for it.
 const LONGEST_LOCKED: Duration = Duration::from_secs(3);
 /// The client gives all hooks of a session's end 1.5 s together, whatever they registered.
 const SESSION_END: Duration = Duration::from_millis(1400);
@@ -145,7 +146,8 @@ impl EventKind {
         )
     }
 
-    /// How long the hook may keep the session locked: a third of the registered timeout, within `LONGEST_LOCKED`.
+    /// How long the hook may keep the session locked: a third of the registered timeout, within
+    /// `LONGEST_LOCKED`.
     pub fn time_locked(self) -> Duration {
         match (self, self.row().timeout) {
             (Self::SessionEnd, _) => SESSION_END,
@@ -172,7 +174,8 @@ pub struct Event {
     pub about: String,
 }
 
-/// What happened. A kind that adds nothing that we read is `Plain`, and so is a call's event without its call.
+/// What happened. A kind that adds nothing that we read is `Plain`, and so is a call's event without its
+/// call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// `SessionStart`

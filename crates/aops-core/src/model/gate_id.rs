@@ -3,7 +3,8 @@
 use crate::model::named::named;
 
 named! {
-    /// In the order of `GATES` as far as there is a row; behind it what only has a level, and what only tells.
+    /// In the order of `GATES` as far as there is a row; behind it what only has a level, and what only
+    /// tells.
     #[derive(PartialOrd, Ord)]
     pub enum GateId {
         Block = "block",

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A name in a ledger. One that only another version knows equals none of ours, and is written back as it was read.
+/// A name in a ledger. One that only another version knows equals none of ours, and is written back as it was
+/// read.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Stored<T> {
     Known(T),

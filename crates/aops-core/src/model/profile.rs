@@ -18,7 +18,8 @@ named! {
         None = "none",
         /// As is, except that what guards the session cannot be changed.
         Work = "work",
-        /// The project is written, its repository is not; caches and temporary files are thrown away; no network, no daemon.
+        /// The project is written, its repository is not; caches and temporary files are thrown away; no
+        /// network, no daemon.
         QuietWork = "quiet-work",
         /// Nothing can be changed; temporary files are thrown away; no network, unless the line needs it.
         Read = "read",
@@ -76,8 +77,8 @@ impl JailState {
         self.hold != Hold::Words
     }
 
-    /// Whether this profile is all that it says. Only namespaces have an empty network and layers, which a quiet one needs;
-    /// any other profile holds as far as the jail does.
+    /// Whether this profile is all that it says. Only namespaces have an empty network and layers, which a
+    /// quiet one needs; any other profile holds as far as the jail does.
     pub fn holds(&self, profile: Profile) -> bool {
         if profile.is_quiet() { self.hold == Hold::Namespaces && self.trial } else { self.is_on() }
     }
@@ -86,7 +87,8 @@ impl JailState {
 /// What the program around a command says it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// How the command ended, where somebody outside of the jail waited for it. The ledger has it with the call's end.
+    /// How the command ended, where somebody outside of the jail waited for it. The ledger has it with the
+    /// call's end.
     #[serde(skip)]
     pub exit: Option<i32>,
     pub hold: Hold,

@@ -35,7 +35,8 @@ pub struct Verdict {
     pub reason: String,
     /// For the model, beside any ruling.
     pub context: String,
-    /// For the model, of a call that has ended: its result is not what it says. The client shows it as an error of ours.
+    /// For the model, of a call that has ended: its result is not what it says. The client shows it as an
+    /// error of ours.
     pub feedback: String,
     /// For the user only.
     pub notice: String,

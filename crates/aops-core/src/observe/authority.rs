@@ -1,9 +1,10 @@
-//! Whose words these are: whether a client is a person's own, a prompt was given by a person, an agent was started by a call
-//! that we saw.
+//! Whose words these are: whether a client is a person's own, a prompt was given by a person, an agent was
+//! started by a call that we saw.
 //!
-//! Reads the processes above the client, the record of clients and the timers that a project keeps; writes nothing.
-//! Invariants: a client that a session's client started is inside that session; where nothing says otherwise, a prompt is a
-//! person's, also one of `claude -p` in a script; the environment of no process is read.
+//! Reads the processes above the client, the record of clients and the timers that a project keeps; writes
+//! nothing. Invariants: a client that a session's client started is inside that session; where nothing says
+//! otherwise, a prompt is a person's, also one of `claude -p` in a script; the environment of no process is
+//! read.
 
 use crate::config::texts;
 use crate::ledger::clients;
@@ -20,7 +21,8 @@ use crate::text::json::{self, Json};
 use crate::text::sha256::sha256;
 use std::path::Path;
 
-/// The step under way, if the client was started for it: only the driver and the client it started know the key.
+/// The step under way, if the client was started for it: only the driver and the client it started know the
+/// key.
 pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
     let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.proof.as_ref()?);
     (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())

@@ -1,7 +1,9 @@
-//! What a repository brings that runs without asking us: listed for the person once, and again when it changes.
+//! What a repository brings that runs without asking us: listed for the person once, and again when it
+//! changes.
 //!
-//! Reads `.claude` and `.mcp.json` of the project when a session starts; writes one small file per project below
-//! `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is told nothing of it.
+//! Reads `.claude` and `.mcp.json` of the project when a session starts; writes one small file per project
+//! below `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is
+//! told nothing of it.
 
 use crate::config::texts::Reading;
 use crate::host::claude::disarm;
@@ -63,7 +65,8 @@ pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
     ))
 }
 
-/// A file of the project or a plugin with a hook, not ours, for the start of a session: its answer may be run as a prompt.
+/// A file of the project or a plugin with a hook, not ours, for the start of a session: its answer may be run
+/// as a prompt.
 pub fn greets(env: &Reading, cwd: &Path) -> Option<String> {
     let script = has_script(env);
     let greets = |text: &str| may_run(text, script, "SessionStart", |_| true);
@@ -97,8 +100,8 @@ fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of the project, a
-/// plugin, a skill, a command or an agent. What cannot be read may be one.
+/// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of
+/// the project, a plugin, a skill, a command or an agent. What cannot be read may be one.
 pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     let roots = plugin_roots(env, cwd);
     let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
@@ -121,8 +124,9 @@ pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     None
 }
 
-/// Files with a hook, not ours, that may answer the client's permission prompts, and what it runs: of an administrator, the
-/// user, the project, a plugin, a skill, a command or an agent. The first answer to a prompt wins.
+/// Files with a hook, not ours, that may answer the client's permission prompts, and what it runs: of an
+/// administrator, the user, the project, a plugin, a skill, a command or an agent. The first answer to a
+/// prompt wins.
 pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
     let roots = plugin_roots(env, cwd);
     let managed = env.managed();
@@ -184,7 +188,8 @@ fn says_prompts(text: &str) -> bool {
     brings(text).is_some() && text.to_lowercase().contains(&PROMPTS.to_lowercase())
 }
 
-/// A text of hooks in which one, not ours, may be run at this event. One that is no JSON to us may be to the client.
+/// A text of hooks in which one, not ours, may be run at this event. One that is no JSON to us may be to the
+/// client.
 fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool) -> bool {
     let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else { return true };
     // A plugin may keep its hooks in a file of another name.
@@ -274,8 +279,8 @@ fn has_script(env: &Reading) -> bool {
     env.short(&env.root().join(SCRIPT_PATH)).is_some_and(|text| text == SCRIPT)
 }
 
-/// The line starts this very program, by its path and with plain words alone: a name would be any program's. Or it starts
-/// the project's `script` for that.
+/// The line starts this very program, by its path and with plain words alone: a name would be any program's.
+/// Or it starts the project's `script` for that.
 fn runs_us(line: &str, script: bool) -> bool {
     let line = line.trim();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_');

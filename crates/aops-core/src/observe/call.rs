@@ -1,7 +1,8 @@
 //! Gathers the context of one event before any gate decides.
 //!
-//! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
-//! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
+//! Reads heads, the call index, the working tree and agent files, each only for the events that need it.
+//! Invariant: a plain tool call costs one look into the index and nothing else; without randomness an audit
+//! is drawn.
 
 use crate::config::policy::Policy;
 use crate::config::policy::quiet::QuietLevel;
@@ -203,8 +204,9 @@ fn is_attended(env: &Env, event: &Event) -> bool {
     env.client.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
 }
 
-/// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's rules, in
-/// the folders and at the time of then. The caller adds what only the ledger knows, such as the working tree.
+/// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's
+/// rules, in the folders and at the time of then. The caller adds what only the ledger knows, such as the
+/// working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
     let env = &Reading::new(env, Path::new(&event.cwd));
     let folders = session.memory.watched.folders.clone();
@@ -257,8 +259,8 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     }
 }
 
-/// The client ends with the call undone, and a worker goes on with it when a person has answered. Only a client without a
-/// terminal does that.
+/// The client ends with the call undone, and a worker goes on with it when a person has answered. Only a
+/// client without a terminal does that.
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();

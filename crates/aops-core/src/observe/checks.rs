@@ -1,8 +1,9 @@
 //! Runs the user's checks one after another, each with its own timeout.
 //!
-//! Starts `sh` in the project's folder, reads the file that a save would change, asks `git` what changed. Invariants: a
-//! check that times out is killed with everything it started; only the end of its output is kept, redacted and clipped; a
-//! check that cannot be started has failed. The session is not locked meanwhile.
+//! Starts `sh` in the project's folder, reads the file that a save would change, asks `git` what changed.
+//! Invariants: a check that times out is killed with everything it started; only the end of its output is
+//! kept, redacted and clipped; a check that cannot be started has failed. The session is not locked
+//! meanwhile.
 
 use crate::config::{policy::Check, policy::check::Moment, texts};
 use crate::gate::Context;
@@ -52,7 +53,8 @@ impl About {
         Ok(Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves })
     }
 
-    /// The files that a check's `paths` are matched with; nothing where they are not known, and then the check is run.
+    /// The files that a check's `paths` are matched with; nothing where they are not known, and then the
+    /// check is run.
     fn files(&self, env: &Env, on: Moment) -> Option<Vec<String>> {
         match on {
             Moment::Save => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
@@ -103,7 +105,8 @@ fn as_checked(check: &Check, outcome: PhaseOutcome) -> Checked {
 
 fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     let began = Instant::now();
-    // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
+    // Both streams in the order they were written in; `eval` keeps the line as it stands in the
+    // configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
     let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
     let mut variables = env.variables(|_| true);

@@ -1,8 +1,8 @@
 //! What the client was started with: the mode that was asked for, and whether it can start agents.
 //!
-//! Reads the client's command line and its settings, when a session starts; sessions on disk only where a lower mode is asked
-//! for. Invariants: a lower mode holds only where a person outside of any tool call asked for it; a mode that cannot be read
-//! is none; where nothing says otherwise, the client has agents.
+//! Reads the client's command line and its settings, when a session starts; sessions on disk only where a
+//! lower mode is asked for. Invariants: a lower mode holds only where a person outside of any tool call asked
+//! for it; a mode that cannot be read is none; where nothing says otherwise, the client has agents.
 
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;

@@ -1,7 +1,8 @@
 //! Whether a line that discards changes in git's working tree has any to discard.
 //!
-//! Asks git about the paths that the line names, and only once the danger rule has found something. Invariant: if the line
-//! does anything else, has a form that we do not know, or git does not answer, something may be lost.
+//! Asks git about the paths that the line names, and only once the danger rule has found something.
+//! Invariant: if the line does anything else, has a form that we do not know, or git does not answer,
+//! something may be lost.
 
 use crate::model::call::ToolCall;
 use crate::system::env::Env;
@@ -75,7 +76,8 @@ fn is_clean(env: &Env, folder: &Path, paths: &[&str]) -> bool {
     git::has_changes(env, folder, paths) == Some(false)
 }
 
-/// The paths whose changes a command discards; an empty list means all of them. `None` if it may lose something else.
+/// The paths whose changes a command discards; an empty list means all of them. `None` if it may lose
+/// something else.
 fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     let free: &[&str] = match verb {
         "reset" => &["--hard", "-q", "--quiet"],

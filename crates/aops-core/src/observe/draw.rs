@@ -10,8 +10,8 @@ use crate::model::gate_id::GateId;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 
-/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
-/// Mode `observe` draws as the mode that it rehearses.
+/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to
+/// audit. Mode `observe` draws as the mode that it rehearses.
 pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
     if event.by_our_agent().is_some()
         || !open.means.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)

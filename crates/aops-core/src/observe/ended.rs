@@ -1,7 +1,7 @@
 //! What is looked up of the end of a call.
 //!
-//! Reads the working tree, guarded files and the jail's proof, each only for the calls that need it. Invariant: a call that was
-//! never asked about leaves nothing here.
+//! Reads the working tree, guarded files and the jail's proof, each only for the calls that need it.
+//! Invariant: a call that was never asked about leaves nothing here.
 
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};

@@ -1,9 +1,9 @@
-//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a verifier's own
-//! tests bear out its verdict.
+//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a
+//! verifier's own tests bear out its verdict.
 //!
-//! Reads the call, and for a VERIFIED the end of the ledger. Invariants: the line succeeds only if the command does
-//! (`cargo test || true`, `cargo test | tail` and one in the background do not count); the command is run, not merely
-//! named (`echo cargo test`).
+//! Reads the call, and for a VERIFIED the end of the ledger. Invariants: the line succeeds only if the
+//! command does (`cargo test || true`, `cargo test | tail` and one in the background do not count); the
+//! command is run, not merely named (`echo cargo test`).
 
 use crate::gate::Evidence;
 use crate::ledger::open::{Ledger, Recent};
@@ -110,8 +110,8 @@ pub(super) fn is_rejected(call: &ToolCall) -> bool {
     texts.any(|text| text.contains("[rejected]") && (text.contains("fetch first") || text.contains("non-fast-forward")))
 }
 
-/// What may stand before the command: other commands, variables, a program that ends as it does (`timeout -k 5 2m`), but no
-/// other branch.
+/// What may stand before the command: other commands, variables, a program that ends as it does (`timeout -k
+/// 5 2m`), but no other branch.
 fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();
     // Of their options only those that still run the command: `timeout --version cargo test` does not.
@@ -148,7 +148,8 @@ fn follows(after: &str) -> bool {
     (after.is_empty() || after.starts_with(char::is_whitespace)) && !plain.contains(['|', ';', '&', '\n'])
 }
 
-/// One of the line's simple commands begins with the words of the test; a test of several commands is known by its text.
+/// One of the line's simple commands begins with the words of the test; a test of several commands is known
+/// by its text.
 fn is_run(test: &str, reach: &Targets, roots: &[&str]) -> bool {
     let lies_in =
         |path: &str, root: &&str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -1,7 +1,9 @@
-//! What a call would add to the programs that run without asking a hook of ours, and what a skill or an agent brings.
+//! What a call would add to the programs that run without asking a hook of ours, and what a skill or an agent
+//! brings.
 //!
-//! Reads the file that an edit changes, the files of skills and agents, and folders of `PATH`; each only for a call that may
-//! concern it. Invariants: a plain text is free, to write and to use; a text that cannot be seen is not plain.
+//! Reads the file that an edit changes, the files of skills and agents, and folders of `PATH`; each only for
+//! a call that may concern it. Invariants: a plain text is free, to write and to use; a text that cannot be
+//! seen is not plain.
 
 use crate::gate::guard::Protected;
 use crate::gate::guard::executable::{Executable, of_target, perhaps};

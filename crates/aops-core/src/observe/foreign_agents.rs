@@ -1,8 +1,9 @@
 //! Finds foreign agent files that carry our agents' names.
 //!
-//! Reads `.claude/agents` (`.codex/agents`, `.github/agents`) of the project and of the client's folder, at every depth. Why: the client starts an agent by the
-//! `name` in its file, and a repository must not bring its own critic. Invariants: a file is ours only by its text: the
-//! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
+//! Reads `.claude/agents` (`.codex/agents`, `.github/agents`) of the project and of the client's folder, at
+//! every depth. Why: the client starts an agent by the `name` in its file, and a repository must not bring
+//! its own critic. Invariants: a file is ours only by its text: the shipped one, or the user's own in our
+//! configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind, Reading};
 use crate::host::agents;
@@ -82,8 +83,8 @@ fn given(env: &Env) -> Vec<String> {
     names
 }
 
-/// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are ours all the same,
-/// such as those of an older version.
+/// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are
+/// ours all the same, such as those of an older version.
 pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(&'static str, PathBuf)> {
     let (files, mut unseen) = files(env, cwd);
     let given = given(env).into_iter().map(|name| (name, PathBuf::from(OPTION)));
@@ -115,7 +116,8 @@ pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
     })
 }
 
-/// The agent files that the client may read here, the project's first; and a folder that holds more than are looked at.
+/// The agent files that the client may read here, the project's first; and a folder that holds more than are
+/// looked at.
 fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let agents = &host(env.host).agents;
     let (names, kind) = (agents.in_project, agents.ending);
@@ -198,7 +200,8 @@ pub fn read_name(text: &str) -> Option<String> {
     Some(plain(line.trim()))
 }
 
-/// The name behind tags and anchors: `!!str critic` is `critic` to a reader that knows them. An alias may be any name.
+/// The name behind tags and anchors: `!!str critic` is `critic` to a reader that knows them. An alias may be
+/// any name.
 fn plain(text: &str) -> String {
     let mut text = text;
     while text.starts_with(['!', '&']) {

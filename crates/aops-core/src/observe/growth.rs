@@ -1,8 +1,9 @@
 //! Measures what a task changes where work is weighed: an edit before it is made, a command after it ran.
 //!
-//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call that only reads costs
-//! nothing here; ignored files and scratch files outside the project never count, nor what the task did not change itself;
-//! without a checkpoint the edits are added up, and commands are not measured.
+//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call
+//! that only reads costs nothing here; ignored files and scratch files outside the project never count, nor
+//! what the task did not change itself; without a checkpoint the edits are added up, and commands are not
+//! measured.
 
 mod own;
 
@@ -128,7 +129,8 @@ fn count(old: &[u8], new: &[u8]) -> u64 {
     count_lines(&String::from_utf8_lossy(old), &String::from_utf8_lossy(new))
 }
 
-/// A task with a plan may act elsewhere: only a shell line without an effect outside this machine shows all it did in the tree.
+/// A task with a plan may act elsewhere: only a shell line without an effect outside this machine shows all
+/// it did in the tree.
 fn stays_here(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
@@ -150,7 +152,8 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
     }
 }
 
-/// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it was before them.
+/// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it
+/// was before them.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
     let Some(call) = event.call().filter(|call| asked && !call.unended && !is_background(call)) else {

@@ -1,7 +1,7 @@
 //! Files with two names: writing to the one writes to the other.
 //!
-//! Reads the file system, creates nothing. Invariant: a file with one name, and one that does not exist, costs one system
-//! call; the protected files are listed only for a file that has several.
+//! Reads the file system, creates nothing. Invariant: a file with one name, and one that does not exist,
+//! costs one system call; the protected files are listed only for a file that has several.
 
 use super::other_clients::OtherClients;
 use crate::gate::guard::Protected;

@@ -1,7 +1,7 @@
 //! What the session's list says of the hosts that a call names or needs, and what a command reached.
 //!
-//! Reads the list and the broker's notes in the session's folder; takes the notes with it. Invariant: with `[network]` off,
-//! and for a call that names no host, no file is looked at.
+//! Reads the list and the broker's notes in the session's folder; takes the notes with it. Invariant: with
+//! `[network]` off, and for a call that names no host, no file is looked at.
 
 use crate::config::policy::network::NetworkMode;
 use crate::gate::jail::runs_shell;
@@ -90,8 +90,8 @@ pub fn line_of(call: &ToolCall) -> Option<String> {
     json::read(&call.input).ok()?.text_of("command").map(|line| line_digest(&line))
 }
 
-/// After a command: hosts that are new, each that was refused, and servers that were opened at another port. At the session's
-/// end: all hosts.
+/// After a command: hosts that are new, each that was refused, and servers that were opened at another port.
+/// At the session's end: all hosts.
 pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> (Vec<Reached>, Vec<Served>) {
     if session.policy().network.mode == NetworkMode::Off || env.dry_run {
         return (Vec::new(), Vec::new());

@@ -1,8 +1,9 @@
-//! Programs under our name that a settings file runs, and that are not ours: a session would take them for us.
+//! Programs under our name that a settings file runs, and that are not ours: a session would take them for
+//! us.
 //!
-//! Reads settings files, the receipt of an installation, and the `stat` of each program. Invariants: ours is the program that
-//! runs here, or one that `install` recorded and that nobody changed since; what an administrator registered is theirs to
-//! answer for; a program that is not there is `doctor`'s to tell.
+//! Reads settings files, the receipt of an installation, and the `stat` of each program. Invariants: ours is
+//! the program that runs here, or one that `install` recorded and that nobody changed since; what an
+//! administrator registered is theirs to answer for; a program that is not there is `doctor`'s to tell.
 
 use crate::gate::guard::Protected;
 use crate::host::claude::settings::{SCRIPT, SCRIPT_COMMAND, SCRIPT_IN_SHELL, SCRIPT_PATH};
@@ -100,7 +101,8 @@ impl Ground<'_> {
         }
     }
 
-    /// The script that a project brings for its settings: the one of this version, or the one that was installed.
+    /// The script that a project brings for its settings: the one of this version, or the one that was
+    /// installed.
     fn is_our_script(&self, path: &Path) -> bool {
         let Ok(text) = files::read(path) else { return true };
         let placed = self.receipt["files"].as_array().into_iter().flatten();

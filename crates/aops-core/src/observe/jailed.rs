@@ -1,7 +1,8 @@
-//! What the gates need to know about the jail: whether it holds, whether a line may be tried in it, whether a call ran in it.
+//! What the gates need to know about the jail: whether it holds, whether a line may be tried in it, whether a
+//! call ran in it.
 //!
-//! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended. Invariant: without
-//! the client's variable that names us nothing here costs anything.
+//! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended.
+//! Invariant: without the client's variable that names us nothing here costs anything.
 
 use crate::checkpoint::capture::is_ignored;
 use crate::config::policy::Policy;
@@ -48,7 +49,8 @@ pub fn is_message(prompt: &str) -> bool {
     prompt.trim_start().starts_with(MESSAGE)
 }
 
-/// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet, it looks itself.
+/// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet,
+/// it looks itself.
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>, folder: &Path) {
     let off = policy.jail.level == JailLevel::Off;
     if let Some(hold) = jail.map(|jail| jail.hold).filter(|_| !off).or(off.then_some(Hold::Words)) {
@@ -191,7 +193,8 @@ pub fn is_background(call: &ToolCall) -> bool {
     call.key.tool == "Monitor" || json::read(&call.input).is_ok_and(|input| is_set(&input))
 }
 
-/// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often, none too seldom.
+/// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often,
+/// none too seldom.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']).filter(|part| !part.trim().is_empty())
 }
@@ -292,8 +295,8 @@ pub(super) fn is_offline(session: &Session, event: &Event, proof: &Proof) -> boo
 /// Files of one command that the ledger keeps the names of.
 const MOST_NAMED: usize = 20;
 
-/// Of what a command changed and is gone, what a person would miss: after a test run neither what tools make again nor what
-/// git ignores.
+/// Of what a command changed and is gone, what a person would miss: after a test run neither what tools make
+/// again nor what git ignores.
 fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &OpenCall) {
     if lost.is_empty() {
         return;

@@ -78,7 +78,8 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
     }
 }
 
-/// Another session did something here of late: what goes may be its work, and it goes on with what it remembers.
+/// Another session did something here of late: what goes may be its work, and it goes on with what it
+/// remembers.
 fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
     const LATE_MS: i64 = 5 * 60 * 1000;
     let boot = boot_id();
@@ -112,7 +113,8 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping))
 }
 
-/// Whether everything in the tree that is in no commit can be kept: nobody was asked what the command may change.
+/// Whether everything in the tree that is in no commit can be kept: nobody was asked what the command may
+/// change.
 pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> Keeps {
     let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
     let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[] };

@@ -1,7 +1,8 @@
 //! Whether a call shows our keys: those that sign the log, and the passwords beside them.
 //!
-//! Looks links up on disk for tools that read files, and for lines that no jail holds. Invariants: a line that the jail holds
-//! is judged by its words alone, since the folder is hidden from it; of one that leaves the jail every word is looked up.
+//! Looks links up on disk for tools that read files, and for lines that no jail holds. Invariants: a line
+//! that the jail holds is judged by its words alone, since the folder is hidden from it; of one that leaves
+//! the jail every word is looked up.
 
 use super::real_paths;
 use crate::config::policy::glob;
@@ -145,7 +146,8 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     Some(format!("{} {}", call.key.tool, found.lossy()))
 }
 
-/// Of another tool any string may be a path, in the folder where it is called or in the one where the client began.
+/// Of another tool any string may be a path, in the folder where it is called or in the one where the client
+/// began.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let (mut waiting, mut looked) = (vec![&root], 0);
@@ -190,8 +192,8 @@ fn is_search(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("grep") || tool == "search_file_content"
 }
 
-/// A search of the client: in our folder whatever it looks for; above it where a pattern names a key, or where nothing keeps
-/// its lines to other files.
+/// A search of the client: in our folder whatever it looks for; above it where a pattern names a key, or
+/// where nothing keeps its lines to other files.
 fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let mut paths = fields(call, ["path", "file_path", "dir_path", "paths"]);
     if paths.is_empty() {
@@ -268,7 +270,8 @@ fn is_recursive(command: &Simple) -> bool {
     command.words.iter().any(flag)
 }
 
-/// A search without a place to look at takes the folder that it runs in; some do where nothing is piped to them.
+/// A search without a place to look at takes the folder that it runs in; some do where nothing is piped to
+/// them.
 fn searches_here(command: &Simple, name: &str) -> bool {
     let places = command.words.iter().skip(1).filter(|word| !word.is_option()).count();
     let looks = match name {

@@ -30,8 +30,8 @@ pub(super) fn list(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<Stri
     (reached.chain(fields).collect(), opened.into_iter().map(real).collect(), commands.collect())
 }
 
-/// What a command may read: each of its words, and what is fed to it, seen from its folders; also as a folder, and after the
-/// revision of `HEAD:secret/a`.
+/// What a command may read: each of its words, and what is fed to it, seen from its folders; also as a
+/// folder, and after the revision of `HEAD:secret/a`.
 fn read_by(command: &Simple) -> Vec<PathBuf> {
     let words = command.words.iter().skip(1).chain(&command.arriving).map(Word::lossy);
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! The clients beside the one that runs us, as far as a call may touch what is theirs.
 //!
-//! Reads the file of each that would register us, and only then. Invariants: nothing is remembered from call to
-//! call, since the files may have changed in between; in doubt a call is looked at in full.
+//! Reads the file of each that would register us, and only then. Invariants: nothing is remembered from call
+//! to call, since the files may have changed in between; in doubt a call is looked at in full.
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host;

@@ -1,8 +1,9 @@
-//! What our own verbs write into the files that guard a session, so that a session that is open knows it for what it is:
-//! `<config>/aops/own-changes.json`, where no tool call may write.
+//! What our own verbs write into the files that guard a session, so that a session that is open knows it for
+//! what it is: `<config>/aops/own-changes.json`, where no tool call may write.
 //!
-//! Written before a verb that only a person may run changes such a file, and only while a session is open. Read where such a file
-//! turns out to have changed. Invariant: of each file the last change alone is known, by its text.
+//! Written before a verb that only a person may run changes such a file, and only while a session is open.
+//! Read where such a file turns out to have changed. Invariant: of each file the last change alone is known,
+//! by its text.
 
 use crate::ledger::clients;
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -35,7 +36,8 @@ pub fn open_sessions(env: &Env) -> u64 {
     sessions::all(env).iter().filter(live).count() as u64
 }
 
-/// A verb is about to write this text, or to remove the file. Best effort: without it sessions tell of the change.
+/// A verb is about to write this text, or to remove the file. Best effort: without it sessions tell of the
+/// change.
 pub fn announce(env: &Env, path: &Path, text: Option<&[u8]>) {
     if env.dry_run || open_sessions(env) == 0 || make_all(&env.config.join("aops")).is_err() {
         return;

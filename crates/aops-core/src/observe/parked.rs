@@ -1,7 +1,7 @@
 //! What is left of interrupted tasks in the working tree.
 //!
-//! Reads the tree, where a task is parked or about to be; writes nothing. Invariants: only a task's own files count; what is
-//! committed or as it was is not left; without git nothing is known to be over.
+//! Reads the tree, where a task is parked or about to be; writes nothing. Invariants: only a task's own files
+//! count; what is committed or as it was is not left; without git nothing is known to be over.
 
 use super::real_paths;
 use crate::gate::{Context, Found};
@@ -37,7 +37,8 @@ pub fn living(env: &Env, cwd: Option<&Path>, session: &Session) -> Vec<(usize, u
     all.filter(|(_, files)| tree.is_none() || *files > 0).collect()
 }
 
-/// The same where a question takes the task's place; nothing where everything is committed. Without git how many is not known.
+/// The same where a question takes the task's place; nothing where everything is committed. Without git how
+/// many is not known.
 pub(super) fn left_by_question(
     env: &Env,
     session: &Session,

@@ -1,7 +1,9 @@
 //! A plan that a person approved in plan mode: the text that they were shown.
 //!
-//! Reads one file below the client's `plans` folder, where the client's question holds no text. Invariants: it is the plan of
-//! a call that a person was asked about; what was written into the file after the question does not count; its workflow is `feature-dev` unless a line about the workflow names another that is known; the review was the person's.
+//! Reads one file below the client's `plans` folder, where the client's question holds no text. Invariants:
+//! it is the plan of a call that a person was asked about; what was written into the file after the question
+//! does not count; its workflow is `feature-dev` unless a line about the workflow names another that is
+//! known; the review was the person's.
 
 use crate::config::workflow::Gate;
 use crate::model::event::Event;
@@ -21,14 +23,16 @@ const WORKFLOW: &str = "feature-dev";
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
-/// What the person reads who is asked about this plan: the text in the question; without one, the plan's file as it is now.
+/// What the person reads who is asked about this plan: the text in the question; without one, the plan's file
+/// as it is now.
 pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>) -> PlanShown {
     let input = event.call().and_then(|call| json::read(&call.input).ok());
     let text = input.and_then(|input| input.text_of("plan")).filter(|text| !text.trim().is_empty());
     text.map_or(PlanShown::File(env.now_ms), |text| PlanShown::Text(Box::new(of_text(&redact(&text), &workflows()))))
 }
 
-/// The approved plan as a report that moves the loop; nothing for any other call, and where another text was shown.
+/// The approved plan as a report that moves the loop; nothing for any other call, and where another text was
+/// shown.
 pub(super) fn approved(
     env: &Env,
     session: &Session,
@@ -49,7 +53,8 @@ pub(super) fn approved(
     }
 }
 
-/// The plan's file, unless it was changed after this time: nobody can set the time of a file's last change back.
+/// The plan's file, unless it was changed after this time: nobody can set the time of a file's last change
+/// back.
 fn read_unchanged(env: &Env, file: &str, asked_ms: i64) -> Option<String> {
     let plans = env.config.join("plans").canonicalize().ok()?;
     let path = Path::new(file).canonicalize().ok().filter(|path| path.starts_with(&plans))?;

@@ -1,8 +1,8 @@
 //! Finds the plugins, skills, commands and agents that a client here may load.
 //!
-//! Reads `.claude` of the project and the folders above it, the client's own folder, its list of installed plugins and its
-//! command line. Invariants: a plugin is ours by the texts of its agents, not by its name; lists are bounded, and what a list
-//! does not hold may be anything.
+//! Reads `.claude` of the project and the folders above it, the client's own folder, its list of installed
+//! plugins and its command line. Invariants: a plugin is ours by the texts of its agents, not by its name;
+//! lists are bounded, and what a list does not hold may be anything.
 
 use crate::config::texts::{self, Kind};
 use crate::model::agent::{PLUGIN_PREFIX, folded, ours};
@@ -104,8 +104,8 @@ fn name(root: &Path) -> Option<String> {
     named.or_else(|| Some(root.file_name()?.to_string_lossy().into_owned()))
 }
 
-/// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the client says that
-/// it runs us.
+/// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the
+/// client says that it runs us.
 pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
     let said = env.client.plugin_root.as_ref().filter(|_| !is_set_by_project(env, cwd));
     if said.is_some_and(|root| is_our_plugin(env, root)) {

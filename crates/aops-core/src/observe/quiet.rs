@@ -1,7 +1,7 @@
 //! Whether a line may be answered in the person's place, and with what proof.
 //!
-//! Reads the client's settings, variables and command line, and the paths that the line names; all of it only where the user
-//! wants lines answered. Invariant: whatever is not proven leaves the question to the client.
+//! Reads the client's settings, variables and command line, and the paths that the line names; all of it only
+//! where the user wants lines answered. Invariant: whatever is not proven leaves the question to the client.
 
 mod pattern;
 mod rules;
@@ -46,8 +46,8 @@ const MOST_READ: usize = 256;
 const MOST_PROVEN: usize = 32;
 const LONGEST_PROVEN: usize = 120;
 
-/// Notes in the context how this call is answered, where it is. What is not known runs only if all it may change can be
-/// brought back.
+/// Notes in the context how this call is answered, where it is. What is not known runs only if all it may
+/// change can be brought back.
 pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     let Ok((recorded, line)) = look(env, session, event, context) else { return };
     let contained = recorded.level == AnswerLevel::Contained;
@@ -147,7 +147,8 @@ impl Paths {
     }
 }
 
-/// Words by which programs say, besides what they say of other machines, that something was not there or not to be written.
+/// Words by which programs say, besides what they say of other machines, that something was not there or not
+/// to be written.
 const HINDERED: [&str; 10] = [
     "cannot connect to the docker daemon",
     "could not connect",
@@ -161,8 +162,8 @@ const HINDERED: [&str; 10] = [
     "unable to resolve",
 ];
 
-/// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so words are enough of
-/// one that is not known to read; who reads files finds such words in them.
+/// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so
+/// words are enough of one that is not known to read; who reads files finds such words in them.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
     let speaks = match (event.kind(), open.means.quiet.as_ref().map(|quiet| quiet.level)) {
         (EventKind::PostToolUseFailure, Some(_)) => true,
@@ -244,7 +245,8 @@ fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (
     (line, said)
 }
 
-/// What is not known may be run in the project: only where every change in it may be made, and none is thrown away.
+/// What is not known may be run in the project: only where every change in it may be made, and none is thrown
+/// away.
 fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<(), String> {
     match profile::of_call(session, event, context) {
         Some(Profile::Work) => Ok(()),

@@ -1,7 +1,7 @@
 //! Real paths: symlinks and `..` followed as far as the path exists, the rest as written.
 //!
-//! Reads the file system, creates nothing. Invariant: at most four system calls for a file that exists; a few more for
-//! one that does not; none for a call that writes nothing.
+//! Reads the file system, creates nothing. Invariant: at most four system calls for a file that exists; a few
+//! more for one that does not; none for a call that writes nothing.
 
 use super::hard_links::HardLinks;
 use super::other_clients::OtherClients;

@@ -1,7 +1,7 @@
 //! Which folders are one project: a repository's working trees, and every folder inside them.
 //!
-//! Reads git's own files, and the state of a session that is asked about. Why: a fork of a blocked session is blocked, wherever
-//! in the project it was started.
+//! Reads git's own files, and the state of a session that is asked about. Why: a fork of a blocked session is
+//! blocked, wherever in the project it was started.
 
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;

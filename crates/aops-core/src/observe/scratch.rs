@@ -1,7 +1,8 @@
 //! Whether a call changes temporary and generated files and nothing else.
 //!
-//! Reads links, the number of a file's names, and what git tracks. Invariants: a path that is not certain, that leads elsewhere
-//! by a link or has a second name is no scratch; nothing below the home folder or the project is temporary, wherever they are.
+//! Reads links, the number of a file's names, and what git tracks. Invariants: a path that is not certain,
+//! that leads elsewhere by a link or has a second name is no scratch; nothing below the home folder or the
+//! project is temporary, wherever they are.
 
 use super::real_paths;
 use crate::session::fold::Session;

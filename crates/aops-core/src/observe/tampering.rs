@@ -1,7 +1,7 @@
 //! Notices changes of the files that guard a session, made past the gates.
 //!
-//! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for which one of these
-//! changed. Invariant: unchanged files cost one system call each, and nothing here writes.
+//! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for
+//! which one of these changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
 use crate::gate::EndContext;
 use crate::gate::guard::Protected;
@@ -39,7 +39,8 @@ pub enum Trip {
     Changed(Vec<String>),
 }
 
-/// What the guard protects for this event: the folders of this environment, and the project the session began in.
+/// What the guard protects for this event: the folders of this environment, and the project the session began
+/// in.
 pub fn protected(env: &Env, event: &Event) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let project = if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
@@ -63,7 +64,8 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     }
 }
 
-/// The same with the other clients that we are registered in: a look at a file of each, for a call that touches something.
+/// The same with the other clients that we are registered in: a look at a file of each, for a call that
+/// touches something.
 pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     let mut protected = protected(env, event);
     let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
@@ -85,9 +87,10 @@ fn with_link(env: &Env, program: String) -> Vec<String> {
     all
 }
 
-/// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`, all zero where
-/// there is no file. A program without its execute bit no longer guards, so the mode counts. An edit in place can
-/// set the time of the last change back, but not the `ctime`. A mark of `old` whose `stat` still holds is kept unread.
+/// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`,
+/// all zero where there is no file. A program without its execute bit no longer guards, so the mode counts.
+/// An edit in place can set the time of the last change back, but not the `ctime`. A mark of `old` whose
+/// `stat` still holds is kept unread.
 pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let files = watched(protected).map(|path| (mark(&path, true, old), path));
     let programs = protected.binaries.iter().map(|path| (mark(path, false, old), path.clone()));
@@ -148,8 +151,8 @@ pub(super) fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -
     format!("{stat}{}", &sha256(&[&text])[..16])
 }
 
-/// The paths whose file is another one, by these two looks. Not so where nothing but the `ctime` differs and the text is
-/// known to be the same. A mark of an older version has neither.
+/// The paths whose file is another one, by these two looks. Not so where nothing but the `ctime` differs and
+/// the text is known to be the same. A mark of an older version has neither.
 pub fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, binaries: &[String]) -> Vec<String> {
     let parts = |mark: &str| mark.split(':').map(str::to_owned).collect::<Vec<_>>();
     let differs = |path: &str, was: &str, is: &str| {
@@ -173,8 +176,8 @@ pub fn held(protected: &Protected) -> Held {
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
-/// What changed since the last look, beside the file that this very call was made to edit, and says so itself, and beside what
-/// a verb of ours did that a person ran.
+/// What changed since the last look, beside the file that this very call was made to edit, and says so
+/// itself, and beside what a verb of ours did that a person ran.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
     let (session, protected) = (ledger.session(), protected(env, event));
     let marks = marks(&protected, &session.memory.watched.marks);
@@ -182,7 +185,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
     if !changed.is_empty() {
         let (since_ms, own) = (running_since(ledger), own_changes::read(env));
         let disarms = |path: &String| find_disarmed(path, &session.memory.watched.held, &protected.binaries).is_some();
-        // What a call can have done, a verb can have been made to do: then our hooks are not off by a person's wish.
+        // What a call can have done, a verb can have been made to do: then our hooks are not off by a
+        // person's wish.
         let by_person = |path: &String| {
             let real = || own.get(&*real_paths::real(Path::new(path))?.to_string_lossy());
             let own = own.get(path).or_else(real).filter(|own| own.made(&marks[path]));
@@ -208,7 +212,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
     ended.recorded.marks = Some(marks);
 }
 
-/// When the first of the calls was asked about that have not ended; long ago where the end of the ledger does not say so.
+/// When the first of the calls was asked about that have not ended; long ago where the end of the ledger does
+/// not say so.
 fn running_since(ledger: &Ledger) -> i64 {
     let recent = ledger.recent();
     let asked = |entry: &Recent| match &entry.fact {

@@ -1,8 +1,9 @@
 //! What changed in a working tree between two looks, for the attestation of commits.
 //!
-//! Walks the tree as a checkpoint does and keeps the contents of changed files beside the checkpoints; remembers the list
-//! of files beside the session's ledger. Invariants: a file that did not change since it was read last is not read again;
-//! nothing that git ignores is looked at; a look that could not be taken is told, and the next one does not guess.
+//! Walks the tree as a checkpoint does and keeps the contents of changed files beside the checkpoints;
+//! remembers the list of files beside the session's ledger. Invariants: a file that did not change since it
+//! was read last is not read again; nothing that git ignores is looked at; a look that could not be taken is
+//! told, and the next one does not guess.
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::store::Store;

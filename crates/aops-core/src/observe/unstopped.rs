@@ -1,7 +1,8 @@
 //! A turn that had no Stop: whether the person interrupted it, and what is left of it in the working tree.
 //!
-//! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
-//! after such a turn, the tree also at a Stop and where a question takes a task's place. Invariant: without the client's own word it was no interrupt.
+//! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of
+//! the session comes after such a turn, the tree also at a Stop and where a question takes a task's place.
+//! Invariant: without the client's own word it was no interrupt.
 
 use crate::gate::{Context, Found, LastRefusal, StopContext, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
@@ -65,8 +66,8 @@ pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &
     Ok(())
 }
 
-/// What the end of a turn leaves in the working tree where its task may owe something, and what was refused in the turn and not
-/// done since.
+/// What the end of a turn leaves in the working tree where its task may owe something, and what was refused
+/// in the turn and not done since.
 pub(super) fn look_at_stop(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     let mut stop = StopContext::default();
     if may_owe(ledger.session(), context) {

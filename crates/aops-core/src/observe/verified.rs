@@ -1,7 +1,8 @@
 //! Whether the tree is as it was when the work was verified.
 //!
-//! Reads the tree once with VERIFIED, and after a command that may leave it as it was (`git pull`, tests). Invariants: a tree that
-//! is not known, or not this one, has no digest; a line that is known to act on anything but the tree is never "unchanged".
+//! Reads the tree once with VERIFIED, and after a command that may leave it as it was (`git pull`, tests).
+//! Invariants: a tree that is not known, or not this one, has no digest; a line that is known to act on
+//! anything but the tree is never "unchanged".
 
 use crate::checkpoint::capture::{Limits, tree_digest};
 use crate::checkpoint::rollback::root;

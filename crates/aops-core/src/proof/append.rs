@@ -1,9 +1,10 @@
-//! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins or ends.
+//! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins
+//! or ends.
 //!
-//! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of the seal are
-//! on the disk before that state holds and the checkpoint is written; after a crash in between the next process takes back
-//! the leaves that were not signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
-//! leaves a note, and the one who has it adds for both.
+//! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of
+//! the seal are on the disk before that state holds and the checkpoint is written; after a crash in between
+//! the next process takes back the leaves that were not signed; a log that is shorter than what was signed is
+//! not signed again. Who cannot get the lock leaves a note, and the one who has it adds for both.
 
 use super::keys::{Keys, Sealed, Signers, Stray, draw, signers};
 use super::record::{Record, Span};
@@ -41,11 +42,12 @@ const LONGER: Duration = Duration::from_secs(10);
 pub const EVENTS: &str = "events.jsonl";
 /// The name under which they are recorded.
 pub const LOG: &str = "log";
-/// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they are full.
+/// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they
+/// are full.
 const ROWS: usize = 16;
 
-/// Adds what this session has recorded since the last time, and signs. Without a key nothing is signed; where another
-/// process has the log, the next one adds these entries too.
+/// Adds what this session has recorded since the last time, and signs. Without a key nothing is signed; where
+/// another process has the log, the next one adds these entries too.
 pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(()) };
     match Store::lock(env, PATIENCE)? {
@@ -59,8 +61,9 @@ pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
     add_late(env)
 }
 
-/// Adds what was noted while the log was signed. Who left a note looks whether the log is free by now, and who had the log
-/// looks for notes once it is: one of the two sees the other, so that no note waits for another turn.
+/// Adds what was noted while the log was signed. Who left a note looks whether the log is free by now, and
+/// who had the log looks for notes once it is: one of the two sees the other, so that no note waits for
+/// another turn.
 fn add_late(env: &Env) -> Result<(), Failure> {
     let is_noted = || fs::read_dir(store::path(env).join(store::LATE)).is_ok_and(|mut notes| notes.next().is_some());
     for _ in 0..MOST_ROUNDS {
@@ -282,8 +285,8 @@ impl<'a> Writer<'a> {
         self.append_event(line).map(drop)
     }
 
-    /// The entry about keys that are to count from the next signature on. Its line is kept with them until then: a rotation that
-    /// is killed before is no entry.
+    /// The entry about keys that are to count from the next signature on. Its line is kept with them until
+    /// then: a rotation that is killed before is no entry.
     pub fn announce(&mut self, with: &Value) -> Result<(), Failure> {
         let (line, digest) = self.entry("key", with)?;
         self.announced = Sum::read(&digest);
@@ -318,7 +321,8 @@ impl<'a> Writer<'a> {
         Ok(frame.write())
     }
 
-    /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this checkpoint too.
+    /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this
+    /// checkpoint too.
     pub fn sign(mut self, also: Option<&Keys>) -> Result<(), Failure> {
         let events = self.store.file(EVENTS);
         self.take(LOG, &events)?;
@@ -356,8 +360,8 @@ impl<'a> Writer<'a> {
         self.finish()
     }
 
-    /// Makes the state hold, and puts the seal and the tiles in their place: a checkpoint that is there has both. The state
-    /// remembers the seal; tiles are nowhere else, so they are on the disk first.
+    /// Makes the state hold, and puts the seal and the tiles in their place: a checkpoint that is there has
+    /// both. The state remembers the seal; tiles are nowhere else, so they are on the disk first.
     fn show(&self, row: Option<&str>, old: u64, size: u64) -> Result<(), Failure> {
         if let Some(row) = row {
             self.keys.turn_over()?;
@@ -378,7 +382,8 @@ impl<'a> Writer<'a> {
         self.keys.settle()
     }
 
-    /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list of seals.
+    /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list
+    /// of seals.
     fn seal(&mut self, checkpoint: &Checkpoint) -> Result<String, Failure> {
         let mac = self.sealed.key.seal(&checkpoint.to_string());
         let seal = Seal { epoch: self.sealed.key.epoch, size: checkpoint.size, root: checkpoint.root, mac };
@@ -404,8 +409,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Leaves that were not signed are removed: a power loss can have kept them and taken their entries. A session that still
-/// has these adds them again. A checkpoint that is ahead of the seal was written after both were on the disk.
+/// Leaves that were not signed are removed: a power loss can have kept them and taken their entries. A
+/// session that still has these adds them again. A checkpoint that is ahead of the seal was written after
+/// both were on the disk.
 fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, Failure> {
     let head = store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
     let sure = head.map_or(signed, |(head, _)| head.size.clamp(signed, size));

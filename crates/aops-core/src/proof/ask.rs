@@ -1,7 +1,8 @@
-//! Asks witnesses to sign the newest checkpoint, as C2SP `tlog-witness` has it. The caller brings the connection.
+//! Asks witnesses to sign the newest checkpoint, as C2SP `tlog-witness` has it. The caller brings the
+//! connection.
 //!
-//! Reads the log, writes the cosigned checkpoint. Invariants: nothing but checkpoint and hashes leaves the machine; a
-//! witness that has seen more than we have is told to the person, for then the log was put back.
+//! Reads the log, writes the cosigned checkpoint. Invariants: nothing but checkpoint and hashes leaves the
+//! machine; a witness that has seen more than we have is told to the person, for then the log was put back.
 
 use super::check::{TROUBLE, Trust, WITNESSED, count_witnesses};
 use super::store::Store;

@@ -1,6 +1,8 @@
-//! Checks the whole log: every signed head is the root of the leaves up to its size, so the log only ever grew.
+//! Checks the whole log: every signed head is the root of the leaves up to its size, so the log only ever
+//! grew.
 //!
-//! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no fault.
+//! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no
+//! fault.
 
 mod entries;
 mod tiles;
@@ -99,8 +101,8 @@ impl LogKeys {
         self.all.is_empty()
     }
 
-    /// Why this note is not one of this log. One of the current keys alone is not enough: a broken algorithm must not be
-    /// enough to forge a checkpoint.
+    /// Why this note is not one of this log. One of the current keys alone is not enough: a broken algorithm
+    /// must not be enough to forge a checkpoint.
     pub(super) fn accept(&self, note: &Note) -> Result<(), String> {
         let signers = note.signers(&self.all)?;
         let signed = self.current.iter().filter(|key| signers.iter().any(|(signer, _)| signer == key)).count();
@@ -124,8 +126,8 @@ fn short(sum: &Sum) -> u64 {
     sum.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one. What cannot be read is a fault, and
-/// the rest is looked at all the same.
+/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one. What cannot be
+/// read is a fault, and the rest is looked at all the same.
 pub fn examine(env: &Env, trust: &Trust) -> Option<Examined> {
     let sight = keys::look(env);
     let (mut examined, mut claims) = (Examined::default(), Claims::new());
@@ -200,7 +202,8 @@ impl Examined {
         self.read_events(store);
     }
 
-    /// The keys that are to sign are there, and no others. The log says which these are, and so does the state of the seal.
+    /// The keys that are to sign are there, and no others. The log says which these are, and so does the
+    /// state of the seal.
     fn look_at_keys(&mut self, sight: &Sight, trust: &Trust) {
         let last = sight.sealed.as_ref().and_then(|sealed| sealed.signers.as_ref());
         let Some(keys) = &sight.keys else {
@@ -364,8 +367,8 @@ impl Examined {
         }
     }
 
-    /// A checkpoint is written after its seal, so the list on the disk has that; but a power loss can have taken from it what the
-    /// keys remember.
+    /// A checkpoint is written after its seal, so the list on the disk has that; but a power loss can have
+    /// taken from it what the keys remember.
     fn compare_seals(&mut self, list: &str, head: Option<&Checkpoint>) {
         let mut seals = list.split_inclusive('\n').filter_map(|line| Seal::parse(line.strip_suffix('\n')?));
         let reached = seals.next_back().map_or(0, |seal| seal.size);
@@ -406,7 +409,8 @@ fn kept(store: &Store, name: &str) -> Option<Result<Kept, String>> {
     store.kept(name).unwrap_or_else(|failure| Some(Err(failure.to_string())))
 }
 
-/// How many witnesses these are, at the least: one may sign with two kinds of keys, and two may have one name.
+/// How many witnesses these are, at the least: one may sign with two kinds of keys, and two may have one
+/// name.
 pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
     let names: BTreeSet<&str> = signers.iter().map(|(key, _)| key.name.as_str()).collect();
     let of = |used: Use| signers.iter().filter(|(key, _)| key.used == used).count();

@@ -1,7 +1,8 @@
 //! Whether a ledger is what was recorded, for the commands that show sessions beside `verify`.
 //!
-//! Reads ledgers, records and log, writes nothing. Invariant: no damage that is seen is kept silent; what a large history
-//! would take too long to look at is looked at by its end alone, and `verify --all` looks at all.
+//! Reads ledgers, records and log, writes nothing. Invariant: no damage that is seen is kept silent; what a
+//! large history would take too long to look at is looked at by its end alone, and `verify --all` looks at
+//! all.
 
 use super::check::{self, Examined, Trust};
 use super::judge;

@@ -1,8 +1,9 @@
-//! Everything that can be said of one session: its ledger, its heads, what the log proves of it, and what is gone although
-//! something remembers it.
+//! Everything that can be said of one session: its ledger, its heads, what the log proves of it, and what is
+//! gone although something remembers it.
 //!
-//! Reads ledgers, heads and log, writes nothing. Invariants: where anything is damaged or gone there is no tier; what is gone
-//! is an alarm as long as keys, a head, a ledger, the log or a checkpoint elsewhere remembers it.
+//! Reads ledgers, heads and log, writes nothing. Invariants: where anything is damaged or gone there is no
+//! tier; what is gone is an alarm as long as keys, a head, a ledger, the log or a checkpoint elsewhere
+//! remembers it.
 
 use super::check::{self, Examined, Trust};
 use super::record::Record;
@@ -68,8 +69,8 @@ pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, 
     Ok(judged)
 }
 
-/// The log, and the digests of a ledger that are looked for in it. The log is read first: what is recorded meanwhile is then
-/// in the ledger, and not missing there.
+/// The log, and the digests of a ledger that are looked for in it. The log is read first: what is recorded
+/// meanwhile is then in the ledger, and not missing there.
 pub fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> (Option<Examined>, Vec<Sum>) {
     let log = check::examine(env, trust);
     (log, tier::digests(folder).unwrap_or_default())

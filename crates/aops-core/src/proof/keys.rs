@@ -1,7 +1,8 @@
 //! The secrets of the log in `<config>/aops/keys`: the keys that sign checkpoints, and the state of the seal.
 //!
-//! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools. Invariants: folder
-//! 0700, files 0600; the state that was replaced is overwritten, so that no seal of the past can be made again.
+//! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools.
+//! Invariants: folder 0700, files 0600; the state that was replaced is overwritten, so that no seal of the
+//! past can be made again.
 
 mod next;
 
@@ -232,7 +233,8 @@ impl Keys {
         keys.put().map(|()| keys)
     }
 
-    /// New keys of this name, which are nowhere yet. `agent`: a key of an ssh-agent that signs. `old`: keys that signed before.
+    /// New keys of this name, which are nowhere yet. `agent`: a key of an ssh-agent that signs. `old`: keys
+    /// that signed before.
     pub fn draw(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
         let invalid = |what| Failure::new(Code::InputInvalid, what);
         let drawn = |used| SecretKey::new(origin, used, &draw()?).map_err(invalid);
@@ -352,8 +354,8 @@ impl Keys {
     }
 }
 
-/// Moves the keys into the folder of the log that they signed; its secrets are gone. What cannot be read of them lies there
-/// as it is.
+/// Moves the keys into the folder of the log that they signed; its secrets are gone. What cannot be read of
+/// them lies there as it is.
 pub fn give_up(env: &Env, log: &Path) -> Result<(), Failure> {
     let path = path(env);
     let storage = |e| Failure::storage(path.display(), e);

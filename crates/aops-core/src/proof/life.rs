@@ -1,7 +1,7 @@
 //! The life of the log's key: made, rotated, lost. Each is an entry of the log itself.
 //!
-//! Writes keys and log. Invariants: a rotated key vouches for the one that follows it, by signing the checkpoint that holds
-//! the rotation; a log that is given up is set aside, never removed.
+//! Writes keys and log. Invariants: a rotated key vouches for the one that follows it, by signing the
+//! checkpoint that holds the rotation; a log that is given up is set aside, never removed.
 
 use super::append::{self, Writer};
 use super::keys::{self, AgentKey, Keys, draw};
@@ -47,8 +47,8 @@ fn new_origin() -> Result<String, Failure> {
     Ok(format!("aops-log.local/{}", &hex(&draw()?)[..16]))
 }
 
-/// A new key for the same log; the seal begins anew too. What stands in the place of a key that was to sign vouches for
-/// nothing, and the log says that the key is lost.
+/// A new key for the same log; the seal begins anew too. What stands in the place of a key that was to sign
+/// vouches for nothing, and the log says that the key is lost.
 pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicKey), Failure> {
     let mut store = append::lock(env)?;
     if opened(env)?.unsettled().is_some() {

@@ -1,6 +1,8 @@
-//! One entry proven in one file: the entry, its way to the root, and the checkpoint that was signed and perhaps witnessed.
+//! One entry proven in one file: the entry, its way to the root, and the checkpoint that was signed and
+//! perhaps witnessed.
 //!
-//! Reads ledger and log, writes nothing. Invariant: the file says no more than what holds: it names its tier by what is in it.
+//! Reads ledger and log, writes nothing. Invariant: the file says no more than what holds: it names its tier
+//! by what is in it.
 
 use super::check::{Examined, LogKeys, Trust, WITNESSED, count_witnesses};
 use super::keys;
@@ -80,7 +82,8 @@ pub struct Proven {
     pub times: Vec<(PublicKey, u64)>,
 }
 
-/// Reads a proof; or why it is none. Its signatures are checked first, then its way to the root, then the entry.
+/// Reads a proof; or why it is none. Its signatures are checked first, then its way to the root, then the
+/// entry.
 pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
     let odd = |what: &str| Err(format!("no proof: {what}"));
     if let Some(bare) = text.strip_prefix(BARE) {

@@ -1,7 +1,8 @@
-//! Where the entries of each session are in the log: one small text a session, in `<config>/aops/log/sessions`.
+//! Where the entries of each session are in the log: one small text a session, in
+//! `<config>/aops/log/sessions`.
 //!
-//! Reads and appends these texts. Invariant: a record is a hint; what it says is compared with ledger and leaves, and one
-//! that is missing or behind costs a search, never a leaf.
+//! Reads and appends these texts. Invariant: a record is a hint; what it says is compared with ledger and
+//! leaves, and one that is missing or behind costs a search, never a leaf.
 
 use super::store::Store;
 use crate::model::error::Failure;

@@ -1,7 +1,8 @@
-//! A witness: signs checkpoints of the logs that it knows, each continuing the last one it signed (C2SP `tlog-witness`).
+//! A witness: signs checkpoints of the logs that it knows, each continuing the last one it signed (C2SP
+//! `tlog-witness`).
 //!
-//! Keeps its key and what it signed last in one folder. Invariant: what was signed is on the disk before it is answered, so
-//! that it never signs two histories of one log, killed or not.
+//! Keeps its key and what it signed last in one folder. Invariant: what was signed is on the disk before it
+//! is answered, so that it never signs two histories of one log, killed or not.
 
 use super::keys::draw;
 use crate::model::error::{Code, Failure};

@@ -1,7 +1,9 @@
-//! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for who reads the tree.
+//! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for who reads the
+//! tree.
 //!
-//! Reads and writes that folder. Invariants: what is signed of `leaves` only grows, 32 bytes at a time, and is on the
-//! disk before it is signed; the last rows of `seals`, `checkpoint` and tiles can be made again from it and from the keys.
+//! Reads and writes that folder. Invariants: what is signed of `leaves` only grows, 32 bytes at a time, and
+//! is on the disk before it is signed; the last rows of `seals`, `checkpoint` and tiles can be made again
+//! from it and from the keys.
 
 use crate::ledger::heads::Signed;
 use crate::model::error::Failure;
@@ -216,8 +218,8 @@ impl Store {
         Ok(Some(String::from_utf8_lossy(&folder::read_at(&file, name, 0, long)?).into_owned()))
     }
 
-    /// Brings the tiles from this size to that one; makes all of them again where one is missing. Returns those that are still
-    /// to be forced to the disk.
+    /// Brings the tiles from this size to that one; makes all of them again where one is missing. Returns
+    /// those that are still to be forced to the disk.
     pub fn grow_tiles(&self, old: u64, size: u64) -> Result<Vec<fs::File>, Failure> {
         let hashes = |from| -> Result<Vec<Hash>, Failure> {
             Ok(self.leaves(from, size)?.iter().map(|leaf| leaf_hash(&leaf.0)).collect())
@@ -269,8 +271,8 @@ fn lines(rows: &[String]) -> String {
     rows.iter().flat_map(|row| [row, "\n"]).collect()
 }
 
-/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What an attacker changed
-/// stays as it is, for `verify` to find.
+/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What an
+/// attacker changed stays as it is, for `verify` to find.
 fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
     let first = Seal::parse(rows.first()?)?;
     let seal = |line: &[u8]| Seal::parse(std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?);
@@ -283,7 +285,8 @@ fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
     lines(rows).as_bytes().starts_with(written).then_some(end)
 }
 
-/// Writes a private file that can be made again. Nothing but a plain file is written to, and none is waited for.
+/// Writes a private file that can be made again. Nothing but a plain file is written to, and none is waited
+/// for.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<fs::File, Failure> {
     let options = &mut fs::OpenOptions::new();
     let opened = files::open_itself(path, options.write(true).create(true).truncate(false).mode(0o600));

@@ -1,7 +1,7 @@
 //! What the log proves of one session, and which of its leaves no session accounts for.
 //!
-//! Reads ledgers and records, writes nothing. Invariant: a tier holds for every entry of the ledger or is not reached; how
-//! far the next one holds is told beside.
+//! Reads ledgers and records, writes nothing. Invariant: a tier holds for every entry of the ledger or is not
+//! reached; how far the next one holds is told beside.
 
 use super::append::{EVENTS, LOG};
 use super::check::Examined;

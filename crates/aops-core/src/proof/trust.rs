@@ -7,7 +7,8 @@ use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use aops_proof::key::{PublicKey, Use};
 
-/// By the configuration where the person stands; no key where it cannot be read, since a ledger is checked all the same.
+/// By the configuration where the person stands; no key where it cannot be read, since a ledger is checked
+/// all the same.
 pub fn here(env: &Env) -> Result<Trust, Failure> {
     in_force::load(env, &env.cwd).map_or_else(|_| Ok(Trust::default()), |in_force| of(&in_force.policy))
 }

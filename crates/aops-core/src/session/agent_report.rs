@@ -1,7 +1,8 @@
 //! Parses the fenced block that each of our agents must end its report with.
 //!
-//! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by nothing but white
-//! space; a missing or ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
+//! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by
+//! nothing but white space; a missing or ill-typed key is an error, an unknown key is ignored. The error
+//! tells the agent what to fix.
 
 use crate::config::workflow::Gate;
 use crate::model::agent::{Agent, AgentId};
@@ -100,8 +101,9 @@ pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<Gate>>
     }
 }
 
-/// What a report says that no event of its own brought, as far as it forbids something: BLOCK, HALT, REVISE, ISSUES. Nothing
-/// else in it counts, so its form does not matter: a BLOCK in prose or between two blocks is one.
+/// What a report says that no event of its own brought, as far as it forbids something: BLOCK, HALT, REVISE,
+/// ISSUES. Nothing else in it counts, so its form does not matter: a BLOCK in prose or between two blocks is
+/// one.
 pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
     let forbids: &[AgentVerdict] = match agent.id {
         AgentId::Custodiet => &[AgentVerdict::Block],

@@ -19,7 +19,8 @@ pub struct ClientKnown {
     pub jail: Option<JailState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names_taken: Option<NamesTaken>,
-    /// A file with a hook that may answer in a person's place when it asks about a plan, as it started with it.
+    /// A file with a hook that may answer in a person's place when it asks about a plan, as it started with
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hook: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! Describes one fact on one line, for people and for reviewers.
 //!
-//! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what the agent under
-//! review wrote about it: no prompt for another agent, no description, no message.
+//! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what
+//! the agent under review wrote about it: no prompt for another agent, no description, no message.
 
 use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
@@ -92,7 +92,8 @@ pub fn describe_call(step: &Step, root: &str) -> String {
     }
 }
 
-/// What a call is about, on one line: its command, file, agent or question; of an unknown tool every text in it.
+/// What a call is about, on one line: its command, file, agent or question; of an unknown tool every text in
+/// it.
 fn describe_input(step: &Step, root: &str) -> String {
     let Some(Json::Object(members)) = step.input().and_then(|input| json::read(input.get()).ok()) else {
         return String::new();

@@ -1,8 +1,8 @@
 //! The facts that ledger entries hold, and their stored form.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order (the plain serialisation is the canonical form)
-//! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
-//! the fact; nothing is looked up or recomputed later.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order (the plain serialisation is the
+//! canonical form) and no name that sorts after `working_digest`, which a commit mark appends. Invariant:
+//! everything a fold needs is in the fact; nothing is looked up or recomputed later.
 
 mod call_asked;
 mod call_ended;
@@ -74,8 +74,9 @@ macro_rules! facts {
                 }
             }
 
-            /// The fact of a stored entry; `None` for a type or a form that this version does not know. The first entry of a
-            /// ledger of another format is none, so nothing of it is taken for what it is not.
+            /// The fact of a stored entry; `None` for a type or a form that this version does not know. The
+            /// first entry of a ledger of another format is none, so nothing of it is taken for what it is
+            /// not.
             pub fn read(kind: &str, with: &str) -> Option<Fact> {
                 let fact = match kind {
                     $($kind => serde_json::from_str(with).ok().map(Fact::$name),)*

@@ -1,7 +1,7 @@
 //! All entries of a ledger folded into one state, the only one that a gate sees.
 //!
-//! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
-//! in parts; a transition that the machine of calls forbids is an error, never a state.
+//! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same
+//! session, at once or in parts; a transition that the machine of calls forbids is an error, never a state.
 
 mod at_work;
 mod closing;
@@ -398,7 +398,8 @@ fn renew<T: Clone>(known: &mut T, new: Option<&T>) {
     }
 }
 
-/// `aops:critic`, `aops-critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
+/// `aops:critic`, `aops-critic` and `critic` are the same agent. Characters that would sort differently in
+/// UTF-16 are left out.
 fn bare_name(seen: &Seen) -> Option<String> {
     seen.agent_type.as_deref().filter(|name| !name.is_empty()).map(bare)
 }

@@ -1,7 +1,7 @@
 //! What a task changed so far, file by file, measured against its start.
 //!
-//! Reads nothing, writes nothing. Stored type: fields in sorted order, files sorted by path. Invariant: the list is short;
-//! what does not fit is only counted.
+//! Reads nothing, writes nothing. Stored type: fields in sorted order, files sorted by path. Invariant: the
+//! list is short; what does not fit is only counted.
 
 use crate::config::policy::is_default;
 use serde::{Deserialize, Serialize};

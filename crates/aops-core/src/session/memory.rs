@@ -1,7 +1,8 @@
-//! What a session remembers beyond its public state: open calls, the task's progress, the client, what is watched.
+//! What a session remembers beyond its public state: open calls, the task's progress, the client, what is
+//! watched.
 //!
-//! Reads nothing, writes nothing. The ledger commits to it by digest: fields in sorted order, and a group is left out while it
-//! has its default.
+//! Reads nothing, writes nothing. The ledger commits to it by digest: fields in sorted order, and a group is
+//! left out while it has its default.
 
 pub use aops_ledger::heads::Signed;
 
@@ -133,8 +134,8 @@ pub struct ModeAsked {
 /// Where the session is, and what it found there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The digest of the files that were uncommitted when the session began. They themselves are in the entry that recorded
-    /// them, so that no event carries them along.
+    /// The digest of the files that were uncommitted when the session began. They themselves are in the entry
+    /// that recorded them, so that no event carries them along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.

@@ -1,8 +1,8 @@
-//! What is recorded for the attestation of commits: what calls leave in the working tree, where `HEAD` is, which commits
-//! were made and attested. Plain data; stored types, fields in sorted order.
+//! What is recorded for the attestation of commits: what calls leave in the working tree, where `HEAD` is,
+//! which commits were made and attested. Plain data; stored types, fields in sorted order.
 //!
-//! Recorded only where `[witness] attest` asks for it. Invariant: everything a statement says about the session is in
-//! these facts and in the others of the ledger; nothing is looked up in the working tree later.
+//! Recorded only where `[witness] attest` asks for it. Invariant: everything a statement says about the
+//! session is in these facts and in the others of the ledger; nothing is looked up in the working tree later.
 
 use crate::model::call::CallKey;
 use crate::model::named::named;

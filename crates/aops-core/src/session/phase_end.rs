@@ -1,10 +1,10 @@
-//! The outcome with which a phase of the loop ends: one of four, stored as `ended` in the entry that ends it. `also_ended` is
-//! a second one: work that is verified without a refused stop ends its own phase and `verify` with one verdict. `entered` is
-//! the phase that begins.
+//! The outcome with which a phase of the loop ends: one of four, stored as `ended` in the entry that ends it.
+//! `also_ended` is a second one: work that is verified without a refused stop ends its own phase and `verify`
+//! with one verdict. `entered` is the phase that begins.
 //!
-//! Reads nothing, writes nothing. Invariants: a phase that was entered ends with exactly one outcome; only `PASS` is success;
-//! between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its driver's word ends the phase. The fold
-//! does not read it.
+//! Reads nothing, writes nothing. Invariants: a phase that was entered ends with exactly one outcome; only
+//! `PASS` is success; between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its
+//! driver's word ends the phase. The fold does not read it.
 
 use crate::model::agent::AgentId;
 use crate::model::event::EventKind;
@@ -74,8 +74,8 @@ impl PhaseEnd {
         let verify = Self::new(Phase::Verify, if verified { PhaseOutcome::Pass } else { MENDS });
         let own = match before {
             Phase::Verify => None,
-            // Sent back from behind the verification; or a newer prompt waits for its plan, and the verdict is about the
-            // task before it.
+            // Sent back from behind the verification; or a newer prompt waits for its plan, and the verdict
+            // is about the task before it.
             Phase::Hydrate | Phase::Reflect | Phase::Close if before == after => None,
             Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
             _ => is_walked(before).then(|| Self::new(before, PhaseOutcome::Pass)),

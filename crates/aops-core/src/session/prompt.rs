@@ -1,7 +1,8 @@
 //! The kind of a prompt: ordinary text, a command, a skip of the loop, or text made by the client.
 //!
-//! Reads nothing, writes nothing. Invariants: only an ordinary prompt starts the loop; a path is not a command
-//! (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is wrong`).
+//! Reads nothing, writes nothing. Invariants: only an ordinary prompt starts the loop; a path is not a
+//! command (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is
+//! wrong`).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ pub enum Prompt {
     Machine,
     /// Begins with a dot: the user skips the loop for this task.
     Waived,
-    /// A slash command: it runs inside the task in hand. With none open, the workflow `direct-skill`, waived too.
+    /// A slash command: it runs inside the task in hand. With none open, the workflow `direct-skill`, waived
+    /// too.
     Command,
     /// A slash command of ours: changes nothing.
     Ours,
@@ -62,7 +64,8 @@ fn begins_with_file(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
 }
 
 impl Prompt {
-    /// What a prompt means today. `is_file` knows the working directory; it is asked only about names that begin with a dot.
+    /// What a prompt means today. `is_file` knows the working directory; it is asked only about names that
+    /// begin with a dot.
     pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {
         match Self::of(text) {
             _ if MADE_BY_OTHERS.iter().any(|made| text.trim_start().starts_with(made)) => Prompt::Machine,

@@ -1,7 +1,7 @@
 //! Questions that a gate put to a person about a call, and how they were answered.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: an answer that nothing proves is nobody's;
-//! the client's own record may prove it later, and then that counts.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: an answer that nothing
+//! proves is nobody's; the client's own record may prove it later, and then that counts.
 
 use crate::model::call::CallKey;
 use crate::model::gate_id::GateId;
@@ -141,7 +141,8 @@ impl Question {
 }
 
 impl Unproven {
-    /// The same as the client recorded it. A call that was made was not refused: then its record says nothing about the answer.
+    /// The same as the client recorded it. A call that was made was not refused: then its record says nothing
+    /// about the answer.
     pub fn proven(&self, decision: &Decision) -> Option<Answered> {
         if self.answered.allowed && !decision.allowed {
             return None;

@@ -11,7 +11,8 @@ pub struct Quieted {
     /// Paths that it does not see: the user's rules forbid to read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hides: Vec<String>,
-    /// Where the folder and these paths led when it was judged, as a digest: if they lead elsewhere, it does not run.
+    /// Where the folder and these paths led when it was judged, as a digest: if they lead elsewhere, it does
+    /// not run.
     pub leads: String,
     pub level: AnswerLevel,
     /// The one program in it that has the network.

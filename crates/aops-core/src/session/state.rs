@@ -1,7 +1,7 @@
 //! `session-state.json`: the public state of a session, with exactly the contract's keys.
 //!
-//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
-//! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
+//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so
+//! the plain serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
 pub use crate::session::hydration::Hydration;
 
@@ -109,7 +109,8 @@ named! {
     }
 }
 
-/// The state in a fold. It notices by itself that it is touched: every way to change it leads through `deref_mut`.
+/// The state in a fold. It notices by itself that it is touched: every way to change it leads through
+/// `deref_mut`.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// Large: on the stack each move of a session would touch several pages more, at every event.

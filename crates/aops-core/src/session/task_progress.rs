@@ -1,6 +1,7 @@
 //! How far the task in hand has come: its plan, its size, what is proven of it, what it still has to close.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order; a group is left out while it has its default.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order; a group is left out while it has its
+//! default.
 
 use crate::config::policy::is_default;
 use crate::config::workflow::Gate;
@@ -20,7 +21,8 @@ pub struct TaskProgress {
     pub agents: Vec<Started>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub audit: TaskAudit,
-    /// Until it is known whether a prompt goes on with a task that was done: what was uncommitted when that one began.
+    /// Until it is known whether a prompt goes on with a task that was done: what was uncommitted when that
+    /// one began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_before: Option<String>,
     /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
@@ -69,7 +71,8 @@ pub struct TaskAudit {
 /// What ends the task's work beside commit and push.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
-    /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed nor handed back.
+    /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed
+    /// nor handed back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueInHand>,
     /// The remote refused the last push, since it has commits that are not here.

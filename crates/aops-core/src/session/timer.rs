@@ -1,12 +1,14 @@
 //! How the words of a timer are remembered, so that a prompt that says them is not taken for a person's.
 //!
-//! Reads nothing, writes nothing. Invariants: what stands between words does not matter; a text that the client shows by its
-//! beginning alone is compared by that beginning; a mark says no more of a text than its length and a digest.
+//! Reads nothing, writes nothing. Invariants: what stands between words does not matter; a text that the
+//! client shows by its beginning alone is compared by that beginning; a mark says no more of a text than its
+//! length and a digest.
 
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 
-/// Most timers that a session remembers. One more, and no prompt is taken for a person's until the client starts again.
+/// Most timers that a session remembers. One more, and no prompt is taken for a person's until the client
+/// starts again.
 pub const MOST: usize = 64;
 /// Where the client lists timers it shows so many characters of each prompt, and how many follow.
 const SHOWN: usize = 1000;

@@ -1,7 +1,7 @@
 //! Folders, variables and time, read once at the start.
 //!
-//! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of one process
-//! sees the same values; what it does not know yet can be told once.
+//! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of
+//! one process sees the same values; what it does not know yet can be told once.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
@@ -44,7 +44,8 @@ pub struct Env {
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
-/// The variable that marks the program of a step and all its children; its value is the stem of the step's files.
+/// The variable that marks the program of a step and all its children; its value is the stem of the step's
+/// files.
 pub const JOB: &str = "AOPS_JOB";
 
 pub const MODE: &str = "AOPS_MODE";
@@ -118,8 +119,8 @@ impl Env {
         }
     }
 
-    /// The variables that say which folders a program that we start must not change, whatever variables it gets itself; an
-    /// empty one is not set here.
+    /// The variables that say which folders a program that we start must not change, whatever variables it
+    /// gets itself; an empty one is not set here.
     pub fn guarded_folders(&self) -> Vec<(String, String)> {
         let client = &self.client;
         let project = Some(&client.project).filter(|project| !project.as_os_str().is_empty());
@@ -132,7 +133,8 @@ impl Env {
         folders.filter(|(_, value)| is_whole(value)).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The same for an event of another client, whose process this is: what Claude Code says of itself is not about it.
+    /// The same for an event of another client, whose process this is: what Claude Code says of itself is not
+    /// about it.
     #[must_use]
     pub fn of_host(self, host: Client, process: Option<i32>) -> Self {
         let ClientEnv { is_around, is_claude, traceparent, called_in, .. } = self.client;
@@ -192,7 +194,8 @@ impl Env {
         if client.is_registered_by_name() { &self.others[client as usize] } else { &self.config }
     }
 
-    /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our data folder.
+    /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our
+    /// data folder.
     pub fn projects(&self) -> PathBuf {
         self.projects_of(self.host)
     }
@@ -244,8 +247,8 @@ impl Env {
         unless_tested("AOPS_TEST_REFRESH_MS", Duration::from_secs(15))
     }
 
-    /// How long a jail that was made beforehand waits for its command. Meanwhile it keeps file systems in use that a person may
-    /// want to unmount.
+    /// How long a jail that was made beforehand waits for its command. Meanwhile it keeps file systems in use
+    /// that a person may want to unmount.
     pub fn jail_patience(&self) -> Duration {
         unless_tested("AOPS_TEST_JAIL_MS", Duration::from_secs(10))
     }
@@ -269,7 +272,8 @@ impl Env {
         std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
     }
 
-    /// The path of this program. A symlink on `PATH` is not resolved: package managers point it at the newest version.
+    /// The path of this program. A symlink on `PATH` is not resolved: package managers point it at the newest
+    /// version.
     pub fn program(&self) -> io::Result<PathBuf> {
         let real = std::env::current_exe()?.canonicalize()?;
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -392,8 +396,8 @@ pub fn user_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     let mut room = vec![0_u8; 16 << 10];
     #[expect(unsafe_code, reason = "the C library knows all users; the file alone does not")]
-    // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a valid `passwd`, and a
-    // found one has a name in the room that ends with a zero byte.
+    // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a
+    // valid `passwd`, and a found one has a name in the room that ends with a zero byte.
     let name = unsafe {
         let (mut user, mut found) = (std::mem::zeroed::<libc::passwd>(), std::ptr::null_mut());
         let (into, long) = (room.as_mut_ptr().cast(), room.len());

@@ -1,7 +1,8 @@
 //! Reads whole files and replaces them: a new file beside the old one, then one rename.
 //!
-//! Reads and writes the files it is given. [`find`] follows symlinks and replaces their target; mode and owner are kept.
-//! Invariant: a file that another process changed in between, or made read-only, is left as it is.
+//! Reads and writes the files it is given. [`find`] follows symlinks and replaces their target; mode and
+//! owner are kept. Invariant: a file that another process changed in between, or made read-only, is left as
+//! it is.
 
 use crate::model::error::Failure;
 use crate::system::folder;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Bytes; longer files are neither edited nor read whole.
 const LONGEST: u64 = 64 << 20;
 
-/// Opens a plain file for reading. A FIFO, a device, a socket or a folder in its place is an error and never waited for: a
-/// repository can bring any of them under any name.
+/// Opens a plain file for reading. A FIFO, a device, a socket or a folder in its place is an error and never
+/// waited for: a repository can bring any of them under any name.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     open_to_read(path.as_ref()).map(|(file, _)| file)
 }
@@ -151,8 +152,8 @@ impl Found {
     }
 }
 
-/// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old file or the new
-/// one, never a part. After an error `path` is as it was and the new file is gone.
+/// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old
+/// file or the new one, never a part. After an error `path` is as it was and the new file is gone.
 pub fn write_beside(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let spare = spare(path);
     let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&spare);
@@ -296,7 +297,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Syncs these files side by side, each in a thread of its own, while `work` runs. Three waits so take as long as one.
+/// Syncs these files side by side, each in a thread of its own, while `work` runs. Three waits so take as
+/// long as one.
 pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Result<()>, T) {
     std::thread::scope(|scope| {
         let spawn =
@@ -313,8 +315,8 @@ pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Resul
     })
 }
 
-/// Makes every missing folder of this path, mode 0700 whatever the umask says. A relative path is refused: without a home
-/// our folders would be made in the working directory.
+/// Makes every missing folder of this path, mode 0700 whatever the umask says. A relative path is refused:
+/// without a home our folders would be made in the working directory.
 pub fn make_all(path: &Path) -> Result<(), Failure> {
     if path.is_relative() {
         return Err(Failure::storage(path.display(), "not an absolute path"));
@@ -322,8 +324,8 @@ pub fn make_all(path: &Path) -> Result<(), Failure> {
     missing(path).into_iter().try_for_each(make)
 }
 
-/// Opens this folder below a folder of ours and makes what is missing of it. Only links on the way to `base` are followed: who can
-/// write there may have put one in the place of a folder that was not there yet.
+/// Opens this folder below a folder of ours and makes what is missing of it. Only links on the way to `base`
+/// are followed: who can write there may have put one in the place of a folder that was not there yet.
 pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
     make_all(base)?;
     let gone = |path: &Path| Failure::storage(path.display(), "is gone");

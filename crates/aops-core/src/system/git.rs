@@ -1,9 +1,9 @@
 //! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`, `notes`
-//! and `acting`. Invariants: a git
-//! that could not be asked is not "no repository", so what it would have said is not taken for "nothing is owed"; an answer
-//! is whole or there is none, but for `beginning`, whose callers tell that they cut.
+//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`,
+//! `notes` and `acting`. Invariants: a git that could not be asked is not "no repository", so what it would
+//! have said is not taken for "nothing is owed"; an answer is whole or there is none, but for `beginning`,
+//! whose callers tell that they cut.
 
 mod place;
 mod made;
@@ -97,8 +97,9 @@ fn header(status: &mut Status, field: &str) {
     }
 }
 
-/// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made in it, or one
-/// elsewhere, which has a plain file in the place of a `.git` folder. Inside of the project nothing is looked at.
+/// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made
+/// in it, or one elsewhere, which has a plain file in the place of a `.git` folder. Inside of the project
+/// nothing is looked at.
 pub fn worktree_at(project: &Path, cwd: &Path) -> Option<PathBuf> {
     if let Ok(inside) = cwd.strip_prefix(project) {
         let name = inside.strip_prefix(".claude/worktrees").ok()?.components().next()?;
@@ -114,8 +115,8 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
     status(env, cwd).map(|status| baseline::record(&status))
 }
 
-/// What is owed where the client stands. Where that is in no repository and the session began in one, the project is asked.
-/// `is_own`: the session may have written this file.
+/// What is owed where the client stands. Where that is in no repository and the session began in one, the
+/// project is asked. `is_own`: the session may have written this file.
 pub fn owed(
     env: &Env,
     cwd: &Path,
@@ -189,7 +190,8 @@ pub fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
     ask_remote(env, cwd, branch).ok().flatten()
 }
 
-/// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only remote, `origin`.
+/// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only
+/// remote, `origin`.
 fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Asked> {
     let names = String::from_utf8_lossy(&ask(env, cwd, &["remote"])?).into_owned();
     let names: Vec<&str> = names.lines().collect();
@@ -213,8 +215,8 @@ fn is_plain(name: &str) -> bool {
     !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// Whether tracked files differ from the last commit or the index: of these paths, or of all where there are none. Nothing where
-/// git gave no answer.
+/// Whether tracked files differ from the last commit or the index: of these paths, or of all where there are
+/// none. Nothing where git gave no answer.
 pub fn has_changes(env: &Env, cwd: &Path, paths: &[&str]) -> Option<bool> {
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--"];
     git(env, cwd, &[&args, paths].concat()).map(|said| !said.is_empty())
@@ -325,8 +327,8 @@ fn beginning(env: &Env, cwd: &Path, args: &[&str]) -> String {
     said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default()
 }
 
-/// Everything that is tracked in this folder or below, even if it is deleted: relative paths, each followed by a zero
-/// byte. `None` where git does not answer.
+/// Everything that is tracked in this folder or below, even if it is deleted: relative paths, each followed
+/// by a zero byte. `None` where git does not answer.
 pub fn tracked(env: &Env, folder: &Path) -> Result<Option<Vec<u8>>, Failure> {
     match start(env, folder, &["ls-files", "-z", "--cached"], &[], (PATIENCE, LONGEST)) {
         Some(said) if said.cut => {

@@ -1,7 +1,7 @@
 //! The numbers of a host's name, asked of the system's own resolver.
 //!
-//! Runs `getent`: a static program has no resolver, and the C library's would load others at run time. Invariant: asked only
-//! for a name that a person gave.
+//! Runs `getent`: a static program has no resolver, and the C library's would load others at run time.
+//! Invariant: asked only for a name that a person gave.
 
 use crate::system::env::Env;
 use crate::system::process::program::{Identity, Program};

@@ -1,8 +1,9 @@
 //! Starts a program, feeds its input, waits for it with a timeout, and returns its output.
 //!
-//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its own, unless
-//! it is to share ours, and sees only the variables it is given. Invariants: output beyond the bound is read and dropped,
-//! so no child blocks on a full pipe; at the timeout the whole group is killed; what it said before its end is read.
+//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its
+//! own, unless it is to share ours, and sees only the variables it is given. Invariants: output beyond the
+//! bound is read and dropped, so no child blocks on a full pipe; at the timeout the whole group is killed;
+//! what it said before its end is read.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
@@ -58,21 +59,24 @@ pub enum Ending {
     TimedOut,
 }
 
-/// How long the output may stay open after the program itself has ended: a process that it left behind can hold it.
+/// How long the output may stay open after the program itself has ended: a process that it left behind can
+/// hold it.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-/// Runs it to its end, in a group of its own, which is killed at the timeout. An error means that it could not be started.
+/// Runs it to its end, in a group of its own, which is killed at the timeout. An error means that it could
+/// not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
     run_as(task, true, false)
 }
 
-/// The same inside our own group, for a caller whose group is watched as a whole; only the program itself is killed.
+/// The same inside our own group, for a caller whose group is watched as a whole; only the program itself is
+/// killed.
 pub fn run_beside(task: &Task) -> io::Result<Outcome> {
     run_as(task, false, false)
 }
 
-/// The same, but the last bytes of each stream are kept, not the first. Nothing of its group is left afterwards, even if a
-/// signal that can be caught ends us meanwhile.
+/// The same, but the last bytes of each stream are kept, not the first. Nothing of its group is left
+/// afterwards, even if a signal that can be caught ends us meanwhile.
 pub fn run_for_its_end(task: &Task) -> io::Result<Outcome> {
     run_as(task, true, true)
 }
@@ -199,7 +203,8 @@ impl Output {
         })
     }
 
-    /// After its end: first what it has said itself, however late we look, then what is said by those that hold its streams.
+    /// After its end: first what it has said itself, however late we look, then what is said by those that
+    /// hold its streams.
     fn read_the_rest(&mut self) {
         let end = Instant::now() + AFTERWARDS;
         self.read();
@@ -249,7 +254,8 @@ impl Stream {
         self.from.is_some()
     }
 
-    /// All that is there now, and no more than a pipe holds: one that is written to for ever does not keep us.
+    /// All that is there now, and no more than a pipe holds: one that is written to for ever does not keep
+    /// us.
     fn read(&mut self) {
         let mut chunk = [0; 8 << 10];
         let mut more = 128;
@@ -318,8 +324,9 @@ mod tests {
         assert_eq!((done.ending, done.stdout.len(), done.cut), (Ending::Exit(0), 1000, true));
     }
 
-    /// Returns when the process whose number is in `pid` is gone, or a zombie that init has not reaped yet. SIGKILL is not
-    /// instant; a process that lives on hangs the test until its timeout, which comes before the process ends by itself.
+    /// Returns when the process whose number is in `pid` is gone, or a zombie that init has not reaped yet.
+    /// SIGKILL is not instant; a process that lives on hangs the test until its timeout, which comes before
+    /// the process ends by itself.
     fn wait_until_gone(folder: &Path) {
         let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
         let is_running = || {

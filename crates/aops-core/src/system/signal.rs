@@ -1,8 +1,8 @@
 //! Signal dispositions, and the three standard streams.
 //!
-//! Ignores signals that would end a process which could still answer: the host lets a call pass if its hook dies. Opens
-//! `/dev/null` in place of a closed standard stream, or the next file, a ledger, would get its descriptor and receive the
-//! answer.
+//! Ignores signals that would end a process which could still answer: the host lets a call pass if its hook
+//! dies. Opens `/dev/null` in place of a closed standard stream, or the next file, a ledger, would get its
+//! descriptor and receive the answer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -34,15 +34,15 @@ const STARTING: i32 = -1;
 /// A signal that came while the group was being started; 0 is none.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// Before the group is started: a signal waits for `take_along`. Else one that comes after the start, and before we know
-/// the group's id, would end us and leave the group alive.
+/// Before the group is started: a signal waits for `take_along`. Else one that comes after the start, and
+/// before we know the group's id, would end us and leave the group alive.
 pub fn hold() {
     ALONG.store(STARTING, Ordering::SeqCst);
     set(&ENDING, end as *const () as usize);
 }
 
-/// From now on a signal that ends this process kills this group too, until `None` is set. The host signals only our own
-/// group; a child in another group would live on without a timeout.
+/// From now on a signal that ends this process kills this group too, until `None` is set. The host signals
+/// only our own group; a child in another group would live on without a timeout.
 pub fn take_along(group: Option<Pid>) {
     ALONG.store(group.map_or(0, |group| group.as_raw_nonzero().get()), Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);

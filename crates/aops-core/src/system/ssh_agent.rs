@@ -1,7 +1,7 @@
 //! Signing with an Ed25519 key of an ssh-agent, which may keep it in hardware.
 //!
-//! Speaks the agent's protocol on a Unix socket. Invariants: every answer is awaited for a bounded time; nothing but public
-//! keys and signatures is ever read.
+//! Speaks the agent's protocol on a Unix socket. Invariants: every answer is awaited for a bounded time;
+//! nothing but public keys and signatures is ever read.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

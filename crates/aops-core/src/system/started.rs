@@ -18,7 +18,8 @@ pub struct ClientEnv {
     pub session: Option<String>,
     /// Where its session began; empty outside of hooks.
     pub project: PathBuf,
-    /// We are inside one of its tool calls or hooks, as the environment says. A client above us is `ledger::clients`' business.
+    /// We are inside one of its tool calls or hooks, as the environment says. A client above us is
+    /// `ledger::clients`' business.
     pub is_around: bool,
     /// A variable says that Claude Code started us, as a hook or in a tool call.
     pub is_claude: bool,
@@ -41,7 +42,8 @@ pub struct ClientEnv {
 /// Who started us, and what their terminal can show.
 #[derive(Clone, Debug, Default)]
 pub struct UserEnv {
-    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves nothing.
+    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves
+    /// nothing.
     pub person: Option<String>,
     /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
     pub mode: Option<String>,

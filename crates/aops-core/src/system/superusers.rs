@@ -1,8 +1,9 @@
-//! Files that nobody but the superuser can change: such a file is a program's identity, a name is none. And paths that this
-//! user cannot lead elsewhere.
+//! Files that nobody but the superuser can change: such a file is a program's identity, a name is none. And
+//! paths that this user cannot lead elsewhere.
 //!
-//! Looks at files; writes nothing. Invariants: every folder and every link on the way counts like the file itself; what
-//! cannot be looked at is not the superuser's alone; for a process with the superuser's rights nothing is.
+//! Looks at files; writes nothing. Invariants: every folder and every link on the way counts like the file
+//! itself; what cannot be looked at is not the superuser's alone; for a process with the superuser's rights
+//! nothing is.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
@@ -15,7 +16,8 @@ use std::path::{Component, Path, PathBuf};
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
 
-/// The file that a shell would start by this word, if only the superuser can change which one that is, and what is in it.
+/// The file that a shell would start by this word, if only the superuser can change which one that is, and
+/// what is in it.
 pub fn program(word: &str, search: &OsStr, cwd: &Path) -> Option<PathBuf> {
     let starts = |path: &PathBuf| path.metadata().is_ok_and(|is| is.is_file() && is.mode() & 0o111 != 0);
     let found = if word.contains('/') {
@@ -32,11 +34,13 @@ pub fn search_path(search: &OsStr) -> OsString {
     std::env::join_paths(safe).unwrap_or_default()
 }
 
-/// This user cannot change where this absolute path leads, whoever follows it: no folder on the way is theirs to write.
+/// This user cannot change where this absolute path leads, whoever follows it: no folder on the way is theirs
+/// to write.
 pub fn is_out_of_reach(path: &Path) -> bool {
     match walk(path, &|path, is| !is.is_dir() || is_anothers(path, is)) {
         Ok(_) => true,
-        // Behind what cannot be looked at only others can have put a link, but for the kernel's own in `/proc`.
+        // Behind what cannot be looked at only others can have put a link, but for the kernel's own in
+        // `/proc`.
         Err(Stop::Unseen { at, climbs }) => !climbs && !at.starts_with("/proc"),
         Err(Stop::Open) => false,
     }
@@ -51,7 +55,8 @@ fn real(path: &Path) -> Option<PathBuf> {
 enum Stop {
     /// Somebody else may change it.
     Open,
-    /// There is nothing here, or nothing that may be looked at. `climbs`: the rest of the path leads up again.
+    /// There is nothing here, or nothing that may be looked at. `climbs`: the rest of the path leads up
+    /// again.
     Unseen { at: PathBuf, climbs: bool },
 }
 
@@ -98,8 +103,8 @@ fn is_superusers(path: &Path, is: &Metadata) -> bool {
     is.uid() == 0 && !shared && is_anothers(path, is)
 }
 
-/// This user does not own it, so cannot allow themselves to write it, and may not. Beyond owner and mode there are lists and
-/// rights, of which the kernel knows.
+/// This user does not own it, so cannot allow themselves to write it, and may not. Beyond owner and mode
+/// there are lists and rights, of which the kernel knows.
 fn is_anothers(path: &Path, is: &Metadata) -> bool {
     let may_write = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
     let is_ours = is.uid() == geteuid().as_raw() || is.uid() == getuid().as_raw();

@@ -1,4 +1,5 @@
-//! Parts of the jail that a test switches off, to see that what they hold is found open then. Not in a release.
+//! Parts of the jail that a test switches off, to see that what they hold is found open then. Not in a
+//! release.
 
 /// Whether this part is off.
 #[expect(clippy::disallowed_methods, reason = "the variable is the tests' own")]

@@ -1,7 +1,7 @@
 //! Connections that wait no longer than a deadline.
 //!
-//! Reads and writes streams that others opened. Invariant: before every read and write the time that is left is measured, so
-//! a slow peer cannot hold us up, however it sends.
+//! Reads and writes streams that others opened. Invariant: before every read and write the time that is left
+//! is measured, so a slow peer cannot hold us up, however it sends.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,8 @@ impl Wire for &TcpStream {
     }
 }
 
-/// Makes a plain connection to this host an encrypted one. The program that runs at every event has no such thing.
+/// Makes a plain connection to this host an encrypted one. The program that runs at every event has no such
+/// thing.
 pub trait Encrypt {
     fn encrypt(&self, host: &str, plain: TcpStream) -> Result<Box<dyn Wire>, String>;
 }

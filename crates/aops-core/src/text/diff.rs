@@ -1,7 +1,8 @@
 //! Shows what would change between two texts, as a unified diff.
 //!
-//! Reads two texts; writes nothing. Invariant: applied to the first, it gives the second. Past `LIMIT` the search for
-//! the shortest diff ends and the rest is shown as replaced, so long texts cost neither minutes nor gigabytes.
+//! Reads two texts; writes nothing. Invariant: applied to the first, it gives the second. Past `LIMIT` the
+//! search for the shortest diff ends and the rest is shown as replaced, so long texts cost neither minutes
+//! nor gigabytes.
 
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;

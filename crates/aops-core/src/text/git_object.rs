@@ -1,6 +1,7 @@
 //! The name that git gives to the content of a file, made without starting git.
 //!
-//! Pure. A repository names its objects with SHA-1 or with SHA-256; the length of any of its names tells which.
+//! Pure. A repository names its objects with SHA-1 or with SHA-256; the length of any of its names tells
+//! which.
 
 use crate::text::sha256::{hex, sha256};
 

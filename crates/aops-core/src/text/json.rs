@@ -1,6 +1,7 @@
 //! JSON in its canonical form, with every secret redacted.
 //!
-//! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through [`redact_under`].
+//! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through
+//! [`redact_under`].
 
 pub use aops_ledger::json::{Json, cut, member, quoted, read};
 
@@ -25,7 +26,8 @@ pub fn text_in(object: &str, name: &str) -> Option<String> {
     }
 }
 
-/// The same without what the members of a Kubernetes secret hold, where there is one: their names say nothing.
+/// The same without what the members of a Kubernetes secret hold, where there is one: their names say
+/// nothing.
 fn without_kubernetes<'a>(json: &Json<'a>) -> Option<Json<'a>> {
     match json {
         Json::List(items) => {

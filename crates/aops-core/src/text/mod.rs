@@ -1,7 +1,8 @@
 //! Text and bytes: forms that need no knowledge of the loop.
 //!
-//! JSON in its canonical form (RFC 8785), SHA-256, redaction of secrets, printable text, times, templates, YAML and diffs. Pure: no
-//! module here touches files, the clock, the environment or a process. Digests and stored types are `aops-ledger`'s.
+//! JSON in its canonical form (RFC 8785), SHA-256, redaction of secrets, printable text, times, templates,
+//! YAML and diffs. Pure: no module here touches files, the clock, the environment or a process. Digests and
+//! stored types are `aops-ledger`'s.
 
 pub use aops_ledger::{sha256, stored};
 

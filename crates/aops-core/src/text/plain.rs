@@ -1,4 +1,5 @@
-//! Text that may be printed: without characters that move the cursor, change colours or turn the direction of reading.
+//! Text that may be printed: without characters that move the cursor, change colours or turn the direction of
+//! reading.
 //!
 //! Invariant: text without such a character comes back borrowed.
 
@@ -22,7 +23,8 @@ pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a longer text is about: of a document its first heading, or the first sentence after one that only says `Plan`.
+/// What a longer text is about: of a document its first heading, or the first sentence after one that only
+/// says `Plan`.
 pub fn title(text: &str) -> &str {
     let bare = |line: &str| matches!(line.to_lowercase().trim_end_matches(':'), "" | "plan" | "the plan");
     let mut lines = text.lines().map(|line| line.trim().trim_start_matches('#').trim());

@@ -1,9 +1,9 @@
 //! Removes secrets from text before it is stored.
 //!
-//! `Anchors` are the few bytes at which a secret can be recognised: the sign behind a name, the dash, line or dot that ends
-//! a token's prefix, or a rare pair of letters. The finders look only there. Invariants: text without a secret comes back
-//! borrowed; redacting twice is redacting once; the time is linear in the text. A new provider is a row in
-//! `token::TOKENS`.
+//! `Anchors` are the few bytes at which a secret can be recognised: the sign behind a name, the dash, line or
+//! dot that ends a token's prefix, or a rare pair of letters. The finders look only there. Invariants: text
+//! without a secret comes back borrowed; redacting twice is redacting once; the time is linear in the text. A
+//! new provider is a row in `token::TOKENS`.
 
 mod look;
 mod token;
@@ -107,7 +107,8 @@ fn colon(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
         .or_else(|| document::login_line_at(bytes, at, floor))
 }
 
-/// No letter or digit stands before it, or only one that belongs to an escape: `\n`, `%3D`, a terminal's colour.
+/// No letter or digit stands before it, or only one that belongs to an escape: `\n`, `%3D`, a terminal's
+/// colour.
 fn begins_word(bytes: &[u8], at: usize, floor: usize) -> bool {
     let before = &bytes[floor..at];
     let escape = || match before {
@@ -132,8 +133,8 @@ const fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'=' | b'-' | b'_' | b'.')
 }
 
-/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`, `dapi`, `password`,
-/// `eyJ`, `</`, `Q~`, `$6$`.
+/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`,
+/// `dapi`, `password`, `eyJ`, `</`, `Q~`, `$6$`.
 const fn is_pair(one: u8, next: u8) -> bool {
     match one {
         b'A' => matches!(next, b'K' | b'S' | b'B' | b'I' | b'T'),

@@ -1,7 +1,8 @@
-//! What is dangerous in a tool call: its shell line, the file it names, the strings of a tool that is not known.
+//! What is dangerous in a tool call: its shell line, the file it names, the strings of a tool that is not
+//! known.
 //!
-//! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name; what a field's
-//! name says is prose is not read.
+//! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name;
+//! what a field's name says is prose is not read.
 
 pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, rule};
 

@@ -1,7 +1,7 @@
 //! What a call does to the world: read, write, close, spawn, tracker, control.
 //!
-//! Reads the call, its line and the tables of commands and tools; writes nothing. Invariant: what is not known to be
-//! harmless is a write.
+//! Reads the call, its line and the tables of commands and tools; writes nothing. Invariant: what is not
+//! known to be harmless is a write.
 
 pub use aops_shell::class::CallClass;
 

@@ -1,5 +1,6 @@
-//! Reads a tool's input: the few fields that matter; or, of unknown tools and above all MCP, every string: any may be a path,
-//! and some are lines or programs. Invariant: every string is looked at, or the call is over budget and so refused.
+//! Reads a tool's input: the few fields that matter; or, of unknown tools and above all MCP, every string:
+//! any may be a path, and some are lines or programs. Invariant: every string is looked at, or the call is
+//! over budget and so refused.
 
 use super::table::{takes_patches, types_lines};
 use aops_shell::commands::{patched, program_writes};

@@ -1,7 +1,7 @@
 //! What a tool call does: its effect, and what it touches. Pure.
 //!
-//! `table` is the one table of the client's tools. What a shell line does is the crate `aops-shell`, which knows nothing
-//! of the client.
+//! `table` is the one table of the client's tools. What a shell line does is the crate `aops-shell`, which
+//! knows nothing of the client.
 
 pub mod table;
 mod statement;

@@ -1,6 +1,7 @@
 //! Statements in the input of a tool that queries: SQL, Cypher, GraphQL. Whether one may change what it asks.
 //!
-//! Reads the input alone. Invariant: a statement with a word that changes is a write, wherever the word stands.
+//! Reads the input alone. Invariant: a statement with a word that changes is a write, wherever the word
+//! stands.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The table of tools: what a call of each does, and what it touches.
 //!
-//! Invariant: a tool that is not in the table and not named like a reading MCP tool writes, and may write whatever its
-//! input names.
+//! Invariant: a tool that is not in the table and not named like a reading MCP tool writes, and may write
+//! whatever its input names.
 
 use crate::model::call::Effect;
 use aops_shell::commands::{Act, Class};
@@ -45,8 +45,9 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Spawn, &["Agent", "Task"]),
 ];
 
-/// Words of an MCP tool's name: each verb must be a reading one. The first word is one, none of the others is a writing one,
-/// and behind `and`, `or` or `then` stands another reading one, or the plural of something. Removing takes whole folders.
+/// Words of an MCP tool's name: each verb must be a reading one. The first word is one, none of the others is
+/// a writing one, and behind `and`, `or` or `then` stands another reading one, or the plural of something.
+/// Removing takes whole folders.
 const READING: [&str; 9] = ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
 #[rustfmt::skip]
 const WRITING: &[&str] = &[

@@ -1,7 +1,7 @@
 //! What one tool call would touch, read from its input and its line.
 //!
-//! Reads the call alone; nothing is looked up on disk. Invariant: an unknown tool may write whatever its input names; one
-//! that only reads touches nothing.
+//! Reads the call alone; nothing is looked up on disk. Invariant: an unknown tool may write whatever its
+//! input names; one that only reads touches nothing.
 
 pub use aops_shell::targets::{Act, CommandRun, Hidden, Target, Targets};
 

@@ -1,7 +1,8 @@
-//! What a call does to issues of the tracker: takes them in hand, closes them or hands them back, changes or syncs them.
+//! What a call does to issues of the tracker: takes them in hand, closes them or hands them back, changes or
+//! syncs them.
 //!
-//! Reads the call alone. Stored types: fields in sorted order. Invariant: an id that is not plainly written is no id, so a
-//! line like `bd close "$ID"` changes nothing here.
+//! Reads the call alone. Stored types: fields in sorted order. Invariant: an id that is not plainly written
+//! is no id, so a line like `bd close "$ID"` changes nothing here.
 
 use crate::text::json;
 use crate::tool::targets::Targets;

@@ -1,7 +1,8 @@
 //! Carries out the plan of an undo: of the one that runs, or of one that was interrupted.
 //!
-//! Writes files folder by folder from `/`, follows no symlink, and starts `git`. Invariants: a file is replaced by a rename, so
-//! it is the old one or the new one; what is neither as it was planned nor as it shall be was changed meanwhile, and stays.
+//! Writes files folder by folder from `/`, follows no symlink, and starts `git`. Invariants: a file is
+//! replaced by a rename, so it is the old one or the new one; what is neither as it was planned nor as it
+//! shall be was changed meanwhile, and stays.
 
 use super::form::{Content, Keeping, KeptFile, KeptRepository};
 use super::git::Repository;

@@ -1,5 +1,5 @@
-//! The way from a line to its keeping: read, looked at, kept. The hook walks it to decide, and whoever starts the command
-//! walks it again.
+//! The way from a line to its keeping: read, looked at, kept. The hook walks it to decide, and whoever starts
+//! the command walks it again.
 //!
 //! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
 
@@ -39,7 +39,8 @@ pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses
 /// The rules that look for all changes that are in no commit.
 const ALL_CHANGES: [&str; 3] = [CONTAINED, "git-discard", "git-clean"];
 
-/// All that is in no commit of the repository here, without what tools make again, beside what the line itself tells.
+/// All that is in no commit of the repository here, without what tools make again, beside what the line
+/// itself tells.
 fn all_changes(line: &Line, root: &Path) -> Losses {
     let folder = Word::of(&root.to_string_lossy());
     let of = |what| Loss::Git { folder: folder.clone(), what };
@@ -49,7 +50,8 @@ fn all_changes(line: &Line, root: &Path) -> Losses {
     Losses { all: [vec![changes, new], told].concat(), rest: Line::default() }
 }
 
-/// What a command that nobody was asked about may lose: bytes alone, since its jail does not let it write in the repository.
+/// What a command that nobody was asked about may lose: bytes alone, since its jail does not let it write in
+/// the repository.
 pub fn look_at_all(place: Place, line: &Line, bounds: Bounds) -> Result<Found, Unkept> {
     let mut found = look(Place { rules: &ALL_CHANGES, ..place }, &all_changes(line, place.root), bounds)?;
     found.repositories.clear();

@@ -1,7 +1,9 @@
-//! Brings a keeping back: keeps the present, writes the plan, carries it out, and tells the sessions of the tree.
+//! Brings a keeping back: keeps the present, writes the plan, carries it out, and tells the sessions of the
+//! tree.
 //!
-//! Joins survey, store, disk, git and ledgers. Lock order: ledgers first, then the store. Invariants: what is overwritten is
-//! kept first; before the plan is committed nothing is touched; after it, the next undo or session start finishes.
+//! Joins survey, store, disk, git and ledgers. Lock order: ledgers first, then the store. Invariants: what is
+//! overwritten is kept first; before the plan is committed nothing is touched; after it, the next undo or
+//! session start finishes.
 
 use super::act::{Acted, act};
 use super::form::{Content, Keeping, KeptFile, KeptFolder, Left, SCHEMA};
@@ -59,7 +61,8 @@ pub fn bring_back(
     carry_out(env, &store, &plan, &present, &mut ledgers.iter_mut().collect::<Vec<_>>()).map(Some)
 }
 
-/// Finishes an undo of this tree that was interrupted. `own`: the ledger of the hook that calls; else all sessions are told.
+/// Finishes an undo of this tree that was interrupted. `own`: the ledger of the hook that calls; else all
+/// sessions are told.
 pub fn finish_pending(env: &Env, root: &Path, own: Option<&mut Ledger>) -> Result<Option<Brought>, Failure> {
     if !Store::look(root)?.is_some_and(|store| shelf::is_undoing(&store)) {
         return Ok(None);
@@ -250,7 +253,8 @@ fn write_out(
     Ok(all)
 }
 
-/// Git keeps no empty folder: those above a file that goes, up to the root of its working tree, but for those that were there.
+/// Git keeps no empty folder: those above a file that goes, up to the root of its working tree, but for those
+/// that were there.
 fn emptied(keeping: &Keeping, path: &str) -> Vec<String> {
     let was_there = |above: &str| keeping.folders.iter().any(|folder| folder.path == above);
     let is_inside = |above: &str| {

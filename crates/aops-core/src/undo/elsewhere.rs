@@ -1,6 +1,7 @@
 //! Writes what was kept to a folder of its own, where a person can look at it.
 //!
-//! Writes below that folder alone. Files of the project are at their place below its root, others at their whole path.
+//! Writes below that folder alone. Files of the project are at their place below its root, others at their
+//! whole path.
 
 use super::bring::goals;
 use super::form::{Content, KeptFile};

@@ -73,7 +73,8 @@ pub struct KeptFolder {
 pub struct KeptRepository {
     /// Settings of branches that go with them: key and value.
     pub config: Vec<(String, String)>,
-    /// Committed files that the command removes and that are as `HEAD` has them, from the root of the working tree.
+    /// Committed files that the command removes and that are as `HEAD` has them, from the root of the working
+    /// tree.
     pub committed: Vec<String>,
     /// The git folder of this working tree.
     pub git: String,
@@ -97,10 +98,12 @@ pub struct KeptRepository {
     pub worktree: Option<String>,
 }
 
-/// What lay at each path when the command had ended, so that a later change is known from what the command left.
+/// What lay at each path when the command had ended, so that a later change is known from what the command
+/// left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
-    /// In the order of the keeping's files: the SHA-256 of the content or of a link's target; none where nothing is there.
+    /// In the order of the keeping's files: the SHA-256 of the content or of a link's target; none where
+    /// nothing is there.
     pub files: Vec<Option<Sum>>,
     /// The commit of `HEAD` of each repository.
     pub heads: Vec<Option<String>>,

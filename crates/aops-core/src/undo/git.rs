@@ -1,6 +1,7 @@
 //! Repositories as an undo sees and changes them: refs, stashes, settings, the index, files of a commit.
 //!
-//! Starts `git`. Invariant: everything that changes something can be done again, and leaves what it finds done.
+//! Starts `git`. Invariant: everything that changes something can be done again, and leaves what it finds
+//! done.
 
 use super::form::KeptRepository;
 use super::plan::RefMove;
@@ -36,7 +37,8 @@ pub fn is_of_branch(key: &str, branch: &str) -> bool {
     rest.is_some_and(|last| !last.contains('.'))
 }
 
-/// Which files of the working tree git tracks, and which of them are not as the index has them. From the root.
+/// Which files of the working tree git tracks, and which of them are not as the index has them. From the
+/// root.
 #[derive(Debug, Default)]
 pub struct Clean {
     tracked: BTreeSet<String>,
@@ -101,7 +103,8 @@ impl<'a> Repository<'a> {
         Ok(said.lines().filter_map(|line| line.strip_prefix("branch ").map(str::to_owned)).collect())
     }
 
-    /// Whether the way from `tip` to `goal` loses commits: those of `tip` are neither below `goal` nor below another ref.
+    /// Whether the way from `tip` to `goal` loses commits: those of `tip` are neither below `goal` nor below
+    /// another ref.
     pub fn loses(&self, own: &str, tip: &str, goal: &str) -> bool {
         if tip.is_empty() || !self.has_commit(tip) {
             return false;
@@ -178,7 +181,8 @@ impl<'a> Repository<'a> {
         Ok(lines(&said).filter_map(|line| line.strip_prefix("S ").map(str::to_owned)).collect())
     }
 
-    /// Writes these files of a commit below a folder, with the filters and line ends that a checkout gives them.
+    /// Writes these files of a commit below a folder, with the filters and line ends that a checkout gives
+    /// them.
     pub fn write_out(&self, commit: &str, paths: &[&str], into: &Path) -> Result<(), Failure> {
         let scratch = Scratch::new("index").map_err(|e| Failure::storage("a temporary folder", e))?;
         let index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
@@ -278,7 +282,8 @@ impl Repository<'_> {
         wanted.iter().try_for_each(|(key, value)| self.0.ask(&["config", "--local", "--add", key, value]).map(drop))
     }
 
-    /// Makes the list of stashes this one. Those that are neither in it nor in the list before are newer, and stay on top.
+    /// Makes the list of stashes this one. Those that are neither in it nor in the list before are newer, and
+    /// stay on top.
     pub fn set_stashes(&self, wanted: &[(String, String)], before: &[(String, String)]) -> Result<(), Failure> {
         let now = self.stashes()?;
         let is_newer = |id: &str| !wanted.iter().chain(before).any(|(known, _)| known == id);
@@ -295,7 +300,8 @@ impl Repository<'_> {
         self.0.run(&["hash-object", "-w", "--stdin", "--no-filters"], &[], bytes).map(drop)
     }
 
-    /// Replaces the index under git's own lock. A lock that holds these very bytes was left by us when we were killed.
+    /// Replaces the index under git's own lock. A lock that holds these very bytes was left by us when we
+    /// were killed.
     pub fn set_index(&self, bytes: &[u8]) -> Result<(), Failure> {
         let [index, lock, spare] = ["index", "index.lock", "aops-index"].map(|name| self.0.git.join(name));
         let failed = |e: &dyn std::fmt::Display| Failure::storage(lock.display(), e);

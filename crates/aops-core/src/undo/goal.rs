@@ -1,7 +1,9 @@
-//! How a repository shall be after an undo: decided from what was kept, what the command left, and what is there now.
+//! How a repository shall be after an undo: decided from what was kept, what the command left, and what is
+//! there now.
 //!
-//! Asks git, changes nothing. Invariants: no commit that only one branch has is left behind unless that is forced; a branch
-//! that somebody stands on moves only together with its working tree; the index comes back only where `HEAD` is as it was.
+//! Asks git, changes nothing. Invariants: no commit that only one branch has is left behind unless that is
+//! forced; a branch that somebody stands on moves only together with its working tree; the index comes back
+//! only where `HEAD` is as it was.
 
 use super::form::{KeptRepository, LeftRepository};
 use super::git::{Repository, is_of_branch};

@@ -1,7 +1,8 @@
 //! Keeps what was found, right before the line runs.
 //!
-//! Writes the store and refs below `refs/aops/kept`. Invariants: a keeping is listed when all of it is safe, and not before;
-//! a file that changed since it was looked at is read as it is now; a link is made only of a file that has one name.
+//! Writes the store and refs below `refs/aops/kept`. Invariants: a keeping is listed when all of it is safe,
+//! and not before; a file that changed since it was looked at is read as it is now; a link is made only of a
+//! file that has one name.
 
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
 use super::git::Repository;
@@ -75,8 +76,9 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     Ok(keeping)
 }
 
-/// After the command: a file that it left where it was shares its content with the keeping, and who writes to it would spoil
-/// that. Such files are copied, in a keeping that takes the place of this one. `most`: bytes, beyond which nothing is done.
+/// After the command: a file that it left where it was shares its content with the keeping, and who writes to
+/// it would spoil that. Such files are copied, in a keeping that takes the place of this one. `most`: bytes,
+/// beyond which nothing is done.
 pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keeping, Failure> {
     let store = Store::open(env, root)?;
     shelf::sweep(&store)?;

@@ -1,7 +1,8 @@
 //! Finds what a line would take away that is nowhere else: files by the disk, the rest by git.
 //!
-//! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed but by what a redirection would
-//! follow; what cannot be told, read or counted in time is an [`Unkept`], never "nothing is lost".
+//! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed but by what a
+//! redirection would follow; what cannot be told, read or counted in time is an [`Unkept`], never "nothing is
+//! lost".
 
 mod index;
 mod disk;
@@ -20,7 +21,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// In the place of a danger rule: a command that nobody was asked about may change whatever it likes in the tree.
+/// In the place of a danger rule: a command that nobody was asked about may change whatever it likes in the
+/// tree.
 pub const CONTAINED: &str = "contained";
 
 /// How much is kept without a question, and how long the look may take.

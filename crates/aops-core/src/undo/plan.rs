@@ -1,7 +1,7 @@
 //! What an undo does, decided before it begins: written to the disk, so that an interrupted one is finished.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order. Invariant: it says how things shall be, not what to do to
-//! them, so that it can be carried out again after any part of it.
+//! Pure. Stored type, version `schema`: fields in sorted order. Invariant: it says how things shall be, not
+//! what to do to them, so that it can be carried out again after any part of it.
 
 use super::form::{Content, KeptFile, KeptFolder};
 use crate::text::sha256::Sum;

@@ -1,6 +1,7 @@
 //! What lies at a path now.
 //!
-//! Reads the disk, follows no symlink, waits for no FIFO, changes nothing. Keeps contents in the store where it is asked to.
+//! Reads the disk, follows no symlink, waits for no FIFO, changes nothing. Keeps contents in the store where
+//! it is asked to.
 
 use super::form::{Content, KeptFile};
 use crate::checkpoint::restore::PASSING;
@@ -134,7 +135,8 @@ impl Looker {
 }
 
 impl Present {
-    /// This is what was kept, mode included. A linked file is compared by its bytes: `linked` is their digest.
+    /// This is what was kept, mode included. A linked file is compared by its bytes: `linked` is their
+    /// digest.
     pub fn is(&self, kept: &KeptFile, linked: Option<Sum>) -> bool {
         match (self, &kept.content) {
             (Present::Absent, Content::Absent) => true,

@@ -1,7 +1,8 @@
-//! How long keepings stay: the oldest go first, with their contents and refs; none goes that is younger than a day.
+//! How long keepings stay: the oldest go first, with their contents and refs; none goes that is younger than
+//! a day.
 //!
-//! Removes from the store and, through `git`, from repositories that still exist. Invariant: what an undo in progress needs
-//! stays; a keeping that cannot be read stays too, for a person to look at.
+//! Removes from the store and, through `git`, from repositories that still exist. Invariant: what an undo in
+//! progress needs stays; a keeping that cannot be read stays too, for a person to look at.
 
 use super::form::Keeping;
 use super::git::Repository;

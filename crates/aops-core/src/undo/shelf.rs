@@ -1,7 +1,9 @@
-//! `.claude/checkpoints/kept/<number>/`: each keeping in a folder of its own, `kept.json` the last file that is written.
+//! `.claude/checkpoints/kept/<number>/`: each keeping in a folder of its own, `kept.json` the last file that
+//! is written.
 //!
-//! Reads and writes that folder, and the witness of the checkpoints' digests. Invariants: a number is given once; a folder
-//! without `kept.json` is what an interruption left, and goes; contents that a keeping names are not swept.
+//! Reads and writes that folder, and the witness of the checkpoints' digests. Invariants: a number is given
+//! once; a folder without `kept.json` is what an interruption left, and goes; contents that a keeping names
+//! are not swept.
 
 use super::form::{Content, Keeping, KeptFile, Left, SCHEMA};
 use super::plan::{self, Plan};

@@ -1,7 +1,7 @@
 //! What an undo would do: every kept file held against what lies there now.
 //!
-//! Reads store, disk and git; changes nothing. Invariants: everything that shall come back was read whole before; a path that
-//! is neither as the command left it nor as it was kept is a conflict.
+//! Reads store, disk and git; changes nothing. Invariants: everything that shall come back was read whole
+//! before; a path that is neither as the command left it nor as it was kept is a conflict.
 
 use super::form::{Content, Keeping, KeptFile, Left};
 use super::git::{Clean, Repository, path_of};
@@ -108,8 +108,8 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
     }
 }
 
-/// Why the content of a linked file is not what was kept: somebody wrote into it through a name that was left. It stays
-/// away by itself; the other files are whole.
+/// Why the content of a linked file is not what was kept: somebody wrote into it through a name that was
+/// left. It stays away by itself; the other files are whole.
 fn spoiled(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<String>, Failure> {
     match open_link(store, number, kept) {
         Err(failure) if failure.code == Code::ChecksumMismatch => Ok(Some(SPOILED.to_owned())),
@@ -233,7 +233,8 @@ impl Work<'_> {
         })
     }
 
-    /// Files that a commit has: those that the command removed, and those that the way back to a commit changes.
+    /// Files that a commit has: those that the command removed, and those that the way back to a commit
+    /// changes.
     fn of_commits(
         &mut self,
         keeping: &Keeping,

@@ -272,12 +272,14 @@ fn signs(verb: &Verb) -> bool {
 fn configures_signing(verb: &Verb) -> bool {
     let operands = verb.operands();
     operands.windows(2).any(|pair| {
-        let (key, value) = (pair[0].to_lowercase(), pair[1].to_lowercase());
+        let key = pair[0].to_lowercase();
+        let value = pair[1].to_lowercase();
         SIGNING.contains(&key.as_str()) && TRUE.contains(&value.as_str())
     })
 }
 
-/// `git reset $(cat how)`: what another program than git prints may be an option. What stands in a variable is a commit.
+/// `git reset $(cat how)`: what another program than git prints may be an option. What stands in a variable
+/// is a commit.
 fn may_be_option(verb: &Verb) -> bool {
     let before = verb.words.iter().take(verb.before().len());
     let printed = |word: &Word| !word.printed.is_empty() && !word.printed.iter().any(|name| &**name == "git");

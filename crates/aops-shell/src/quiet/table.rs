@@ -108,7 +108,8 @@ const CURL: &[&str] = &[
     "--retry", "--show-error", "--silent", "--user-agent", "--verbose", "--write-out",
 ];
 
-/// It reaches another host than its own, or sends what is in a file: its words alone do not say what leaves the machine.
+/// It reaches another host than its own, or sends what is in a file: its words alone do not say what leaves
+/// the machine.
 pub(super) fn sends_more(simple: &Simple) -> bool {
     let texts: Vec<String> = simple.words.iter().skip(1).map(Word::lossy).collect();
     match simple.name() {

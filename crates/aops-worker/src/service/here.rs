@@ -1,7 +1,8 @@
 //! The steps on one machine.
 //!
-//! Its service has the machine's name, which is known only when the program runs: the trait form of the SDK's macro, which is
-//! deprecated, and a hidden function give what is needed to set it. A test fails when they are gone.
+//! Its service has the machine's name, which is known only when the program runs: the trait form of the SDK's
+//! macro, which is deprecated, and a hidden function give what is needed to set it. A test fails when they
+//! are gone.
 
 #![expect(deprecated, reason = "the newer form of a service has no name that is set at run time")]
 

@@ -1,8 +1,8 @@
 //! A run: its place, its machine, its legs and its questions, to its end.
 //!
-//! Served by the gateway, so that a machine that is gone for good takes no run with it. Invariants: a cancelled run ends when
-//! nothing of its step is left, or says by when; an answer counts for one digest, and once; what a run took it gives back,
-//! however it ends.
+//! Served by the gateway, so that a machine that is gone for good takes no run with it. Invariants: a
+//! cancelled run ends when nothing of its step is left, or says by when; an answer counts for one digest, and
+//! once; what a run took it gives back, however it ends.
 
 use super::answers::{ANSWERS, Answers};
 use super::here::{CANCELLED, name_of};
@@ -23,7 +23,8 @@ const STANDING: &str = "standing";
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// After a step's grace, until its machine counts as away.
 const OVER_GRACE: Duration = Duration::from_secs(3);
-/// How often in a row a machine may give a step back, or a run may lose its machine, before a person is asked.
+/// How often in a row a machine may give a step back, or a run may lose its machine, before a person is
+/// asked.
 const MOST_GIVEN_BACK: u32 = 8;
 /// Begins the digest of a question that is about no packet.
 const FAILED: &str = "failed-";
@@ -98,7 +99,8 @@ fn promise_of(about: &str) -> String {
 /// How a step ended, or that it was taken from its machine.
 enum StepEnd {
     Ended(LegEnd),
-    /// Its invocation was killed or cancelled: its machine was away for too long, or a person released the run.
+    /// Its invocation was killed or cancelled: its machine was away for too long, or a person released the
+    /// run.
     Taken,
 }
 
@@ -248,8 +250,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Cancels a step and waits until its processes are gone. A machine that is away hears no cancellation: the engine forgets
-    /// its step then, and the words say by when the machine has ended it by itself.
+    /// Cancels a step and waits until its processes are gone. A machine that is away hears no cancellation:
+    /// the engine forgets its step then, and the words say by when the machine has ended it by itself.
     async fn end_step(&self, machine: &Machine, handle: &InvocationHandle) -> Result<TerminalError, TerminalError> {
         handle.cancel();
         let patience = Duration::from_secs(machine.grace_s) + OVER_GRACE;

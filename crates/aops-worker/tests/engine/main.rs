@@ -1,4 +1,5 @@
-//! Runs under a real server, with real kills. Needs npm for the server, and `aops-hook` built beside `aops-fleet`.
+//! Runs under a real server, with real kills. Needs npm for the server, and `aops-hook` built beside
+//! `aops-fleet`.
 
 #![expect(
     clippy::disallowed_methods,

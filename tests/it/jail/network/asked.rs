@@ -1,4 +1,5 @@
-//! A host that is on no list, in mode `ask`, and a person's answers. Run in a machine of its own, like `inside`.
+//! A host that is on no list, in mode `ask`, and a person's answers. Run in a machine of its own, like
+//! `inside`.
 
 use super::inside::{broker, file, put_script, working, world_of};
 use super::outside::Outside;
@@ -112,7 +113,8 @@ fn a_program_outside_of_the_jail_is_asked_about_each_time() {
     }
 }
 
-/// `network allow` and `deny` write the person's file and reach the session that runs; from a tool call they are refused.
+/// `network allow` and `deny` write the person's file and reach the session that runs; from a tool call they
+/// are refused.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn a_persons_answer_holds_at_once_in_a_running_session() {

@@ -1,4 +1,5 @@
-//! Package managers and clients of this machine over the list, with an empty environment. Run in a machine of its own.
+//! Package managers and clients of this machine over the list, with an empty environment. Run in a machine of
+//! its own.
 
 use super::inside::{broker, counts, fixture, put_script, working, world_of};
 use super::outside::Outside;
@@ -147,8 +148,8 @@ fn a_database_of_this_machine_is_reached_by_its_port() {
     assert!(ran.err.contains("Connection refused"), "{ran:?}");
 }
 
-/// Two sessions with a server at the same port: each has its own inside, and outside each has a port. A server ends with its
-/// session, and what would start it again ends too; the other session's goes on.
+/// Two sessions with a server at the same port: each has its own inside, and outside each has a port. A
+/// server ends with its session, and what would start it again ends too; the other session's goes on.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn two_sessions_serve_at_one_port_until_each_ends() {

@@ -1,5 +1,5 @@
-//! What no agent's call starts: checks, filters of git, steps of runs; and lines that have no network. Run in a machine of its
-//! own, like `inside`.
+//! What no agent's call starts: checks, filters of git, steps of runs; and lines that have no network. Run in
+//! a machine of its own, like `inside`.
 
 use super::inside::{broker, file, put_script, working, world_of};
 use super::outside::Outside;
@@ -88,7 +88,8 @@ fn a_runs_steps_have_the_network_of_the_run() {
     assert_eq!((said.as_str(), outside.escaped()), (HELD, Vec::new()));
 }
 
-/// A line that reads has no network, and one that is tried out an empty one: neither reaches a socket of a program outside.
+/// A line that reads has no network, and one that is tried out an empty one: neither reaches a socket of a
+/// program outside.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn a_line_without_a_network_reaches_no_socket_outside() {

@@ -93,8 +93,8 @@ fn no_way_leads_around_the_list() {
     assert!(outside.asked().iter().all(|name| listed.contains(&name.as_str())), "{:?}", outside.asked());
 }
 
-/// Enters both namespaces and tries the suite in the same process: a program that is started as an ordinary user has no
-/// rights any more.
+/// Enters both namespaces and tries the suite in the same process: a program that is started as an ordinary
+/// user has no rights any more.
 const WITH_RIGHTS: &str = "import ctypes, os, runpy, sys\n\
 libc = ctypes.CDLL(None, use_errno=True)\n\
 for space in [os.open(path, os.O_RDONLY) for path in sys.argv[1].split()]:\n\
@@ -116,7 +116,8 @@ fn with_every_right(broker: i32, socket: &Path, parts: &[&str]) -> (Option<i32>,
     (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
 }
 
-/// No right over the session's network leads out of it. And the suite finds what is open where the rest of the jail is off.
+/// No right over the session's network leads out of it. And the suite finds what is open where the rest of
+/// the jail is off.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn every_right_over_the_network_leads_nowhere_and_the_suite_finds_holes() {
@@ -267,7 +268,8 @@ fn a_refusal_says_host_reason_and_next_step() {
     assert_eq!(counts(&session).rows().filter(|(.., row)| row.refused == 1).count(), 2);
 }
 
-/// The list is read again at a signal. One that cannot be read leaves the old one; a host that fell off is cut off.
+/// The list is read again at a signal. One that cannot be read leaves the old one; a host that fell off is
+/// cut off.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn a_list_that_changes_holds_at_once_and_a_broken_one_never() {
@@ -379,7 +381,8 @@ fn a_server_is_reached_by_the_next_command_and_from_outside() {
     drop(taken);
 }
 
-/// In `observe` every name is passed, private ones too, and every port of this machine, and noted; nothing else is closed.
+/// In `observe` every name is passed, private ones too, and every port of this machine, and noted; nothing
+/// else is closed.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn an_observer_passes_and_notes_everything() {
@@ -497,7 +500,8 @@ fn everyday_programs_reach_listed_hosts_with_an_empty_environment() {
     assert_eq!(outside.escaped(), [""; 0]);
 }
 
-/// A line that reads and needs a network has the session's; so have reviewers' tests, where a person lets them have one.
+/// A line that reads and needs a network has the session's; so have reviewers' tests, where a person lets
+/// them have one.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn reading_and_reviewing_use_the_same_network() {

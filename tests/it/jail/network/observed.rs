@@ -8,8 +8,8 @@ use std::fs;
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
-/// A person is told of the hosts after a week, once; a yes holds commands to them, those at private addresses too, and in a
-/// session that runs.
+/// A person is told of the hosts after a week, once; a yes holds commands to them, those at private addresses
+/// too, and in a session that runs.
 #[test]
 #[ignore = "needs a machine of its own"]
 fn after_a_week_what_was_seen_can_be_held() {

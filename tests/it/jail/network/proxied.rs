@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The variables with which a person started this very process, which stands for the client: `run_inside` sets them.
+/// The variables with which a person started this very process, which stands for the client: `run_inside`
+/// sets them.
 pub(super) const VARIABLES: [(&str, [(&str, &str); 3]); 2] = [
     (
         "a_persons_proxy_is_gone_through_by_name_and_with_the_same_list",

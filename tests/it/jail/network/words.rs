@@ -65,7 +65,8 @@ fn where_no_network_holds_lines_are_judged_by_their_words() {
     assert!(asked.out.contains("\"ask\"") && asked.out.contains("`paste.example` (port 443)"), "{asked:?}");
 }
 
-/// Lock files and settings as they are committed, remotes, the person's settings, and the ecosystem's own hosts.
+/// Lock files and settings as they are committed, remotes, the person's settings, and the ecosystem's own
+/// hosts.
 #[test]
 fn a_session_begins_with_the_hosts_that_its_project_fetches_from() {
     let sandbox = Sandbox::repository("0.0");

@@ -1,7 +1,7 @@
 //! Memories out of a tool's result, in the forms that servers have.
 //!
-//! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some text. Invariant:
-//! so many memories of so many bytes, redacted, whatever came.
+//! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some text.
+//! Invariant: so many memories of so many bytes, redacted, whatever came.
 
 use super::rpc::plain;
 use crate::text::json::cut;

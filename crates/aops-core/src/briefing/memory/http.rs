@@ -1,7 +1,7 @@
 //! One POST over a fresh connection: the answer's head, then its body as it comes, in one of three forms.
 //!
-//! Invariants: before every connect, write and read the time that is left is measured, so a slow server cannot hold the
-//! prompt; head and body are bounded; the connection is closed at the end.
+//! Invariants: before every connect, write and read the time that is left is measured, so a slow server
+//! cannot hold the prompt; head and body are bounded; the connection is closed at the end.
 
 use super::Trouble;
 use crate::config::policy::Address;

@@ -1,8 +1,10 @@
-//! JSON-RPC over HTTP, and what was learnt of each server: a session where it wants one, and the tools it offers.
+//! JSON-RPC over HTTP, and what was learnt of each server: a session where it wants one, and the tools it
+//! offers.
 //!
-//! Reads and writes `<config>/aops/memory/<hash>.json`, private. A session is opened only when a server refuses without,
-//! and again when it has expired. Invariants: at most four requests for one method; the file is a cache that may be
-//! missing, damaged or out of date, and nothing in it can name a tool other than those below.
+//! Reads and writes `<config>/aops/memory/<hash>.json`, private. A session is opened only when a server
+//! refuses without, and again when it has expired. Invariants: at most four requests for one method; the file
+//! is a cache that may be missing, damaged or out of date, and nothing in it can name a tool other than those
+//! below.
 
 use super::Trouble;
 use super::http::{Reply, post};
@@ -20,7 +22,8 @@ const PROTOCOL: &str = "2025-06-18";
 
 pub(super) struct Client<'a> {
     server: &'a Address,
-    /// What `initialize` opened: its id, empty if the server gave none; nothing where the server takes calls without.
+    /// What `initialize` opened: its id, empty if the server gave none; nothing where the server takes calls
+    /// without.
     session: Option<String>,
     deadline: Instant,
     /// It was opened for this call: another attempt would change nothing.
@@ -84,7 +87,8 @@ fn is_printable(id: &str) -> bool {
 fn understand(reply: Reply) -> Result<Response, Trouble> {
     match reply.status {
         200 => {}
-        // With a session these mean that it has expired; without, that one is wanted, or that nothing is there.
+        // With a session these mean that it has expired; without, that one is wanted, or that nothing is
+        // there.
         400 | 404 | 405 | 406 | 409 | 422 => {
             let status = reply.status;
             let trouble =

@@ -1,10 +1,11 @@
-//! The index on disk, read by position: a question reads a few kilobytes of it. A refresh keeps what is still true, reads
-//! what is new, writes one file, then renames it.
+//! The index on disk, read by position: a question reads a few kilobytes of it. A refresh keeps what is still
+//! true, reads what is new, writes one file, then renames it.
 //!
-//! Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences in variable length;
-//! a row for each word, by hash; the length of each note; path, size and time of each note. Invariants: every number that
-//! comes from the file is checked before it is used, and any doubt makes the whole index count as missing; an index that
-//! grew by many refreshes is, byte for byte, one made afresh; two processes at once do the work once.
+//! Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences in
+//! variable length; a row for each word, by hash; the length of each note; path, size and time of each note.
+//! Invariants: every number that comes from the file is checked before it is used, and any doubt makes the
+//! whole index count as missing; an index that grew by many refreshes is, byte for byte, one made afresh; two
+//! processes at once do the work once.
 
 use super::rank::{Candidate, Question, Totals, best_notes};
 use super::scan;

@@ -1,7 +1,7 @@
 //! Ranks notes for a question (BM25), and finds the lines of a note that answer best.
 //!
-//! Invariants: equal scores keep the order of the notes, so that an answer never flickers; a line that comes out is short,
-//! redacted, and free of control characters.
+//! Invariants: equal scores keep the order of the notes, so that an answer never flickers; a line that comes
+//! out is short, redacted, and free of control characters.
 
 use super::NoteLine;
 use super::words::{Word, each_word};

@@ -1,6 +1,8 @@
-//! Lists and reads the notes, and searches them without an index: on two threads, as far as the deadline allows.
+//! Lists and reads the notes, and searches them without an index: on two threads, as far as the deadline
+//! allows.
 //!
-//! Reads the data folder. Invariants: no link is followed and nothing blocks on a pipe; a scan ranks as the index would.
+//! Reads the data folder. Invariants: no link is followed and nothing blocks on a pipe; a scan ranks as the
+//! index would.
 
 use super::rank::{Candidate, Question, Totals, best_notes};
 use super::words::weigh;

@@ -1,7 +1,8 @@
 //! Cuts text into words as the index knows them, and says how much each word of a note weighs.
 //!
-//! Words are lower case, without accents and English plurals; scripts without blanks are cut into pairs of characters.
-//! Invariant: notes and questions, index and scan are cut and weighed by the same code, so equal words meet.
+//! Words are lower case, without accents and English plurals; scripts without blanks are cut into pairs of
+//! characters. Invariant: notes and questions, index and scan are cut and weighed by the same code, so equal
+//! words meet.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -142,7 +143,8 @@ fn is_stop_word(word: &[u8]) -> bool {
     word.len() < 8 && STOPS.contains(word)
 }
 
-/// A word in the title or the file's name says more than one in a heading, and that more than one in the text.
+/// A word in the title or the file's name says more than one in a heading, and that more than one in the
+/// text.
 const IN_NAME: u32 = 4;
 const IN_TITLE: u32 = 4;
 const IN_HEADING: u32 = 2;

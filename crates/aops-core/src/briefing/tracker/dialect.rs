@@ -1,8 +1,9 @@
 //! How each tracker wants to be asked, and what it answers: issues, ids of what was made, words of an error.
 //!
-//! Pure. Reads the plain shapes of `bd` 1.x, the envelope of 2.0, and two look-alikes. Invariants: a list is asked for
-//! without the tracker's own silent limit; what came from outside follows a `=`, so it is never read as an option; every
-//! text that comes out is redacted, one line and short; an answer that is not understood is an error, never an empty list.
+//! Pure. Reads the plain shapes of `bd` 1.x, the envelope of 2.0, and two look-alikes. Invariants: a list is
+//! asked for without the tracker's own silent limit; what came from outside follows a `=`, so it is never
+//! read as an option; every text that comes out is redacted, one line and short; an answer that is not
+//! understood is an error, never an empty list.
 
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
@@ -16,8 +17,8 @@ pub enum Dialect {
     Minibeads,
 }
 
-/// What a mere read would do otherwise: rewrite and `git add` an export, send usage figures, run a repository's hooks,
-/// start a database server that keeps running.
+/// What a mere read would do otherwise: rewrite and `git add` an export, send usage figures, run a
+/// repository's hooks, start a database server that keeps running.
 pub const QUIET: [(&str, &str); 6] = [
     ("BD_EXPORT_AUTO", "false"),
     ("BD_DISABLE_METRICS", "1"),
@@ -27,8 +28,8 @@ pub const QUIET: [(&str, &str); 6] = [
     ("NO_COLOR", "1"),
 ];
 
-/// Who answers to `--version`, by name and number; or why we leave it alone. A wrapper may answer nothing there, or a list as
-/// always: then the shape of its answers decides.
+/// Who answers to `--version`, by name and number; or why we leave it alone. A wrapper may answer nothing
+/// there, or a list as always: then the shape of its answers decides.
 pub fn recognise(said: &str) -> Result<(Dialect, String), String> {
     let line = said.lines().next().unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,10 +1,10 @@
 //! What we want written in the tracker, one file each.
 //!
-//! Reads and writes `<config>/aops/tracker/`: `queue/` what is to be written, `done/` the id it got, `aside/` what the
-//! tracker refused too often. The key is the digest of project and content: the same item is one item, however often it is
-//! asked for; give it the session or the time where it must not be. Invariants: an item holds no secret, no NUL, and fits
-//! an argument; a file appears whole or not at all; it leaves `queue/` only after its successor is on the disk; nothing
-//! but a person empties `aside/`.
+//! Reads and writes `<config>/aops/tracker/`: `queue/` what is to be written, `done/` the id it got, `aside/`
+//! what the tracker refused too often. The key is the digest of project and content: the same item is one
+//! item, however often it is asked for; give it the session or the time where it must not be. Invariants: an
+//! item holds no secret, no NUL, and fits an argument; a file appears whole or not at all; it leaves `queue/`
+//! only after its successor is on the disk; nothing but a person empties `aside/`.
 
 use super::dialect::{KEY_MARK, OUR_LABEL, clean};
 use super::{folder, project_hash};
@@ -72,7 +72,8 @@ impl Queued {
 }
 
 impl Item {
-    /// The item without secrets, NUL bytes and overlong text, with the label that keeps it out of the backlog.
+    /// The item without secrets, NUL bytes and overlong text, with the label that keeps it out of the
+    /// backlog.
     fn bounded(self) -> Result<Self, String> {
         let Item::Issue { title, body, kind, priority, mut labels } = self;
         if !labels.iter().any(|label| label == OUR_LABEL) {

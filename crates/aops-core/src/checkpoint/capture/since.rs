@@ -1,7 +1,8 @@
 //! What changed in a tree since a checkpoint, and whether a single path is ignored.
 //!
-//! Reads the tree, the store's cache and blobs; writes nothing but the list of tracked files. Invariants: a file that did
-//! not change since it was captured is not read; what the checkpoint left out, and what git ignores, is no change.
+//! Reads the tree, the store's cache and blobs; writes nothing but the list of tracked files. Invariants: a
+//! file that did not change since it was captured is not read; what the checkpoint left out, and what git
+//! ignores, is no change.
 
 use super::walk::{Rules, on_disk, walk};
 use super::{Limits, TreeEntry};
@@ -27,7 +28,8 @@ pub struct Change {
     pub is: Option<Sum>,
     /// What it is now; empty for one that is gone, or too large to be read.
     pub content: Vec<u8>,
-    /// When it last changed, in nanoseconds since 1970, as no program can set it; of one that is gone, its folder.
+    /// When it last changed, in nanoseconds since 1970, as no program can set it; of one that is gone, its
+    /// folder.
     pub at: i64,
 }
 
@@ -71,7 +73,8 @@ pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits
     Ok(changes)
 }
 
-/// When this path of a tree last changed, in nanoseconds since 1970; of one that is gone, the nearest folder that is there.
+/// When this path of a tree last changed, in nanoseconds since 1970; of one that is gone, the nearest folder
+/// that is there.
 pub fn changed_at(root: &Path, path: &str) -> i64 {
     let known = on_disk(root, path).ancestors().find_map(|place| fs::symlink_metadata(place).ok());
     known.map_or(i64::MAX, |about| about.ctime() * 1_000_000_000 + about.ctime_nsec())

@@ -1,10 +1,11 @@
 //! The tree as git would list it: every path that is not ignored, and every tracked path.
 //!
-//! Lists folders in several threads, and stats their entries through the open folder. git is asked for the tracked paths
-//! only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder of checkpoints or runs is
-//! entered; the list is sorted and has no duplicates; ignore rules decide as in git: the deepest match of the ignore files,
-//! then the repository's own list (`info/exclude`), then the user's. Rules above a repository do not apply to it. What tools make
-//! is left out as if it were ignored, unless git tracks something in that folder: then all of it is in the list.
+//! Lists folders in several threads, and stats their entries through the open folder. git is asked for the
+//! tracked paths only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder
+//! of checkpoints or runs is entered; the list is sorted and has no duplicates; ignore rules decide as in
+//! git: the deepest match of the ignore files, then the repository's own list (`info/exclude`), then the
+//! user's. Rules above a repository do not apply to it. What tools make is left out as if it were ignored,
+//! unless git tracks something in that folder: then all of it is in the list.
 
 use super::unseen::list_unseen;
 use super::{Limits, TreeEntry};
@@ -59,7 +60,8 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     Ok(walked)
 }
 
-/// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths that were not found.
+/// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths
+/// that were not found.
 fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     let work = unseen.iter().filter(|path| generated::is_work_in(path));
     let folders: BTreeSet<&str> = work.flat_map(|path| generated::all_folders(path)).collect();
@@ -218,7 +220,8 @@ impl<'a> Walker<'a> {
         below
     }
 
-    /// The folder with these names is a virtual environment, and git tracks nothing in it. The tree itself is none.
+    /// The folder with these names is a virtual environment, and git tracks nothing in it. The tree itself is
+    /// none.
     fn is_environment(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> bool {
         let wanted = generated::ENVIRONMENT.as_bytes();
         let is_one = names.binary_search_by(|(name, _)| name.to_bytes().cmp(wanted)).is_ok();
@@ -298,8 +301,8 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     paths.map(|path| name::text(path.as_os_str().as_bytes()).into_owned()).collect()
 }
 
-/// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not answer. git replaces
-/// its index by a rename: with the same size, times and inode it has the same content.
+/// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not
+/// answer. git replaces its index by a rename: with the same size, times and inode it has the same content.
 fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
     let Some(own) = store.root.ancestors().find_map(git_folder) else { return Ok(Vec::new()) };
     let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
@@ -357,7 +360,8 @@ impl Rules {
         })
     }
 
-    /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the root.
+    /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the
+    /// root.
     pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], ignore: bool, repository: bool) -> Arc<Self> {
         let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), ignore, repository);
         if ignore.is_empty() && exclude.is_empty() {
@@ -408,7 +412,8 @@ fn parse(text: &[u8]) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The removed files that the ignore rules of the tree `then` hide: they were not captured, so a rollback leaves them alone.
+/// The removed files that the ignore rules of the tree `then` hide: they were not captured, so a rollback
+/// leaves them alone.
 pub fn hidden_by_rules(
     store: &Store,
     delta: &Delta,

@@ -1,4 +1,5 @@
-//! What a checkpoint says beside the files: where the loop or the run stood, what its agents did, what its gates said.
+//! What a checkpoint says beside the files: where the loop or the run stood, what its agents did, what its
+//! gates said.
 //!
 //! Pure. Invariant: gates are about the phases passed so far; what is owed later is no failure yet.
 
@@ -122,7 +123,8 @@ pub struct RunView {
     pub kind: CheckpointKind,
 }
 
-/// The same for a run: the plan is its workflow's, the gates are its steps so far, a block, and an audit that is due.
+/// The same for a run: the plan is its workflow's, the gates are its steps so far, a block, and an audit that
+/// is due.
 pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governance) {
     let orchestrator = Orchestrator {
         completed: view.completed.clone(),
@@ -159,7 +161,8 @@ pub fn describe_gates(session: &Session) -> Governance {
         gate(id, if reason.is_some() { outcome } else { PhaseOutcome::Pass }, reason)
     };
     let problems = || Some(cut(&course.plan.problems.join("; "), 500).to_owned());
-    // Only what the phases so far owe: before the work no plan is asked for, and before its end no verification.
+    // Only what the phases so far owe: before the work no plan is asked for, and before its end no
+    // verification.
     let works = matches!(state.phase, Phase::Execute | Phase::Verify | Phase::Intervene);
     let shut = (works && state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
     let mut gates = vec![

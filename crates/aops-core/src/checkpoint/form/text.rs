@@ -1,7 +1,7 @@
 //! The text of a checkpoint: its canonical form, with a digest over everything else.
 //!
-//! Pure. Invariant: the digest is over the bytes, so that a text of megabytes is verified without serialising it again, and
-//! the files of one checkpoint can be copied into another as text.
+//! Pure. Invariant: the digest is over the bytes, so that a text of megabytes is verified without serialising
+//! it again, and the files of one checkpoint can be copied into another as text.
 
 use super::{Checkpoint, Identity};
 use crate::checkpoint::tree::{Artifacts, File};
@@ -11,8 +11,8 @@ use serde::Deserialize;
 use std::borrow::Cow;
 
 const FILES: &str = "\"artifacts\":";
-/// What follows the files, in a text without and with a digest. Quotes inside a JSON string are escaped, so neither occurs
-/// twice.
+/// What follows the files, in a text without and with a digest. Quotes inside a JSON string are escaped, so
+/// neither occurs twice.
 const NEXT: &str = ",\"governance\":";
 /// Where the list of files begins and ends.
 const LIST: &str = "\"artifacts\":{\"files\":[";
@@ -104,8 +104,8 @@ fn listed(artifacts: &str) -> Option<&str> {
     rest.get(..memmem::find(rest.as_bytes(), FOLDERS.as_bytes())?)
 }
 
-/// The files in which two texts of artifacts differ: of the first, and of the second. Only those are parsed. `None` where
-/// a text is not canonical.
+/// The files in which two texts of artifacts differ: of the first, and of the second. Only those are parsed.
+/// `None` where a text is not canonical.
 pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
     let (mut old, mut new) = (listed(old)?, listed(new)?);
     let mut apart = [Vec::new(), Vec::new()];

@@ -1,9 +1,9 @@
-//! Rolls a tree back to a checkpoint: captures the present, archives it, writes the plan, then applies it. Takes the
-//! checkpoints of phase changes, and tells the agent about a rollback.
+//! Rolls a tree back to a checkpoint: captures the present, archives it, writes the plan, then applies it.
+//! Takes the checkpoints of phase changes, and tells the agent about a rollback.
 //!
-//! Reads the tree; writes store, ledgers and, through [`finish`](super::finish), the tree. Invariants: every file that will
-//! be overwritten or removed is in the archive, ignored or not; a plain tool call changes no phase and costs nothing here; a
-//! failed checkpoint becomes a notice and does not stop the work.
+//! Reads the tree; writes store, ledgers and, through [`finish`](super::finish), the tree. Invariants: every
+//! file that will be overwritten or removed is in the archive, ignored or not; a plain tool call changes no
+//! phase and costs nothing here; a failed checkpoint becomes a notice and does not stop the work.
 
 use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
 use super::start::{Before, Due, begins_plan, begins_work, due, is_wanted, may_write, root, walked};
@@ -96,7 +96,8 @@ pub fn preview(env: &Env, store: &Store, id: &Id, untouched: &[String], limits: 
     Ok(Preview { target, present, now, leave, alone, text })
 }
 
-/// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present as text.
+/// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present as
+/// text.
 fn reduce_to_differences(present: &mut Artifacts, target: &mut Artifacts, text: &[u8]) -> Result<String, Failure> {
     let now = canonical(present);
     match text::files(text).and_then(|then| text::apart(&now, then)) {
@@ -145,7 +146,8 @@ fn in_the_way(path: &str, why: &str) -> Failure {
     Failure::new(Code::InTheWay, what)
 }
 
-/// Locks all sessions of the tree and captures it. A slow capture is first made without locks, to fill the cache.
+/// Locks all sessions of the tree and captures it. A slow capture is first made without locks, to fill the
+/// cache.
 fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, Store, Preview), Failure> {
     let store = Store::look(root)?;
     let mut session_id = store.map_or(Ok(String::new()), |store| store.session_of(order.id))?;
@@ -170,8 +172,8 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, 
     }
 }
 
-/// Rolls back. `own`: the ledger of the hook that calls; else all sessions of the tree are locked. `seen` can still refuse
-/// before anything is written.
+/// Rolls back. `own`: the ledger of the hook that calls; else all sessions of the tree are locked. `seen` can
+/// still refuse before anything is written.
 pub fn roll_back(
     env: &Env,
     root: &Path,
@@ -238,14 +240,16 @@ fn carry_out(
     Ok(RolledBack { archive: archived, result, files, kept_folders: applied.kept_folders })
 }
 
-/// The session as it was before a prompt that may end its task: the checkpoint of that end describes that task.
+/// The session as it was before a prompt that may end its task: the checkpoint of that end describes that
+/// task.
 pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
     let may_end = event.kind() == EventKind::UserPromptSubmit && walked(session.state.phase);
     let kept = session.policy().checkpoint.interactive != Interactive::Off;
     (may_end && kept).then(|| Box::new(session.clone()))
 }
 
-/// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
+/// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure
+/// becomes a notice.
 pub fn at_phase_change(
     env: &Env,
     ledger: &mut Ledger,
@@ -297,7 +301,8 @@ fn keep(
     let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
     let run = run_of(ledger.session());
-    // A question waits: what was used so far is in the long transcript, and in the checkpoint of the phase's end.
+    // A question waits: what was used so far is in the long transcript, and in the checkpoint of the phase's
+    // end.
     let asks = due.iter().all(|(_, _, trigger)| *trigger == CheckpointTrigger::Asked);
     let mut used = if asks { Usage::default() } else { used(ledger) };
     // The transcript may not have them yet.
@@ -334,8 +339,8 @@ fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'sta
     }
 }
 
-/// `checkpoint.intervene`: rolls work with issues back to where it began. Configuration and settings stay. Nothing is done
-/// if another session works in the tree.
+/// `checkpoint.intervene`: rolls work with issues back to where it began. Configuration and settings stay.
+/// Nothing is done if another session works in the tree.
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice(GateId::Checkpoint, text));

@@ -1,8 +1,9 @@
 //! Applies the plan of a rollback: of the one that runs, or of one that was interrupted.
 //!
-//! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the two
-//! checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it, the next command
-//! or event finishes; changes that were made in between are archived before they are overwritten.
+//! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the
+//! two checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it,
+//! the next command or event finishes; changes that were made in between are archived before they are
+//! overwritten.
 
 use super::{FilesAndText, LOOP_PHASE, STEP, Wanted, fact, lock_ledgers, used, write};
 use crate::checkpoint::capture::{Limits, capture};
@@ -182,7 +183,8 @@ fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     Ok(result.filter(|result| result.metadata.get("rollback").map(String::as_str) == Some(id)))
 }
 
-/// Archives the tree if a path is neither in its old nor in its new state: it was changed after the interruption.
+/// Archives the tree if a path is neither in its old nor in its new state: it was changed after the
+/// interruption.
 fn archive_later_changes(
     env: &Env,
     store: &Store,

@@ -1,7 +1,7 @@
 //! The tree of a session, and which of its checkpoints a task without a plan needs.
 //!
-//! Reads the session and whether a folder is there; writes nothing. Invariant: such a task costs no checkpoint before its
-//! first change.
+//! Reads the session and whether a folder is there; writes nothing. Invariant: such a task costs no
+//! checkpoint before its first change.
 
 use crate::checkpoint::form::CheckpointKind;
 use crate::config::policy::{Interactive, ModeLevel};
@@ -23,8 +23,8 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
     (!too_wide && root.is_dir()).then_some(root)
 }
 
-/// A task that began without a plan, with one by now or not, is about to make its first change: its start is kept now, not at
-/// its prompt.
+/// A task that began without a plan, with one by now or not, is about to make its first change: its start is
+/// kept now, not at its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
     let unplanned = session.memory.progress.weight.unplanned;
     (unplanned || session.weighs()) && is_untouched(session) && may_write(session, event)
@@ -36,7 +36,8 @@ pub(super) fn may_write(session: &Session, event: &Event) -> bool {
     open.is_some_and(|open| open.means.effect.is_some_and(Effect::is_write))
 }
 
-/// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured against this start.
+/// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured
+/// against this start.
 pub(super) fn begins_plan(session: &Session) -> bool {
     let measured = session.weighs() || session.mode() == ModeLevel::Strict;
     measured && !session.memory.progress.weight.unplanned && is_untouched(session)

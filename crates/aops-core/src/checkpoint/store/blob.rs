@@ -1,7 +1,7 @@
 //! Contents of files, each stored once under its SHA-256: `blobs/ab/cdef…`, as an LZ4 frame.
 //!
-//! Reads and writes the blobs of a store. Invariants: a blob gets its name when it is complete; the content is hashed when
-//! it is read, so a damaged blob is an error; memory does not grow with the size of a file.
+//! Reads and writes the blobs of a store. Invariants: a blob gets its name when it is complete; the content
+//! is hashed when it is read, so a damaged blob is an error; memory does not grow with the size of a file.
 
 use super::{Store, enter};
 use crate::model::error::{Code, Failure};

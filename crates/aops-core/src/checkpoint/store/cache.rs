@@ -1,7 +1,8 @@
 //! The digest of each file by size, times and inode: an unchanged file is not read again.
 //!
-//! Reads and writes `cache` in the store. Without it, or if it is damaged, every file is read. Invariants: the blob of an
-//! entry is in the store; a file that changed within one tick of the file system's clock is not in it.
+//! Reads and writes `cache` in the store. Without it, or if it is damaged, every file is read. Invariants:
+//! the blob of an entry is in the store; a file that changed within one tick of the file system's clock is
+//! not in it.
 
 use super::{Store, read_file};
 use crate::model::error::Failure;
@@ -73,8 +74,8 @@ impl Store {
         bytes.and_then(|bytes| open(bytes, boot)).unwrap_or(Cached { bytes: Vec::new(), synced: true })
     }
 
-    /// `all` is sorted by path. `boot`: empty where all blobs were forced to the disk; else a power loss may have lost some,
-    /// and the cache is valid in this boot only.
+    /// `all` is sorted by path. `boot`: empty where all blobs were forced to the disk; else a power loss may
+    /// have lost some, and the cache is valid in this boot only.
     pub fn cache<'a>(&self, all: impl Iterator<Item = Known<'a>>, boot: &str) -> Result<(), Failure> {
         self.put(&self.dir, FILE, |file| {
             file.write_all(MARK)?;

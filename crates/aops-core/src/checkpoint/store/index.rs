@@ -1,7 +1,8 @@
 //! `index.json`: one row per checkpoint, so that listing reads one file; and the witness of their digests.
 //!
-//! The index is derived. The witness is one file per tree below `<config>/aops/checkpoints/`, where no tool call may write:
-//! an edited checkpoint is found, also one without a session. A copy of the tree has no witness.
+//! The index is derived. The witness is one file per tree below `<config>/aops/checkpoints/`, where no tool
+//! call may write: an edited checkpoint is found, also one without a session. A copy of the tree has no
+//! witness.
 
 use super::{Store, Unseal, read_file};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
@@ -92,7 +93,8 @@ impl Store {
         self.put(&self.dir, FILE, |file| file.write_all(text.as_bytes()).map(|()| true))
     }
 
-    /// Adds checkpoints whose process was killed before it wrote the index, if they were witnessed; deletes them if not.
+    /// Adds checkpoints whose process was killed before it wrote the index, if they were witnessed; deletes
+    /// them if not.
     pub(super) fn adopt(&self, env: &Env) -> Result<(), Failure> {
         let index = self.index()?;
         let indexed = index.is_some();
@@ -113,8 +115,8 @@ impl Store {
         self.set_rows(rows)
     }
 
-    /// Finds a checkpoint by its id, a unique beginning of it or of its run, its id without the run, its name, or its place: `latest`
-    /// or `-1` is the newest, `-2` the one before.
+    /// Finds a checkpoint by its id, a unique beginning of it or of its run, its id without the run, its
+    /// name, or its place: `latest` or `-1` is the newest, `-2` the one before.
     pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
         let list = "`aops-hook checkpoint list` shows them all";
         let listed = given.parse().ok().filter(|n| (1..=rows.len()).contains(n) && !given.starts_with('+'));

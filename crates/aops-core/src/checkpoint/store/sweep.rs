@@ -1,6 +1,7 @@
 //! Deletes checkpoints, and the contents that no other one refers to.
 //!
-//! Invariants: the contents of a kept checkpoint stay; if one kept checkpoint cannot be read, all contents stay.
+//! Invariants: the contents of a kept checkpoint stay; if one kept checkpoint cannot be read, all contents
+//! stay.
 
 use super::Store;
 use crate::checkpoint::form::Id;
@@ -19,7 +20,8 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Keeps these rows and deletes those; a dry run only counts. `besides`: contents that others than checkpoints need.
+    /// Keeps these rows and deletes those; a dry run only counts. `besides`: contents that others than
+    /// checkpoints need.
     pub fn sweep(
         &self,
         env: &Env,

@@ -1,7 +1,8 @@
 //! The address of a server, as configuration may name one, and as a person may on a command line.
 //!
-//! Reads a text, writes nothing. Invariants: in configuration only `http://`, and only numbers and `localhost`, so that
-//! nothing is ever looked up; nowhere credentials, since the policy is recorded and a command line is seen.
+//! Reads a text, writes nothing. Invariants: in configuration only `http://`, and only numbers and
+//! `localhost`, so that nothing is ever looked up; nowhere credentials, since the policy is recorded and a
+//! command line is seen.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! `[[check]]`: a command that must pass before a prompt is answered, the sandbox is left, or something is saved, committed or
-//! stopped.
+//! `[[check]]`: a command that must pass before a prompt is answered, the sandbox is left, or something is
+//! saved, committed or stopped.
 //!
 //! Reads nothing, writes nothing; running it is an edge's work.
 
@@ -54,7 +54,8 @@ impl From<Outcome> for PhaseOutcome {
 
 pub const TIMEOUT_MS: u64 = 30_000;
 
-/// All checks before one event together: the host waits 600 s for a hook, and what it gives up on is not guarded.
+/// All checks before one event together: the host waits 600 s for a hook, and what it gives up on is not
+/// guarded.
 pub const BUDGET_MS: u64 = 540_000;
 
 pub static PARTS: &[EntryField] = &[
@@ -67,7 +68,8 @@ pub static PARTS: &[EntryField] = &[
 ];
 
 impl Moment {
-    /// Checks before these two can be run for one event: the first change of a task is mostly a save, or a commit.
+    /// Checks before these two can be run for one event: the first change of a task is mostly a save, or a
+    /// commit.
     pub(super) fn meets(self, other: Self) -> bool {
         let first = |one, other| one == Self::Sandbox && matches!(other, Self::Save | Self::Commit);
         self == other || first(self, other) || first(other, self)

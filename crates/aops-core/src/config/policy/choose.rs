@@ -1,8 +1,8 @@
-//! Writes a chosen mode, the switch of a danger rule, or a host, into the text of a user's configuration, and leaves every
-//! other byte as it is.
+//! Writes a chosen mode, the switch of a danger rule, or a host, into the text of a user's configuration, and
+//! leaves every other byte as it is.
 //!
-//! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a text that is no
-//! TOML, or has these keys in a form we do not know, gives nothing.
+//! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a
+//! text that is no TOML, or has these keys in a form we do not know, gives nothing.
 
 mod hosts;
 mod unset;
@@ -44,7 +44,8 @@ pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
     }
 }
 
-/// The text with this mode for one folder: in its own row if that is the one that counts there, else in a new one.
+/// The text with this mode for one folder: in its own row if that is the one that counts there, else in a new
+/// one.
 pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (path, word) = (quote(&shorten(folder)), quote(level.name()));

@@ -1,8 +1,8 @@
 //! `[effects]`: tools and commands that the user knows to read or to write.
 //!
-//! Reads nothing, writes nothing. A name is one of a tool or a program; `Bash(cargo test*)` is one of the simple commands of
-//! a shell line. Invariants: what is in both lists is a write; under `read` a pattern covers a command word for word from
-//! its beginning, and the rest only where it ends with `*`.
+//! Reads nothing, writes nothing. A name is one of a tool or a program; `Bash(cargo test*)` is one of the
+//! simple commands of a shell line. Invariants: what is in both lists is a write; under `read` a pattern
+//! covers a command word for word from its beginning, and the rest only where it ends with `*`.
 
 use super::glob;
 use super::rule::{Example, has_words};
@@ -32,7 +32,8 @@ impl Effects {
         named(&self.read).then_some(Effect::Read)
     }
 
-    /// What they say of one simple command in a line of this tool. An argument that is not certain is nothing.
+    /// What they say of one simple command in a line of this tool. An argument that is not certain is
+    /// nothing.
     pub fn of_command(
         &self,
         tool: &str,

@@ -1,7 +1,7 @@
 //! Globs of the configuration: `*` and `?` in names; in paths also `**`.
 //!
-//! Reads nothing, writes nothing. Every other character stands for itself, brackets and braces too: they are common in
-//! file names. Invariant: the time is at most the product of both lengths.
+//! Reads nothing, writes nothing. Every other character stands for itself, brackets and braces too: they are
+//! common in file names. Invariant: the time is at most the product of both lengths.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GlobPiece {
@@ -26,8 +26,8 @@ pub fn name(pattern: &str, text: &str) -> bool {
     walk(&pieces.collect::<Vec<_>>(), text)
 }
 
-/// Whether a path, or a folder it lies in, is this pattern. `root` is what a pattern with a `/` inside is relative to;
-/// one without is tried on every part; `/…` is absolute, `~/…` begins at `home`.
+/// Whether a path, or a folder it lies in, is this pattern. `root` is what a pattern with a `/` inside is
+/// relative to; one without is tried on every part; `/…` is absolute, `~/…` begins at `home`.
 pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
     let (folder, pattern) = match pattern.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => (home, rest),

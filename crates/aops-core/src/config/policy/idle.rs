@@ -1,6 +1,7 @@
 //! Settings that a file makes and that change nothing, because another setting leaves them no room.
 //!
-//! Reads a policy and its origins, writes nothing. Invariant: a default is never named, only what a file says.
+//! Reads a policy and its origins, writes nothing. Invariant: a default is never named, only what a file
+//! says.
 
 use super::jail::JailLevel;
 use super::key::KEYS;

@@ -1,7 +1,8 @@
-//! `KEYS`: every key of the configuration that is one value, with its form and with what a project may do to it.
+//! `KEYS`: every key of the configuration that is one value, with its form and with what a project may do to
+//! it.
 //!
-//! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of documentation
-//! all follow from this table; tests hold the last two to it.
+//! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of
+//! documentation all follow from this table; tests hold the last two to it.
 
 use super::jail::{Harness, JailLevel};
 use super::network::{NetworkMode, Publish};

@@ -1,7 +1,7 @@
 //! `Origins`: which line of which file decided each value, and what the administrator's bundle holds.
 //!
-//! Reads nothing, writes nothing. Invariant: what a bundle names is held, and with a mode every gate; a lower mode than the
-//! bundle's, or one below `guard`, in which nothing of it would be enforced, is never in force.
+//! Reads nothing, writes nothing. Invariant: what a bundle names is held, and with a mode every gate; a lower
+//! mode than the bundle's, or one below `guard`, in which nothing of it would be enforced, is never in force.
 
 use super::key::KEYS;
 use super::{ModeLevel, Policy};

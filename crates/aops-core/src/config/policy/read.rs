@@ -1,8 +1,8 @@
-//! Reads configuration texts, the administrator's, the user's and then the project's, into one policy, and says where each
-//! value came from.
+//! Reads configuration texts, the administrator's, the user's and then the project's, into one policy, and
+//! says where each value came from.
 //!
-//! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no place, and is a
-//! default.
+//! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no
+//! place, and is a default.
 
 mod rows;
 
@@ -27,13 +27,14 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// The policy of these files and where each value came from, or everything that is wrong with the first bad one.
+/// The policy of these files and where each value came from, or everything that is wrong with the first bad
+/// one.
 pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
     read_for(ModeLevel::Strict, Folder::default(), None, user, project)
 }
 
-/// The same, with what the user chose for this folder, and below what the administrator's bundle holds. `unchosen`: the mode
-/// where no file names one.
+/// The same, with what the user chose for this folder, and below what the administrator's bundle holds.
+/// `unchosen`: the mode where no file names one.
 pub fn read_for(
     unchosen: ModeLevel,
     folder: Folder,
@@ -66,7 +67,8 @@ pub fn read_for(
     Ok((policy, origins))
 }
 
-/// Puts the policy of these files into another mode, none below the one that the administrator's bundle holds.
+/// Puts the policy of these files into another mode, none below the one that the administrator's bundle
+/// holds.
 pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     let mode = mode.max(origins.floor().unwrap_or(mode));
     policy.mode.set_level(mode);
@@ -144,8 +146,8 @@ impl Reading<'_> {
         // In the order of the file: a later entry is the one that repeats an earlier one.
         let mut entries: Vec<Entry> = table.get_ref().iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        // The mode comes first, then its rows by folder: it gives the gates the levels that the rest of the file is
-        // compared with.
+        // The mode comes first, then its rows by folder: it gives the gates the levels that the rest of the
+        // file is compared with.
         let (mode, rest) = entries.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "mode");
         let (rows, rest) = rest.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "project");
         self.entries(mode);

@@ -1,7 +1,7 @@
 //! `[[rule]]`: what the user or the project denies, asks about or warns of.
 //!
-//! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must hold, any
-//! one of its alternatives is enough; a rule without a condition is refused when it is read.
+//! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must
+//! hold, any one of its alternatives is enough; a rule without a condition is refused when it is read.
 
 use super::key::EntryField;
 use super::value::{EFFECTS, Form, Parts, effect_word};
@@ -131,8 +131,8 @@ fn runs(wanted: &str, words: &[String], call: &Called) -> bool {
                 || below(call.home).is_some_and(|path| written(format!("~/{path}"))))
 }
 
-/// The program by its last part, or by its path as it is written where the pattern has a `/`; then the other words in
-/// order, with anything between.
+/// The program by its last part, or by its path as it is written where the pattern has a `/`; then the other
+/// words in order, with anything between.
 pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
     let mut wanted = wanted.split_whitespace();
     let Some((program, rest)) = words.split_first() else { return false };

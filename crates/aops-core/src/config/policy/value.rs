@@ -1,5 +1,5 @@
-//! A value of the configuration: how it is written, how it is read, which of two is the larger, and its way into a typed
-//! field.
+//! A value of the configuration: how it is written, how it is read, which of two is the larger, and its way
+//! into a typed field.
 //!
 //! Pure. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
 

@@ -1,8 +1,10 @@
-//! Finds the texts in force: the shipped ones, or what the user, the project or the administrator puts in their place.
+//! Finds the texts in force: the shipped ones, or what the user, the project or the administrator puts in
+//! their place.
 //!
-//! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/` and
-//! `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, which neither replaces. Invariants: a text that exists and cannot be read is a problem, never silently
-//! replaced by the shipped one; the same folders give the same list in the same order.
+//! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/`
+//! and `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, which neither replaces.
+//! Invariants: a text that exists and cannot be read is a problem, never silently replaced by the shipped
+//! one; the same folders give the same list in the same order.
 
 use super::open::list;
 use super::{ASSETS, Asset, Kind, Origin, Reading, Text, Texts};
@@ -23,8 +25,8 @@ impl Text {
 }
 
 impl Texts {
-    /// What the policy hash is made of: the digest of each text by its name. Whose it is does not count, where only one
-    /// is in force.
+    /// What the policy hash is made of: the digest of each text by its name. Whose it is does not count,
+    /// where only one is in force.
     pub fn digests(&self) -> BTreeMap<String, String> {
         self.texts.iter().map(|text| (text.name(), sha256(&[text.text.as_bytes()]))).collect()
     }
@@ -82,7 +84,8 @@ pub fn find(reading: &Reading, project: bool, kind: Kind, id: &str) -> Result<Op
     Ok(ASSETS.iter().find(|asset| asset.kind() == kind && asset.id() == id).map(embedded))
 }
 
-/// All axioms, the shipped ones first: a long or unreadable text of a project must not push them out of the context.
+/// All axioms, the shipped ones first: a long or unreadable text of a project must not push them out of the
+/// context.
 pub fn axioms(reading: &Reading) -> Texts {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
     let mut all = Texts { texts, problems: Vec::new() };

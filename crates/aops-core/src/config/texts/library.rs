@@ -1,8 +1,9 @@
-//! Reads all workflows in force, each with whose it is and which gates it may not drop; and gives texts in force as the
-//! words that are said: a template, all axioms, how to choose a workflow.
+//! Reads all workflows in force, each with whose it is and which gates it may not drop; and gives texts in
+//! force as the words that are said: a template, all axioms, how to choose a workflow.
 //!
-//! Reads texts through `force`. Invariants: a workflow that cannot be read as one is told, never replaced by the one it
-//! stood for; unusable axioms and workflows never hide the shipped ones, and are named in their place.
+//! Reads texts through `force`. Invariants: a workflow that cannot be read as one is told, never replaced by
+//! the one it stood for; unusable axioms and workflows never hide the shipped ones, and are named in their
+//! place.
 
 use super::{ASSETS, Kind, Library, Origin, Reading, Text, Texts, axioms, find, in_force};
 use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
@@ -56,8 +57,8 @@ impl Library {
     }
 }
 
-/// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The user's own may
-/// drop what they like.
+/// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The
+/// user's own may drop what they like.
 fn owed(reading: &Reading, text: &Text) -> Option<Vec<Gate>> {
     if text.origin != Origin::Project {
         return Some(Vec::new());
@@ -111,8 +112,8 @@ pub fn workflows_text(reading: &Reading) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The steps of every workflow, those of the user and the project first: described whole, by the first clause, or by name
-/// alone, as this room allows. The shipped ones are shortened first.
+/// The steps of every workflow, those of the user and the project first: described whole, by the first
+/// clause, or by name alone, as this room allows. The shipped ones are shortened first.
 pub fn workflow_steps(reading: &Reading, room: usize) -> String {
     let library = Library::read(reading);
     let mut all: Vec<_> = library.catalogue.ids().collect();

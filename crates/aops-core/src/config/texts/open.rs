@@ -1,7 +1,7 @@
 //! Opens texts of the user or the project.
 //!
-//! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer than `LONGEST`
-//! is read, and no link leads out of a project.
+//! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer
+//! than `LONGEST` is read, and no link leads out of a project.
 
 use crate::system::env::Env;
 use crate::system::files;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 const LONGEST: u64 = 64 << 10;
 const MOST: usize = 100;
 
-/// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an `.aops` within
-/// its repository; else the repository's root; outside a repository the folder itself, since what lies above may belong to
-/// anybody. Never above the user's home.
+/// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an
+/// `.aops` within its repository; else the repository's root; outside a repository the folder itself, since
+/// what lies above may belong to anybody. Never above the user's home.
 pub fn project(env: &Env, cwd: &Path) -> PathBuf {
     let start = if env.client.project.as_os_str().is_empty() { cwd } else { &env.client.project };
     let owner = fs::metadata(start).ok().map(|about| about.uid());

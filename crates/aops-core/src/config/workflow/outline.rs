@@ -29,7 +29,8 @@ impl Catalogue {
         if more.is_empty() { step.name.clone() } else { format!("{} ({})", step.name, more.join("; ")) }
     }
 
-    /// A numbered line for each step, all names on one line; a workflow inside is only named. `None` for an unknown id.
+    /// A numbered line for each step, all names on one line; a workflow inside is only named. `None` for an
+    /// unknown id.
     pub fn steps(&self, id: &str, detail: Detail) -> Option<String> {
         let steps = self.get(id)?.workflow.order();
         let line = |(step, number): (&Step, usize)| {

@@ -1,7 +1,8 @@
 //! Reads one workflow from its markdown and reports everything that is wrong with it.
 //!
-//! Pure. Invariants: every problem that can be seen without other files is reported here; a field that is not asked for is
-//! a problem, so a mistyped `gates` never passes for no gates; steps without a problem have one fixed order.
+//! Pure. Invariants: every problem that can be seen without other files is reported here; a field that is not
+//! asked for is a problem, so a mistyped `gates` never passes for no gates; steps without a problem have one
+//! fixed order.
 
 use super::{Gate, Mention, Problem, Step, Variant, Workflow, is_plain, links, meant, rings};
 use crate::model::phase::Phase;

@@ -1,7 +1,8 @@
-//! Which paths are executable configuration: what the client, a shell or git runs without asking a hook of ours.
+//! Which paths are executable configuration: what the client, a shell or git runs without asking a hook of
+//! ours.
 //!
-//! Compares a path, or a pattern of paths, with names; reads nothing. Invariant: a text that brings no program is free; whether
-//! it does is for `observe` to say.
+//! Compares a path, or a pattern of paths, with names; reads nothing. Invariant: a text that brings no
+//! program is free; whether it does is for `observe` to say.
 
 use super::path::pattern::{ends_as, exact, fits, hints, named, unnamed};
 use super::path::{Component, Protected, components, lower, names};
@@ -41,8 +42,8 @@ pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
     of(&target.path).or_else(|| target.real.as_ref().and_then(of))
 }
 
-/// What a pattern of nothing but an ending may mean, each a file that is executable configuration if it is there: for
-/// `src/*.py` it is `src/sitecustomize.py`.
+/// What a pattern of nothing but an ending may mean, each a file that is executable configuration if it is
+/// there: for `src/*.py` it is `src/sitecustomize.py`.
 pub fn perhaps(target: &Target) -> Vec<Target> {
     let path = target.real.as_ref().unwrap_or(&target.path);
     let (last, folder) = (lower(path.last_bits()), path.folder());

@@ -1,4 +1,5 @@
-//! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
+//! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not
+//! shell.
 
 use super::path::Protected;
 use super::process;

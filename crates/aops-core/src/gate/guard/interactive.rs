@@ -1,8 +1,9 @@
-//! Finds commands that wait for what is typed into them: shells, interpreters, consoles, editors; and those that
-//! hand on what is typed (`docker exec -it`).
+//! Finds commands that wait for what is typed into them: shells, interpreters, consoles, editors; and those
+//! that hand on what is typed (`docker exec -it`).
 //!
-//! Why: Codex types into a running command without asking a hook, so whatever such a program is told to do passes unseen.
-//! Invariant: a command that the line itself feeds, or that is given its program, does not wait.
+//! Why: Codex types into a running command without asking a hook, so whatever such a program is told to do
+//! passes unseen. Invariant: a command that the line itself feeds, or that is given its program, does not
+//! wait.
 
 use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::Word;
@@ -146,7 +147,8 @@ fn starts(run: &CommandRun) -> bool {
     })
 }
 
-/// Where the words behind its verb begin; nothing if it is called with another one. What follows an option may be its value.
+/// Where the words behind its verb begin; nothing if it is called with another one. What follows an option
+/// may be its value.
 fn behind_verb(row: &Starts, words: &[String]) -> Option<usize> {
     if row.verbs.is_empty() {
         return Some(0);

@@ -1,7 +1,8 @@
-//! Compares what a call reads with the folder of our keys: those that sign the log, and the passwords beside them.
+//! Compares what a call reads with the folder of our keys: those that sign the log, and the passwords beside
+//! them.
 //!
-//! Reads paths, or patterns of paths. Invariant: what the line does not say at all is not refused here; the jail hides the
-//! folder from it.
+//! Reads paths, or patterns of paths. Invariant: what the line does not say at all is not refused here; the
+//! jail hides the folder from it.
 
 use super::path::{components, names, relate};
 use aops_shell::syntax::Word;

@@ -1,5 +1,6 @@
-//! Finds a call that names a door which is for people: the page on which they answer questions, the gateway of the engine, and
-//! the doors of the engine's server, which have no log-in. The tokens are what holds; this only says so earlier.
+//! Finds a call that names a door which is for people: the page on which they answer questions, the gateway
+//! of the engine, and the doors of the engine's server, which have no log-in. The tokens are what holds; this
+//! only says so earlier.
 
 use crate::config::policy::fleet::{Fleet, LISTEN};
 use crate::tool::table::{ToolTouches, tool};

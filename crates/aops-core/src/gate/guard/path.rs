@@ -1,5 +1,5 @@
-//! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
-//! without case.
+//! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names
+//! are compared without case.
 
 use super::place::{PlacesOnDisk, ProtectedPlace};
 use crate::host::table::host;
@@ -40,7 +40,8 @@ pub struct Protected {
     /// Processes that must not be killed, as text: the client's.
     pub pids: Vec<String>,
     pub on_disk: PlacesOnDisk,
-    /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that register us.
+    /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that
+    /// register us.
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
@@ -269,8 +270,8 @@ fn is_agent_file(last: &Component, name: &str) -> bool {
     fits(last, &format!("{name}.md")) || fits(last, &format!("{FILE_PREFIX}{name}.md"))
 }
 
-/// Protected by its name, wherever it is. A name that only might fit counts for nothing: `$n.json` may be `.claude.json`, but
-/// so may `$n`, which says less.
+/// Protected by its name, wherever it is. A name that only might fit counts for nothing: `$n.json` may be
+/// `.claude.json`, but so may `$n`, which says less.
 fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
     let named = |part: &Component, name: &str| named(part, name) && !pattern::hints(part, name);
@@ -306,7 +307,8 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     }
 }
 
-/// The administrator's folders that hold settings of a client, or our configuration: `install --managed` writes there.
+/// The administrator's folders that hold settings of a client, or our configuration: `install --managed`
+/// writes there.
 pub fn system_folders() -> impl Iterator<Item = &'static str> {
     iter::once("aops-hook").chain(CLIENTS.iter().flat_map(|row| row.system.iter().copied()))
 }

@@ -1,7 +1,9 @@
-//! Commands that end, stop, limit or enter the client or a hook of ours: one table of acts, by the process that each is given.
+//! Commands that end, stop, limit or enter the client or a hook of ours: one table of acts, by the process
+//! that each is given.
 //!
-//! A process is named by its id (`$PPID`, `$CLAUDE_PID`, what `pgrep claude` prints) or by a pattern that its command line
-//! meets. Invariant: what is given such an id and is not known to only read is one of these acts, whatever its name.
+//! A process is named by its id (`$PPID`, `$CLAUDE_PID`, what `pgrep claude` prints) or by a pattern that its
+//! command line meets. Invariant: what is given such an id and is not known to only read is one of these
+//! acts, whatever its name.
 
 use super::path::{Protected, pattern};
 use crate::model::event::EVENTS;
@@ -84,7 +86,8 @@ fn meets(protected: &Protected, run: &CommandRun, arguments: &[Word], (name, giv
     }
 }
 
-/// A pattern that matches the client or a command line of ours: `claude`, `^claude$`, `node.*claude`, `aops-hook`, `PreToolUse`.
+/// A pattern that matches the client or a command line of ours: `claude`, `^claude$`, `node.*claude`,
+/// `aops-hook`, `PreToolUse`.
 fn meant(given: &str) -> bool {
     let given = given.replace(['[', ']'], "");
     let pattern = given.to_lowercase();
@@ -125,7 +128,8 @@ fn matches_any(pattern: &str) -> bool {
     said > 2 && names.any(|name| pattern::fits(&bits, &name))
 }
 
-/// The same in a text that cannot be read as a line: a program that ends or limits processes, and one of ours beside it.
+/// The same in a text that cannot be read as a line: a program that ends or limits processes, and one of ours
+/// beside it.
 pub(super) fn named_in(text: &str) -> bool {
     let is_part = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '$');
     let words: Vec<&str> = text.split(is_part).filter(|word| !word.is_empty()).collect();

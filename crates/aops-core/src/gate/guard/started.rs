@@ -1,7 +1,8 @@
-//! The files that a session manager, a shell, an editor, git or the client starts, or runs programs of, by itself: one table.
+//! The files that a session manager, a shell, an editor, git or the client starts, or runs programs of, by
+//! itself: one table.
 //!
-//! Compares a path, or a pattern of paths, with names; reads nothing. Invariants: a file that people edit every day is in it
-//! only with the words that make something run; what is taken away starts nothing.
+//! Compares a path, or a pattern of paths, with names; reads nothing. Invariants: a file that people edit
+//! every day is in it only with the words that make something run; what is taken away starts nothing.
 
 use super::path::pattern::{ends_as, fits, named};
 use super::path::{Component, Protected, names};

@@ -1,4 +1,5 @@
-//! Commands that start an agent without our hooks: the client with them left out, its server, and other agents' clients.
+//! Commands that start an agent without our hooks: the client with them left out, its server, and other
+//! agents' clients.
 
 use super::path::Protected;
 use crate::host::claude::disarm;
@@ -11,8 +12,8 @@ use aops_shell::syntax::{Bit, Word};
 const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings", "--setting-sources"];
 /// Variables that move its configuration.
 const MOVING: [&str; 2] = ["CLAUDE_CONFIG_DIR", "HOME"];
-/// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away: first word, then
-/// one of the others, where there are any.
+/// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away:
+/// first word, then one of the others, where there are any.
 const VERBS: [(&str, &[&str]); 7] = [
     ("mcp", &["serve"]),
     ("purge", &[]),

@@ -107,8 +107,8 @@ fn unhooks(arguments: &[Word]) -> bool {
     text.iter().find(|text| !text.starts_with('-')).is_some_and(|verb| verb == "config") && text.iter().any(named)
 }
 
-/// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or brings programs that
-/// run without being asked.
+/// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or
+/// brings programs that run without being asked.
 pub(super) fn asked(protected: &Protected, run: &CommandRun) -> Option<(String, Option<String>)> {
     let words = &run.command.words;
     let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");

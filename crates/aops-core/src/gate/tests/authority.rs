@@ -1,4 +1,5 @@
-//! A block, and what is said and recorded of a prompt that is no person's, of an agent that no call started, of timers.
+//! A block, and what is said and recorded of a prompt that is no person's, of an agent that no call started,
+//! of timers.
 
 use super::*;
 use crate::config::policy::ModeLevel;

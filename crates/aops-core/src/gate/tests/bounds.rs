@@ -1,4 +1,5 @@
-//! Every bound of what reads a line errs to the strict side: what stands behind padding is judged at least as it is alone.
+//! Every bound of what reads a line errs to the strict side: what stands behind padding is judged at least as
+//! it is alone.
 
 use crate::gate::guard;
 use crate::gate::guard::Protected;

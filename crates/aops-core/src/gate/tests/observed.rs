@@ -1,4 +1,5 @@
-//! Mode `observe` rehearses a stricter one; clients that cannot start agents, and agents whose names are taken.
+//! Mode `observe` rehearses a stricter one; clients that cannot start agents, and agents whose names are
+//! taken.
 
 use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};

@@ -27,7 +27,8 @@ fn a_question_pauses_the_run() {
     passes(&asked, &call("Read"), &step(|_| {}));
 }
 
-/// The approval is for the call that was asked about, as it was asked, and not for whatever comes under its id.
+/// The approval is for the call that was asked about, as it was asked, and not for whatever comes under its
+/// id.
 #[test]
 fn an_approval_is_for_the_call_that_waits() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
@@ -115,7 +116,8 @@ fn a_deferred_call_is_judged_again() {
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
 }
 
-/// Outside of a run: the answer that a person gave from anywhere is for one call, as it was asked, and for a time.
+/// Outside of a run: the answer that a person gave from anywhere is for one call, as it was asked, and for a
+/// time.
 #[test]
 fn an_approved_call_of_a_session_is_allowed() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };

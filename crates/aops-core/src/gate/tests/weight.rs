@@ -81,7 +81,8 @@ fn what_a_small_task_weighs() {
     assert!(none(|policy| policy.small.files = u64::MAX).is_none(), "no overflow");
 }
 
-/// Temporary and generated files are free in every mode, and count as nothing; not after a HALT, nor for a reviewer.
+/// Temporary and generated files are free in every mode, and count as nothing; not after a HALT, nor for a
+/// reviewer.
 #[test]
 fn scratch_files_are_free() {
     let scratch = || {

@@ -1,7 +1,8 @@
 //! Says whether a settings text runs our hooks, and why a changed text would switch them off.
 //!
-//! Reads text; writes nothing. Invariants: an entry counts only if it runs our program for every call of its event, in a form
-//! that an installation writes and nothing else; an entry that was held counts only while it names the same program.
+//! Reads text; writes nothing. Invariants: an entry counts only if it runs our program for every call of its
+//! event, in a form that an installation writes and nothing else; an entry that was held counts only while it
+//! names the same program.
 
 use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
@@ -15,7 +16,8 @@ pub const VARIABLES: [&str; 4] =
 /// A hook that has less time, in seconds, is as good as none.
 const LEAST_TIMEOUT: f64 = 1.0;
 
-/// The events for which this text runs our program, unconditionally, each with the program: `Stop=/usr/bin/aops-hook`.
+/// The events for which this text runs our program, unconditionally, each with the program:
+/// `Stop=/usr/bin/aops-hook`.
 pub fn registered(text: &str) -> Vec<String> {
     let Some(root) = parse(text) else { return Vec::new() };
     let Some(hooks) = root.get("hooks").and_then(Value::as_object) else { return Vec::new() };
@@ -64,7 +66,8 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     }
 }
 
-/// Why the edit that makes the new text out of the old one is no ordinary one; nothing where it leaves all of ours as it is.
+/// Why the edit that makes the new text out of the old one is no ordinary one; nothing where it leaves all of
+/// ours as it is.
 pub fn alters(old: &str, new: &str) -> Option<String> {
     let changes = || (ours(old) != ours(new)).then(|| "it changes what is ours in that file".to_owned());
     disarms(new, &registered(old)).or_else(changes)
@@ -73,7 +76,8 @@ pub fn alters(old: &str, new: &str) -> Option<String> {
 /// Keys that say how we are run, beside those that carry our name.
 const OURS: [&str; 2] = ["CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CONFIG_DIR"];
 
-/// Everything in this text that is ours, with the keys above it: our entries, our status line, what carries our name.
+/// Everything in this text that is ours, with the keys above it: our entries, our status line, what carries
+/// our name.
 fn ours(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(root) = parse(text) {
@@ -158,8 +162,8 @@ fn named<'c>(event: &str, program: &'c str, told: &[&str]) -> Option<&'c str> {
     (by_name && told.is_empty() || name == PROGRAM && is_told).then_some(program)
 }
 
-/// The same in a shell line, which is the program alone, or the program and the event. Anything more, such as another command
-/// behind it or a variable before it, decides what becomes of our answer.
+/// The same in a shell line, which is the program alone, or the program and the event. Anything more, such as
+/// another command behind it or a variable before it, decides what becomes of our answer.
 fn in_shell<'c>(event: &str, line: &'c str) -> Option<&'c str> {
     let line = line.trim();
     let told = line.strip_suffix(event).filter(|rest| rest.ends_with(' ')).map(str::trim_end);

@@ -1,7 +1,7 @@
 //! Reads a transcript of Claude Code for its calls, and for who answered the client's questions about them.
 //!
-//! Reads one file from its beginning, a line at a time. A call stands in a message of the model, its answer beside the
-//! result.
+//! Reads one file from its beginning, a line at a time. A call stands in a message of the model, its answer
+//! beside the result.
 
 use super::transcript::entry::{Block, Lines, Read, TranscriptEntry};
 use super::wire::answer::DECISION;

@@ -1,9 +1,10 @@
 //! Adds our hook entries and status line to the text of a settings file, removes them again, and lists them.
 //!
-//! Reads text, gives text. No document model: foreign keys, their order, spacing and spelling of numbers must stay byte
-//! for byte, so only the places that change are edited (`docs/decisions/settings.md`).
-//! Invariants: `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is refused; an
-//! entry is ours by the file name of its program, whatever its folder; a foreign status line is never touched.
+//! Reads text, gives text. No document model: foreign keys, their order, spacing and spelling of numbers must
+//! stay byte for byte, so only the places that change are edited (`docs/decisions/settings.md`). Invariants:
+//! `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is refused; an
+//! entry is ours by the file name of its program, whatever its folder; a foreign status line is never
+//! touched.
 
 mod edit;
 pub mod deny;
@@ -27,7 +28,8 @@ pub const SCRIPT_COMMAND: &str = "${CLAUDE_PROJECT_DIR}/.claude/aops-hook";
 /// The same in a shell line, such as the status line's.
 pub const SCRIPT_IN_SHELL: &str = "\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook";
 pub const SCRIPT_PATH: &str = ".claude/aops-hook";
-/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked out.
+/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked
+/// out.
 pub const SCRIPT: &str = include_str!("aops-hook.sh");
 
 /// Why a settings text is refused, and where.
@@ -131,8 +133,8 @@ pub fn register_all<'e>(
     Ok(text)
 }
 
-/// The text without our entries. Lists and objects that become empty go too, unless `original`, the text from before the
-/// installation, has them.
+/// The text without our entries. Lists and objects that become empty go too, unless `original`, the text from
+/// before the installation, has them.
 pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
     unregister_in(text, Grammar::Json, original)
 }

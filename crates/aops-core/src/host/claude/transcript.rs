@@ -1,8 +1,8 @@
 //! The client's own transcript: its records, a scan of all of it, the last turns, and the tokens used so far.
 //!
-//! Reads transcripts, writes nothing. Invariants: the last turns of a transcript of any length cost the same; a message
-//! counts once, however many lines it has; unknown records are passed over; a missing file is an empty answer, since the
-//! first prompt comes before it is there.
+//! Reads transcripts, writes nothing. Invariants: the last turns of a transcript of any length cost the same;
+//! a message counts once, however many lines it has; unknown records are passed over; a missing file is an
+//! empty answer, since the first prompt comes before it is there.
 
 pub mod entry;
 pub mod scan;
@@ -72,8 +72,9 @@ fn tail(path: &Path, most: u64) -> Option<String> {
 /// What the client writes where the person stopped a turn.
 const INTERRUPTED: [&str; 2] = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
-/// The client's own record says that the person interrupted the turn of this prompt: nothing of the conversation follows that
-/// word but what belongs to the prompt `next`. A prompt of these very words says nothing.
+/// The client's own record says that the person interrupted the turn of this prompt: nothing of the
+/// conversation follows that word but what belongs to the prompt `next`. A prompt of these very words says
+/// nothing.
 pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Option<&str>) -> bool {
     if INTERRUPTED.iter().any(|words| sha256(&[words.as_bytes()]) == prompt_sha256) {
         return false;

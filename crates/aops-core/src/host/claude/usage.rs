@@ -1,8 +1,9 @@
 //! Tokens: what one message used, what that costs, and sums by model, agent and phase.
 //!
-//! Prices come from a list with its date, shipped as `prices.json` and overridden by the user's. Stored types: fields in
-//! sorted order. Invariants: money is counted in whole picodollars per message, so sums do not depend on their order; a
-//! model that is not on the list adds tokens and no money; its name is looked up without date, region and provider.
+//! Prices come from a list with its date, shipped as `prices.json` and overridden by the user's. Stored
+//! types: fields in sorted order. Invariants: money is counted in whole picodollars per message, so sums do
+//! not depend on their order; a model that is not on the list adds tokens and no money; its name is looked up
+//! without date, region and provider.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! Writes a verdict as Codex wants to hear it.
 //!
-//! Invariants: a refusal is exit 2 with its reason on stderr and nothing on stdout, since Codex lets pass what it cannot
-//! read; no key is written that its schema does not have; a question is a refusal, since Codex would run the call.
+//! Invariants: a refusal is exit 2 with its reason on stderr and nothing on stdout, since Codex lets pass
+//! what it cannot read; no key is written that its schema does not have; a question is a refusal, since Codex
+//! would run the call.
 
 use super::read::untranslate;
 use super::row::ROW;

@@ -1,6 +1,7 @@
 //! Our entries in `hooks.json`, and whether Codex trusts them.
 //!
-//! Reads that file's text and Codex's configuration, writes nothing. Invariant: they are trusted only where each one is.
+//! Reads that file's text and Codex's configuration, writes nothing. Invariant: they are trusted only where
+//! each one is.
 
 use super::trust::{Trust, holds, trust};
 use crate::host::claude::settings::{Registered, Unreadable, survey};

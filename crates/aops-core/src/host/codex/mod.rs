@@ -1,6 +1,7 @@
 //! Codex CLI: what it sends, how it wants to be answered, and the files it keeps.
 //!
-//! It speaks Claude's words with other tools, and fails open on everything but exit 2 with a reason on stderr.
+//! It speaks Claude's words with other tools, and fails open on everything but exit 2 with a reason on
+//! stderr.
 
 pub mod row;
 pub mod read;

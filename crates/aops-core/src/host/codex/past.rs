@@ -1,7 +1,8 @@
 //! Reads a rollout file of Codex for its calls, in the words that its hooks are told.
 //!
-//! Reads one file from its beginning, a line at a time. It does not record who answered a question. Invariant: a call whose
-//! tool is not known here is counted, never guessed; so is a script that calls tools itself.
+//! Reads one file from its beginning, a line at a time. It does not record who answered a question.
+//! Invariant: a call whose tool is not known here is counted, never guessed; so is a script that calls tools
+//! itself.
 
 use crate::host::claude::past::each_line;
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord};

@@ -1,7 +1,7 @@
 //! Turns an event of Codex into one of ours.
 //!
-//! Reads nothing but its argument. Invariants: what starts an agent is a call of `Agent`, whatever Codex calls it; the prompt
-//! of a subagent is no prompt of the user.
+//! Reads nothing but its argument. Invariants: what starts an agent is a call of `Agent`, whatever Codex
+//! calls it; the prompt of a subagent is no prompt of the user.
 
 use crate::host::claude::wire::read as claudes;
 use crate::model::agent::AGENTS;
@@ -80,10 +80,11 @@ fn agent_of(task: &str) -> Option<&'static str> {
         .find(|ours| name.strip_prefix(ours).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
 }
 
-/// The input of a call that starts an agent of ours, in the words of Codex; `payload` is the event that asked.
+/// The input of a call that starts an agent of ours, in the words of Codex; `payload` is the event that
+/// asked.
 ///
-/// Where tasks have names, the message is sealed by the model's server, and what we would put in its place could not be
-/// opened: it stays, and the agent is told what it is. No turn of the caller's goes with it.
+/// Where tasks have names, the message is sealed by the model's server, and what we would put in its place
+/// could not be opened: it stays, and the agent is told what it is. No turn of the caller's goes with it.
 pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
     let ours = json::read(input).ok()?;
     let agent = ours.text_of("subagent_type")?;

@@ -1,7 +1,7 @@
 //! Reads a rollout file of Codex: the tokens that a session used, by model, agent and phase.
 //!
-//! Reads the session's file and those of its subagents, which lie in the same folder and name the session. Invariants: each
-//! answer of the model counts once; a line that cannot be read is counted as unknown.
+//! Reads the session's file and those of its subagents, which lie in the same folder and name the session.
+//! Invariants: each answer of the model counts once; a line that cannot be read is counted as unknown.
 
 use crate::host::claude::transcript::entry::Lines;
 use crate::host::claude::transcript::scan::{Lens, MAIN, Scan, phase_at};

@@ -1,7 +1,7 @@
 //! The digests by which Codex knows that a person trusts a hook: an untrusted one is not run, without a word.
 //!
-//! Reads and gives texts of `config.toml`. Invariants: everything that is not ours stays byte for byte; what was added is
-//! found again by its name, and nothing else is removed.
+//! Reads and gives texts of `config.toml`. Invariants: everything that is not ours stays byte for byte; what
+//! was added is found again by its name, and nothing else is removed.
 
 use crate::host::claude::settings::Registered;
 use crate::text::json::quoted;

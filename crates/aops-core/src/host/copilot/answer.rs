@@ -1,7 +1,7 @@
 //! Writes a verdict as Copilot CLI wants to hear it.
 //!
-//! Invariants: a call is refused by JSON and exit 2 together, since words on stderr are dropped; a prompt and the end of a turn
-//! by JSON alone; what is told to the model stands at the top, except before a call.
+//! Invariants: a call is refused by JSON and exit 2 together, since words on stderr are dropped; a prompt and
+//! the end of a turn by JSON alone; what is told to the model stands at the top, except before a call.
 
 use super::read::{is_native, untranslate};
 use super::row::ROW;

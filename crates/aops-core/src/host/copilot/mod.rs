@@ -1,7 +1,8 @@
-//! Everything that knows Copilot CLI: its events and answers, its registration, the file of a session's events.
+//! Everything that knows Copilot CLI: its events and answers, its registration, the file of a session's
+//! events.
 //!
-//! Its events carry Claude's names where they are registered by them, and Claude's answers are read at `PreToolUse`.
-//! Invariant: measured against the release that the row names.
+//! Its events carry Claude's names where they are registered by them, and Claude's answers are read at
+//! `PreToolUse`. Invariant: measured against the release that the row names.
 
 pub mod row;
 pub mod read;

@@ -1,7 +1,7 @@
 //! Reads `events.jsonl` of a Copilot session for its calls.
 //!
-//! Reads one file from its beginning, a line at a time. It does not record who answered a question. Invariant: an event of
-//! an unknown group is counted, never guessed.
+//! Reads one file from its beginning, a line at a time. It does not record who answered a question.
+//! Invariant: an event of an unknown group is counted, never guessed.
 
 use crate::host::claude::past::each_line;
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord};

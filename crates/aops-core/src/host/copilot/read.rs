@@ -1,8 +1,9 @@
-//! Turns an event of Copilot CLI into one of ours. It tells a person's hooks in Claude's words; an administrator's in its own,
-//! without the event's name.
+//! Turns an event of Copilot CLI into one of ours. It tells a person's hooks in Claude's words; an
+//! administrator's in its own, without the event's name.
 //!
-//! Reads nothing but its argument. Invariants: an event of a subagent belongs to the session that started it; what the client
-//! says in the user's place (the reason of a refused stop, its own notices) is no prompt of the user.
+//! Reads nothing but its argument. Invariants: an event of a subagent belongs to the session that started it;
+//! what the client says in the user's place (the reason of a refused stop, its own notices) is no prompt of
+//! the user.
 
 use crate::host::claude::wire::{read as claudes, result};
 use crate::host::words::{NOT_TYPED, NOT_YET, Words};
@@ -95,8 +96,8 @@ pub fn is_native(payload: &[u8]) -> bool {
     json::member(std::str::from_utf8(payload).unwrap_or_default(), "toolName").is_some()
 }
 
-/// The input of a call that starts an agent of ours, in the words of Copilot; `payload` is the event that asked. Its name is
-/// ours too: a message to it is known by that.
+/// The input of a call that starts an agent of ours, in the words of Copilot; `payload` is the event that
+/// asked. Its name is ours too: a message to it is known by that.
 pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
     let ours = json::read(input).ok()?;
     let agent = ours.text_of("subagent_type")?;

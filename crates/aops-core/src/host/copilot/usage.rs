@@ -1,7 +1,7 @@
 //! Reads `events.jsonl` of a Copilot session: the tokens that it used, by model, agent and phase.
 //!
-//! Reads the session's file, which holds its subagents too. Invariants: each answer of the model counts once; a line that
-//! cannot be read is counted as unknown.
+//! Reads the session's file, which holds its subagents too. Invariants: each answer of the model counts once;
+//! a line that cannot be read is counted as unknown.
 
 use crate::host::claude::transcript::entry::Lines;
 use crate::host::claude::transcript::scan::{Lens, MAIN, Scan, phase_at};

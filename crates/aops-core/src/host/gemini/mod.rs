@@ -1,7 +1,8 @@
-//! Everything that knows Gemini CLI, and Qwen Code, which came out of it: their events and answers, their settings.
+//! Everything that knows Gemini CLI, and Qwen Code, which came out of it: their events and answers, their
+//! settings.
 //!
-//! Both have the same tools; Qwen has Claude's events and answers, Gemini its own. Invariant: measured against the releases
-//! that the rows name.
+//! Both have the same tools; Qwen has Claude's events and answers, Gemini its own. Invariant: measured
+//! against the releases that the rows name.
 
 pub mod row;
 pub mod read;

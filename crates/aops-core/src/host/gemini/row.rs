@@ -3,7 +3,8 @@
 use crate::host::contract::{HostEvent, HostRow, NO_AGENTS, event, named, observed};
 use crate::model::client::Client;
 
-/// The events of Gemini CLI 0.61.0 that we look at. Those around the model carry the whole conversation each time.
+/// The events of Gemini CLI 0.61.0 that we look at. Those around the model carry the whole conversation each
+/// time.
 static GEMINI_EVENTS: &[HostEvent] = &[
     // What it is told here is put before the prompt, which would then begin with it.
     observed("SessionStart", 15),

@@ -1,4 +1,5 @@
-//! What our plugin in OpenCode is told: a refusal is exit 2 with its reason on stderr, everything else one object of JSON.
+//! What our plugin in OpenCode is told: a refusal is exit 2 with its reason on stderr, everything else one
+//! object of JSON.
 //!
 //! Invariant: every exit but 0 refuses, so a hook that dies refuses too.
 

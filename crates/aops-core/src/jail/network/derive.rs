@@ -1,7 +1,7 @@
 //! The hosts that a session's list gets by itself, once, when it begins.
 //!
-//! Asks git and reads the person's settings. Invariants: of the project's files only what is committed counts, since
-//! everything else may be an agent's; what cannot be read adds nothing.
+//! Asks git and reads the person's settings. Invariants: of the project's files only what is committed
+//! counts, since everything else may be an agent's; what cannot be read adds nothing.
 
 use crate::system::env::Env;
 use crate::system::{files, git};

@@ -1,7 +1,7 @@
 //! The way of a command into its session's network.
 //!
-//! Changes this process alone. Invariants: both namespaces are found before the first is entered, since from inside the
-//! broker is out of reach; a broker that is gone is an error, never a way around.
+//! Changes this process alone. Invariants: both namespaces are found before the first is entered, since from
+//! inside the broker is out of reach; a broker that is gone is an error, never a way around.
 
 use super::{broker, open_mark};
 use rustix::fs::fstat;

@@ -1,7 +1,8 @@
 //! `aops-hook __network SESSION CLIENT PERSON`: makes the network of a session, and judges what leaves it.
 //!
-//! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together, with the session,
-//! and with the client, and so do the servers in this network; nobody looks into the one inside.
+//! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together,
+//! with the session, and with the client, and so do the servers in this network; nobody looks into the one
+//! inside.
 
 use super::super::kernel::{fork, leave, raise_loopback};
 use super::super::user::{self, tried};
@@ -97,8 +98,8 @@ fn keep(session: &Path, client: Option<i32>, person: Option<i32>, held: (OwnedFd
     tried("broker", broker::run(outside, || drop(said.write_all(READY))))
 }
 
-/// The environment in which a person started this process. What the client added since is not in it: that may be a
-/// project's settings, and a proxy sees every name.
+/// The environment in which a person started this process. What the client added since is not in it: that may
+/// be a project's settings, and a proxy sees every name.
 fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
     let read = |person: i32| std::fs::read(format!("/proc/{person}/environ")).ok();
     let text = person.and_then(read).unwrap_or_default();

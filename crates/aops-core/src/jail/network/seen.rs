@@ -1,6 +1,7 @@
 //! What commands reached while every host was passed: the list that would hold them to it.
 //!
-//! Reads the notes of all sessions; remembers when a person was told. Invariant: only hosts that were really reached are in it.
+//! Reads the notes of all sessions; remembers when a person was told. Invariant: only hosts that were really
+//! reached are in it.
 
 use super::counts;
 use crate::ledger::sessions;

@@ -1,8 +1,8 @@
 //! Ends the servers of a session's network when that network is over: nobody can reach them any more.
 //!
-//! Reads the kernel's list of sockets and the processes of the machine; ends processes. Called by the process inside, once
-//! the broker is gone, so it happens however the broker ended. Invariant: a process is ended only if it is in this very
-//! network, and listens there or started what listens there.
+//! Reads the kernel's list of sockets and the processes of the machine; ends processes. Called by the process
+//! inside, once the broker is gone, so it happens however the broker ended. Invariant: a process is ended
+//! only if it is in this very network, and listens there or started what listens there.
 
 use crate::system::process::kin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Folders in which a socket can be made anew at any time: look-ups of names, the system's services, the screen.
+/// Folders in which a socket can be made anew at any time: look-ups of names, the system's services, the
+/// screen.
 const FOLDERS: [&str; 6] =
     ["/run/avahi-daemon", "/run/nscd", "/run/systemd", "/run/udev", "/tmp/.ICE-unix", "/tmp/.X11-unix"];
 
@@ -41,7 +42,8 @@ fn paths(list: &str) -> impl Iterator<Item = &Path> {
     list.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])))
 }
 
-/// Sockets that were bound by a path without a beginning: the kernel tells it as it was given. Their numbers and names.
+/// Sockets that were bound by a path without a beginning: the kernel tells it as it was given. Their numbers
+/// and names.
 fn relative(list: &str) -> BTreeMap<&str, &str> {
     let row = |line| {
         let (number, name) = split_row(line)?;
@@ -60,7 +62,8 @@ fn split_row(line: &str) -> Option<(&str, &str)> {
     Some((number, rest))
 }
 
-/// Where they lie, if whoever made them stands where it stood then. Only where there is such a socket processes are looked at.
+/// Where they lie, if whoever made them stands where it stood then. Only where there is such a socket
+/// processes are looked at.
 fn places_of(sockets: &BTreeMap<&str, &str>) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if sockets.is_empty() {

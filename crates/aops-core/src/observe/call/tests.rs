@@ -26,8 +26,9 @@ fn read(line: &str) -> usize {
     texts_read()
 }
 
-/// The line itself is read once, and so is each program in it that is quoted text there; substitutions are read with the
-/// line. Of commands that repeat only the first is looked into. What nests too deep to be read is read once more by its parts.
+/// The line itself is read once, and so is each program in it that is quoted text there; substitutions are
+/// read with the line. Of commands that repeat only the first is looked into. What nests too deep to be read
+/// is read once more by its parts.
 #[test]
 fn every_text_is_read_once() {
     let inner = |name: &str, again: &str, line: &str| match name {

@@ -1,8 +1,10 @@
-//! Which of the changes in a tree are the task's own: those of its edits, and those that were made while one of its commands ran.
+//! Which of the changes in a tree are the task's own: those of its edits, and those that were made while one
+//! of its commands ran.
 //!
-//! Reads the tree, the log of `HEAD` and the list of leases; starts `git` only after a command that moved `HEAD`. Invariants:
-//! what changed between calls, what another session wrote, a package manager's lock file and what git took out of commits is
-//! nobody's here; what was once the task's own stays so, in commits and in a stash too.
+//! Reads the tree, the log of `HEAD` and the list of leases; starts `git` only after a command that moved
+//! `HEAD`. Invariants: what changed between calls, what another session wrote, a package manager's lock file
+//! and what git took out of commits is nobody's here; what was once the task's own stays so, in commits and
+//! in a stash too.
 
 use super::{count, root, stays_here, stored};
 use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
@@ -45,7 +47,8 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn find(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Self> {
         let progress = &session.memory.progress;
-        // The tree that is measured is the one that the session began in, and does not show what is done in a worktree.
+        // The tree that is measured is the one that the session began in, and does not show what is done in a
+        // worktree.
         let is_elsewhere = || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
         if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() {
             return None;
@@ -106,7 +109,8 @@ impl Own {
         })
     }
 
-    /// What changed while a command of the task ran, was not its own before, and was written by no other session.
+    /// What changed while a command of the task ran, was not its own before, and was written by no other
+    /// session.
     fn new_here(&self, env: &Env, event: &Event, before: &Growth, since: i64) -> Vec<&Change> {
         let mut new = self.new_since(before, since);
         new.retain(|one| !is_lock_written_for(event, &one.path));
@@ -126,7 +130,8 @@ impl Own {
         unknown().filter(|one| is_since(one.at, since) || came(one)).collect()
     }
 
-    /// Its lines against what it was when the task first changed it; where the time is over, a file counts without them.
+    /// Its lines against what it was when the task first changed it; where the time is over, a file counts
+    /// without them.
     fn count(&self, change: &Change, known: Option<&ChangedFile>) -> ChangedFile {
         let in_time = self.limits.until.is_none_or(|until| Instant::now() < until);
         let start = text(change.was);

@@ -1,5 +1,5 @@
-//! Paths that the user's rules keep from being read: whether a line names one, and where they all are, so that its jail hides
-//! them.
+//! Paths that the user's rules keep from being read: whether a line names one, and where they all are, so
+//! that its jail hides them.
 //!
 //! Reads folders, within a bound. Invariant: where not all of it can be looked at, nothing is answered.
 
@@ -22,7 +22,8 @@ pub(super) fn covers(rules: &[PathRule], places: &[PathBuf]) -> bool {
     rules.iter().any(|rule| places.iter().any(|place| rule.covers(place)))
 }
 
-/// What the rules cover, where it is there: a program that a line starts may read it without any word about it.
+/// What the rules cover, where it is there: a program that a line starts may read it without any word about
+/// it.
 pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
     let mut search = Search { left: MOST_ENTRIES, found: Vec::new(), away: BTreeSet::new() };
     for rule in rules {

@@ -101,7 +101,8 @@ impl<'a> States<'a> {
     }
 }
 
-/// One part of a path matches this part of a pattern: `*` any text, `?` any letter, whatever the case, as the client does it.
+/// One part of a path matches this part of a pattern: `*` any text, `?` any letter, whatever the case, as the
+/// client does it.
 pub(super) fn is_part(pattern: &str, part: &str) -> bool {
     let (mut rest, mut text) = (pattern.chars(), part.chars());
     match rest.next() {

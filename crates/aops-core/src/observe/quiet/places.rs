@@ -1,7 +1,8 @@
-//! Where a line that nobody is asked about may read: the project and its worktrees, temporary folders, folders that the user
-//! added, the system's and the caches of packages.
+//! Where a line that nobody is asked about may read: the project and its worktrees, temporary folders,
+//! folders that the user added, the system's and the caches of packages.
 //!
-//! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of these.
+//! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of
+//! these.
 
 use super::hidden::has_second_name;
 use super::pattern::is_part;

@@ -1,6 +1,7 @@
 //! The user's own rules of the client that say no or ask: nothing is answered over them.
 //!
-//! Reads the client's settings files. Invariant: what cannot be read or understood is an error, and then nothing is answered.
+//! Reads the client's settings files. Invariant: what cannot be read or understood is an error, and then
+//! nothing is answered.
 
 use super::pattern::{Sign, signs};
 use crate::config::texts::Reading;
@@ -141,7 +142,8 @@ impl Base<'_> {
 }
 
 impl PathRule {
-    /// Patterns as a `.gitignore` has them; `//` is the root of the disk, `/` the folder of the settings, `~/` the home.
+    /// Patterns as a `.gitignore` has them; `//` is the root of the disk, `/` the folder of the settings,
+    /// `~/` the home.
     fn of(text: &str, base: &Base) -> Option<Self> {
         // Signs that mean more than a star.
         if text.is_empty() || text.contains(['[', ']', '{', '}', '!', '\\']) || text.split('/').any(|part| part == "..")

@@ -21,7 +21,8 @@ impl Examined {
         self.has(at, digest).then_some(at)
     }
 
-    /// The leaves of these digests. A session's entries mostly follow each other, so each is first looked for soon after the last.
+    /// The leaves of these digests. A session's entries mostly follow each other, so each is first looked for
+    /// soon after the last.
     pub fn places(&self, digests: &[Sum]) -> Vec<Option<u64>> {
         let mut next = 0;
         let mut find = |digest: &Sum| {

@@ -1,7 +1,8 @@
-//! The tiles are what the leaves say, those of the checkpoint are all there, and nothing else lies beside them.
+//! The tiles are what the leaves say, those of the checkpoint are all there, and nothing else lies beside
+//! them.
 //!
-//! Invariant: what a kill can leave is no fault. Tiles are written before the checkpoint of their size, so what it needs is
-//! whole; one that is cut short is of a size that no checkpoint has.
+//! Invariant: what a kill can leave is no fault. Tiles are written before the checkpoint of their size, so
+//! what it needs is whole; one that is cut short is of a size that no checkpoint has.
 
 use super::Examined;
 use crate::proof::store::{Store, TILES};

@@ -1,7 +1,8 @@
 //! A rotation: the new keys lie in one file beside the old ones until the state of the seal names them.
 //!
-//! Reads and writes `next.keys`. Invariant: whenever a process is killed, either the old keys are in force or the new ones:
-//! the state of the seal is replaced at once, and until the new keys have their own files this one counts.
+//! Reads and writes `next.keys`. Invariant: whenever a process is killed, either the old keys are in force or
+//! the new ones: the state of the seal is replaced at once, and until the new keys have their own files this
+//! one counts.
 
 use super::{Keys, ML_DSA, NOTE, NoteKey, broken, read, sealed_in};
 use crate::model::error::Failure;

@@ -1,4 +1,5 @@
-//! What the first entry of a call holds: its input, and what it means to the gates. Stored type: fields in sorted order.
+//! What the first entry of a call holds: its input, and what it means to the gates. Stored type: fields in
+//! sorted order.
 
 use super::{CallMeans, Starts};
 use crate::config::policy::is_default;

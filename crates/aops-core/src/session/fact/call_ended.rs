@@ -1,4 +1,5 @@
-//! What the last entry of a call holds: what came of it, or why it was refused. Stored types: fields in sorted order.
+//! What the last entry of a call holds: what came of it, or why it was refused. Stored types: fields in
+//! sorted order.
 
 use super::{Kept, Reached};
 use crate::config::policy::is_default;
@@ -56,8 +57,8 @@ pub struct Measured {
     /// Git brought files of commits into the tree that are nobody's edit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moved: bool,
-    /// After the work was verified: the tree is as it was then. In mode `strict` also with one that tests or asks a server of
-    /// this machine: the tree is as it was before.
+    /// After the work was verified: the tree is as it was then. In mode `strict` also with one that tests or
+    /// asks a server of this machine: the tree is as it was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
 }
@@ -65,7 +66,8 @@ pub struct Measured {
 /// Under what a command ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Under {
-    /// It was answered in the person's place, failed, and the jail was in its way: the next time a person is asked.
+    /// It was answered in the person's place, failed, and the jail was in its way: the next time a person is
+    /// asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hindered: bool,
     /// Hosts that were new in its session, and each that was refused.

@@ -1,5 +1,5 @@
-//! What an event tells beside what every event has: one type for each kind that tells something. Stored types: fields in
-//! sorted order.
+//! What an event tells beside what every event has: one type for each kind that tells something. Stored
+//! types: fields in sorted order.
 
 use super::{Baseline, Reached, SessionStarted, TurnBefore};
 use crate::model::debt::DebtId;
@@ -153,7 +153,8 @@ pub struct TurnEnded {
     /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
-    /// Nothing where the turn does not end yet, or ends with a question about the plan: everything stays as it is.
+    /// Nothing where the turn does not end yet, or ends with a question about the plan: everything stays as
+    /// it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<Stored<DebtId>>>,
     /// On a task that went smoothly, made from the ledger.

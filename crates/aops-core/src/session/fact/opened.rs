@@ -4,8 +4,8 @@ use crate::config::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The form of a ledger: its facts, what they mean, and the state that they fold to. It is another one as soon as the same
-/// entries would mean something else; a ledger of another form is not read.
+/// The form of a ledger: its facts, what they mean, and the state that they fold to. It is another one as
+/// soon as the same entries would mean something else; a ledger of another form is not read.
 pub const FORMAT: u32 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use crate::text::plain::is_zero;
 use serde::{Deserialize, Serialize};
 
-/// A host that was reached for the first time in its session, or refused; at the session's end, all that went there.
-/// Stored type: fields in sorted order.
+/// A host that was reached for the first time in its session, or refused; at the session's end, all that went
+/// there. Stored type: fields in sorted order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     #[serde(default, skip_serializing_if = "is_zero")]

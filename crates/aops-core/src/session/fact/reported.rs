@@ -13,7 +13,8 @@ pub struct Reported {
     /// Left out where the agent was sent on or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<AgentReport>,
-    /// A question takes the place of an unfinished task, which is parked: with these files, as far as they are listed.
+    /// A question takes the place of an unfinished task, which is parked: with these files, as far as they
+    /// are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked_paths: Vec<String>,
     /// The same: how many files it changed that are not committed.

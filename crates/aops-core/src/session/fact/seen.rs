@@ -52,7 +52,8 @@ pub struct Seen {
     pub what: Happened,
 }
 
-/// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were not asked about.
+/// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were
+/// not asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimersHeard {
     /// There are more than are remembered.

@@ -1,4 +1,5 @@
-//! What the start of a session tells: its client, and what is there that the guard watches. Stored types: fields in sorted order.
+//! What the start of a session tells: its client, and what is there that the guard watches. Stored types:
+//! fields in sorted order.
 
 use super::{Baseline, TurnBefore};
 use crate::model::named::Stored;

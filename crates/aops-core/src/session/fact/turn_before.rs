@@ -1,4 +1,5 @@
-//! What was there when an event came: uncommitted files, and a turn without its Stop. Stored types: fields in sorted order.
+//! What was there when an event came: uncommitted files, and a turn without its Stop. Stored types: fields in
+//! sorted order.
 
 use crate::model::debt::DebtId;
 use crate::model::named::Stored;

@@ -16,7 +16,8 @@ named! {
         AgentLost = "agent_lost",
         /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
         AskedAgain = "asked_again",
-        /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
+        /// The client keeps the transcript in another project's folder than the one that holds the session.
+        /// Recorded once.
         Elsewhere = "elsewhere",
         /// A program has our name and is not ours.
         Impostor = "impostor",

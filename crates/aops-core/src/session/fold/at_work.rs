@@ -1,7 +1,8 @@
 //! Which of our agents are at work now: from the call that starts one until it is known to have ended.
 //!
-//! Changes a session and nothing else. Invariant: whatever interrupts an agent, a later event ends it here: its own stop,
-//! the end of its call, a person's prompt, a turn that ends without it, a new start of the client.
+//! Changes a session and nothing else. Invariant: whatever interrupts an agent, a later event ends it here:
+//! its own stop, the end of its call, a person's prompt, a turn that ends without it, a new start of the
+//! client.
 
 use crate::model::agent::ours;
 use crate::model::event::EventKind;

@@ -1,7 +1,8 @@
 //! What ends a task's work: issues of the tracker in hand, formatting, tests, a push that the remote refused.
 //!
-//! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none of our own agents; an issue
-//! is in hand until it is closed or handed back, and goes over to another task only where its prompt took it.
+//! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none of our own
+//! agents; an issue is in hand until it is closed or handed back, and goes over to another task only where
+//! its prompt took it.
 
 use crate::model::call::{CallState, Effect};
 use crate::session::fact::Step;
@@ -49,8 +50,8 @@ impl Session {
         }
     }
 
-    /// A call that may have changed something has ended, and its writes are counted. The tests change no file that is
-    /// formatted.
+    /// A call that may have changed something has ended, and its writes are counted. The tests change no file
+    /// that is formatted.
     pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
         let progress = &mut self.memory.progress;
         let (succeeded, ours) = (step.to == CallState::Completed && !step.ended().unended, step.is_by_ours());

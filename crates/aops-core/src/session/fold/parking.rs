@@ -1,7 +1,8 @@
 //! Tasks that the person interrupted: set aside, and taken up again.
 //!
-//! Changes a session and nothing else. Invariants: a parked task owes nothing, shuts nothing and its size does not count; taken
-//! up again it owes what it owed, and what was changed before and after counts together.
+//! Changes a session and nothing else. Invariants: a parked task owes nothing, shuts nothing and its size
+//! does not count; taken up again it owes what it owed, and what was changed before and after counts
+//! together.
 
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
@@ -51,7 +52,8 @@ impl Session {
         }
     }
 
-    /// The task in hand is kept among the parked ones; what comes in its place is the caller's. `asked`: a question does.
+    /// The task in hand is kept among the parked ones; what comes in its place is the caller's. `asked`: a
+    /// question does.
     pub(super) fn set_aside(&mut self, files: u64, paths: &[String], asked: bool) {
         let (phase, sandbox) = self.memory.progress.before.unwrap_or((self.state.phase, self.state.sandbox));
         let task = self.state.task.clone().unwrap_or_default();
@@ -90,7 +92,8 @@ impl Session {
         }
     }
 
-    /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change nothing.
+    /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change
+    /// nothing.
     pub(super) fn want_parked(&mut self, prompt: &PromptHeard) {
         if prompt.means == Prompt::Machine {
             return;
@@ -101,7 +104,8 @@ impl Session {
         }
     }
 
-    /// An edit or command changed a file of the parked task that is to go on: it is taken up. What it had changed by then.
+    /// An edit or command changed a file of the parked task that is to go on: it is taken up. What it had
+    /// changed by then.
     pub(super) fn take_up_touched(&mut self, open: &OpenCall, step: &Step) -> Option<Growth> {
         let parked = self.memory.parked.last().filter(|parked| parked.wanted)?;
         let grown = parked.progress.weight.grown.clone();
@@ -115,8 +119,8 @@ impl Session {
         })
     }
 
-    /// A plan that continues can only mean the parked task: the one in hand has changed nothing, and is the person's wish to go
-    /// on, has not begun, or is the question that took its place.
+    /// A plan that continues can only mean the parked task: the one in hand has changed nothing, and is the
+    /// person's wish to go on, has not begun, or is the question that took its place.
     pub(super) fn continues_parked(&self) -> bool {
         let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
         let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);

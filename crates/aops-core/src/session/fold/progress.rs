@@ -1,7 +1,7 @@
 //! How prompts, writes, checks, rollbacks, stops and the steps of a run change phase, sandbox and debts.
 //!
-//! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is under way
-//! its prompt begins no task, and the sandbox is the step's.
+//! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is
+//! under way its prompt begins no task, and the sandbox is the step's.
 
 use crate::config::policy::Level;
 use crate::model::call::{CallState, Effect};
@@ -77,8 +77,8 @@ impl Session {
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     }
 
-    /// The working tree was rolled back. Findings about the old tree are void. The loop goes back too if the checkpoint is
-    /// of the current task, but never past a pending prompt or a block.
+    /// The working tree was rolled back. Findings about the old tree are void. The loop goes back too if the
+    /// checkpoint is of the current task, but never past a pending prompt or a block.
     pub(super) fn apply_rollback(&mut self, undone: &Undone) {
         match undone.stage {
             RollbackState::Begun => self.memory.undo.rolling_back = Some(Box::new(undone.clone())),
@@ -168,7 +168,8 @@ impl Session {
         }
     }
 
-    /// A call that changed something has ended. The caller leaves out those of our agents, which do not count.
+    /// A call that changed something has ended. The caller leaves out those of our agents, which do not
+    /// count.
     pub(super) fn count_write(&mut self, effect: Effect, drawn: Option<bool>) {
         if !effect.is_write() {
             return;

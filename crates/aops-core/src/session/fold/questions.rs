@@ -8,14 +8,15 @@ use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use crate::text::plain;
 
-/// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is dropped, the
-/// oldest first, and stays nobody's.
+/// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is
+/// dropped, the oldest first, and stays nobody's.
 const MOST_UNPROVEN: usize = 32;
 /// Files of secrets that are remembered; the oldest is asked about again.
 const MOST_SECRETS: usize = 16;
 
 impl Session {
-    /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have been a prompt.
+    /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have
+    /// been a prompt.
     pub fn describe_quiet(&self) -> Option<String> {
         let quiet = self.memory.questions.quiet.as_ref()?;
         let off = quiet.off.as_ref().map(|why| format!("; off: {why}")).unwrap_or_default();

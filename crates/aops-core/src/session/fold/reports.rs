@@ -1,7 +1,7 @@
 //! How the reports of our agents move the loop, and which agent was started for which task.
 //!
-//! Changes a session and nothing else. Invariants: only the report of an agent that owes one moves the loop; a new plan for
-//! the same task keeps the task's debts.
+//! Changes a session and nothing else. Invariants: only the report of an agent that owes one moves the loop;
+//! a new plan for the same task keeps the task's debts.
 
 use crate::config::policy::Level;
 use crate::config::workflow::Gate;
@@ -16,7 +16,8 @@ use crate::session::memory::Started;
 use crate::session::state::Stopping;
 use crate::text::time;
 
-/// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped still stands.
+/// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped
+/// still stands.
 const MOST_AGENTS: usize = 64;
 const QUESTION: &str = "simple-question";
 
@@ -68,7 +69,8 @@ impl Session {
         progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
-    /// An agent of ours whose report would count for nothing any more, or that was started again since: nobody waits for it.
+    /// An agent of ours whose report would count for nothing any more, or that was started again since:
+    /// nobody waits for it.
     pub fn is_left_behind(&self, agent_id: &str) -> bool {
         let agents = &self.memory.progress.agents;
         let Some(at) = agents.iter().position(|started| started.agent_id == agent_id) else { return false };
@@ -167,8 +169,8 @@ impl Session {
         }
     }
 
-    /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a list of its own,
-    /// that counts.
+    /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a
+    /// list of its own, that counts.
     pub fn planned_todos(&self, agent: AgentId, finding: &AgentReport) -> Option<(u64, u64)> {
         let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
@@ -200,15 +202,16 @@ impl Session {
         question && worked && self.plans_first() && self.memory.progress.before.is_some() && self.is_unfinished()
     }
 
-    /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan back, and this is
-    /// another one for the same task.
+    /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan
+    /// back, and this is another one for the same task.
     pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) -> bool {
         if !replans && finding.continues() && self.goes_on() {
             return false;
         }
         let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
-        // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
+        // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its
+        // debts.
         let same_prompt = progress.prompts.first_of_task == progress.prompts.count;
         let continues = progress.weight.unplanned && (!self.plans_first() || finding.continues());
         if self.state.task.is_some() && (same_prompt || continues || replans) {
@@ -349,7 +352,8 @@ impl Session {
         wanted || !self.is_planned() && !waived && !older && !self.is_small()
     }
 
-    /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for it.
+    /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for
+    /// it.
     fn holds_qa(&self, ts: &str) -> bool {
         let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
         let enforced = policy.gates.qa == Level::Enforce;

@@ -1,6 +1,7 @@
 //! The life of a task by mode: small at its prompt, continued by the next one, outgrown, planned.
 //!
-//! Changes a session and nothing else. Invariant: where every prompt waits for a plan (`strict`), nothing here applies.
+//! Changes a session and nothing else. Invariant: where every prompt waits for a plan (`strict`), nothing
+//! here applies.
 
 use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
@@ -25,8 +26,8 @@ impl Session {
         self.policy().mode.level.unwrap_or(ModeLevel::Strict)
     }
 
-    /// Every ordinary prompt shuts the sandbox until there is a plan. In mode `loop` only an outgrown task needs one, in
-    /// `guard` and `observe` none does unless a file names the sandbox.
+    /// Every ordinary prompt shuts the sandbox until there is a plan. In mode `loop` only an outgrown task
+    /// needs one, in `guard` and `observe` none does unless a file names the sandbox.
     pub fn plans_first(&self) -> bool {
         match self.mode() {
             ModeLevel::Strict => true,
@@ -40,7 +41,8 @@ impl Session {
         self.state.task.is_some() && self.state.hydration.hydrated_intent.is_some()
     }
 
-    /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is verified.
+    /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is
+    /// verified.
     pub fn awaits_plan_of(&self) -> Option<AgentId> {
         let sent_back = self.state.hydration.critic_said(AgentVerdict::Revise);
         match self.state.phase {
@@ -152,15 +154,15 @@ impl Session {
         }
     }
 
-    /// What the task at hand changes is measured: its weight counts or is rehearsed, or it has a plan where work is weighed, and
-    /// then a command that changed nothing is no work.
+    /// What the task at hand changes is measured: its weight counts or is rehearsed, or it has a plan where
+    /// work is weighed, and then a command that changed nothing is no work.
     pub fn measures(&self) -> bool {
         let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
         self.state.task.is_some() && (self.weighs() || self.memory.progress.weight.unplanned && rehearses())
     }
 
-    /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is verified is compared later
-    /// with the tree that was.
+    /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is
+    /// verified is compared later with the tree that was.
     pub fn measures_commands(&self) -> bool {
         let planned = self.mode() == ModeLevel::Strict && self.is_planned() && self.memory.run.is_none();
         self.measures() || planned && !self.memory.progress.proven.verified
@@ -185,8 +187,8 @@ impl Session {
         ))
     }
 
-    /// The pattern of `small.never` that this path meets. A pattern with a folder is relative to the project, as the path is;
-    /// names are compared without case.
+    /// The pattern of `small.never` that this path meets. A pattern with a folder is relative to the project,
+    /// as the path is; names are compared without case.
     fn never_small(&self, path: &str) -> Option<&str> {
         let root = self.memory.place.root.trim_end_matches('/').to_lowercase();
         let path = path.to_lowercase();
@@ -232,7 +234,8 @@ impl Session {
         }
     }
 
-    /// A call ended that may have changed something. A command that changed nothing but ignored files is no work.
+    /// A call ended that may have changed something. A command that changed nothing but ignored files is no
+    /// work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.ended().plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
             (self.memory.progress.plan.asked, self.memory.progress.plan.shown) = (None, None);
@@ -265,8 +268,8 @@ impl Session {
         self.apply_closing(open, step, !unchanged);
     }
 
-    /// A command ran whose changes could not be measured when it ended, or that goes on: what changes from its start on may be
-    /// its own.
+    /// A command ran whose changes could not be measured when it ended, or that goes on: what changes from
+    /// its start on may be its own.
     fn note_unmeasured(&mut self, open: &OpenCall, step: &Step) {
         let seen = &step.ended().measured;
         let unseen = seen.grown.is_none() && !seen.unchanged && self.memory.progress.weight.unplanned;

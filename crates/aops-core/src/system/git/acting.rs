@@ -1,6 +1,7 @@
 //! Git for somebody who changes a repository: with an input, with variables, and with words where it fails.
 //!
-//! Starts `git` as everything in this folder does. Invariant: an answer is whole, or there is a failure that says why.
+//! Starts `git` as everything in this folder does. Invariant: an answer is whole, or there is a failure that
+//! says why.
 
 use super::{LONGEST, tried};
 use crate::model::error::{Code, Failure};

@@ -1,9 +1,10 @@
-//! The uncommitted changes that a working tree had when a session began: a path that is still the same is not the
-//! session's. And all others, as reviewers see them: a list of files and the diff.
+//! The uncommitted changes that a working tree had when a session began: a path that is still the same is not
+//! the session's. And all others, as reviewers see them: a list of files and the diff.
 //!
-//! Reads the working tree, starts `git`. Invariants: the record is bounded: 2,000 paths have a stamp each, all others are
-//! told by their time of change (ctime), which no program can set; an untracked file is shown like any other, or a worker
-//! could hide its work by not adding it; no program that the repository configures is run.
+//! Reads the working tree, starts `git`. Invariants: the record is bounded: 2,000 paths have a stamp each,
+//! all others are told by their time of change (ctime), which no program can set; an untracked file is shown
+//! like any other, or a worker could hide its work by not adding it; no program that the repository
+//! configures is run.
 
 use super::{Status, beginning, git, made, status};
 use crate::system::env::Env;

@@ -1,7 +1,7 @@
 //! Where `HEAD` of a working tree is, found without starting `git` unless it keeps its refs in tables.
 //!
-//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is two `stat`s, in a
-//! repository with tables some more, and no process; what cannot be read is nowhere.
+//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is
+//! two `stat`s, in a repository with tables some more, and no process; what cannot be read is nowhere.
 
 use super::git_line;
 use super::moved::{self, Move};
@@ -42,8 +42,8 @@ impl HeadFiles {
         above.find_map(|folder| Some(Self { git: git_folder(folder)?, root: folder.to_owned() }))
     }
 
-    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch, or of the tables:
-    /// a working tree beside the first has its `HEAD` in tables of its own.
+    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch,
+    /// or of the tables: a working tree beside the first has its `HEAD` in tables of its own.
     pub fn stamp(&self, branch: Option<&str>) -> String {
         let log = stamp(&self.git.join("logs/HEAD"));
         let in_tables = || {

@@ -1,7 +1,8 @@
 //! Which untracked files a tool made: they are nobody's work.
 //!
-//! Asks git what it tracks in a folder of generated files, and only where there is such a folder. Invariant: what git tracks is
-//! work, and so is what stands beside it in the same folder; where git does not answer, it may be.
+//! Asks git what it tracks in a folder of generated files, and only where there is such a folder. Invariant:
+//! what git tracks is work, and so is what stands beside it in the same folder; where git does not answer, it
+//! may be.
 
 use super::{LONGEST, PATIENCE, start};
 use crate::system::env::Env;
@@ -9,7 +10,8 @@ use aops_shell::generated;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A tool made this path below `root`: the path is in a generated folder or is a generated file, and git tracks neither.
+/// A tool made this path below `root`: the path is in a generated folder or is a generated file, and git
+/// tracks neither.
 pub fn is_made(env: &Env, root: &Path, path: &str) -> bool {
     Tracked { env, root, known: BTreeMap::new(), environments: BTreeMap::new() }.leaves(path)
 }

@@ -1,7 +1,8 @@
 //! What git itself put into a working tree: files that are as commits have them which were there before.
 //!
-//! Reads the log of `HEAD`; starts `git` only where `HEAD` moved, a merge stopped halfway or a stash was taken up.
-//! Invariants: what a command commits is its own, whatever else it does; where git does not answer, nothing was brought.
+//! Reads the log of `HEAD`; starts `git` only where `HEAD` moved, a merge stopped halfway or a stash was
+//! taken up. Invariants: what a command commits is its own, whatever else it does; where git does not answer,
+//! nothing was brought.
 
 use super::{git, git_folder, git_line};
 use crate::system::env::Env;
@@ -22,7 +23,8 @@ const TICK_MS: i64 = 20;
 
 /// How it names what makes a commit in the tree at hand.
 const MAKES: [&str; 4] = ["commit", "cherry-pick", "revert", "am"];
-/// What a rebase does that makes another change than was there: `rebase (continue): words`. A pick is bound by its change.
+/// What a rebase does that makes another change than was there: `rebase (continue): words`. A pick is bound
+/// by its change.
 const REMAKES: [&str; 5] = ["continue", "edit", "squash", "fixup", "reword"];
 
 /// `HEAD` went from one commit to another.
@@ -64,8 +66,8 @@ impl Moved {
         !self.moves.is_empty()
     }
 
-    /// Paths from this root that are as commits have them which no command made since then; a `stash` too, if it was made
-    /// before this time.
+    /// Paths from this root that are as commits have them which no command made since then; a `stash` too, if
+    /// it was made before this time.
     pub fn brought(&self, env: &Env, root: &Path, stash: Option<(&str, i64)>) -> BTreeSet<String> {
         let mut found = self.of_head(env, root).unwrap_or_default();
         if is_since(&self.own.join("MERGE_HEAD"), self.since_ms) {

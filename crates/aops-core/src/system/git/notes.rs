@@ -56,7 +56,8 @@ pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
     push().map(|_| true)
 }
 
-/// The remote that has the commit at hand: the one that the branch is pushed to before any other, such as a fork.
+/// The remote that has the commit at hand: the one that the branch is pushed to before any other, such as a
+/// fork.
 fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
     let lines = |args: &[&str]| git_line(env, cwd, args).unwrap_or_default();
     let has_it = lines(&["for-each-ref", "--contains", "HEAD", "--format=%(refname)", "refs/remotes"]);

@@ -1,8 +1,9 @@
-//! Git's objects for somebody who judges them: as they are stored, whatever the repository or its configuration would put in
-//! their place.
+//! Git's objects for somebody who judges them: as they are stored, whatever the repository or its
+//! configuration would put in their place.
 //!
-//! Starts `git`. Invariants: no replaced object, no graft, no attribute of the tree, no merge driver, no external diff and no
-//! object from a network has a say; what git writes goes to a folder that is thrown away.
+//! Starts `git`. Invariants: no replaced object, no graft, no attribute of the tree, no merge driver, no
+//! external diff and no object from a network has a say; what git writes goes to a folder that is thrown
+//! away.
 
 use super::{LONGEST, tried};
 use crate::model::worktree::Asked;

@@ -24,7 +24,8 @@ pub(crate) fn run(env: &Env, args: &[&str]) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// 4,500 tracked files with names of 240 bytes, so that the list is longer than a mebibyte, and `last` after them.
+/// 4,500 tracked files with names of 240 bytes, so that the list is longer than a mebibyte, and `last` after
+/// them.
 pub(crate) fn track_many(env: &Env, last: &str) {
     for n in 0..4_500 {
         fs::write(env.cwd.join(format!("{n:0240}")), "").unwrap();

@@ -1,10 +1,12 @@
-//! Programs that outlive the hook that starts them, the watchers that end them, and the end of all that they left behind.
+//! Programs that outlive the hook that starts them, the watchers that end them, and the end of all that they
+//! left behind.
 //!
-//! Starts processes, closes inherited files. The host kills a hook's whole process group at its timeout, so a detached
-//! program makes a session of its own. One process does the work, another only waits for it. Invariant: when the watcher
-//! returns, with an error too, the process group that it watched is gone. Processes left behind are found in `/proc` by a
-//! variable in their environment: the client runs each command in a session of its own, and pids are reused. Without
-//! `/proc` (macOS) nothing is done to them, nor ever to this process or to one of another user.
+//! Starts processes, closes inherited files. The host kills a hook's whole process group at its timeout, so a
+//! detached program makes a session of its own. One process does the work, another only waits for it.
+//! Invariant: when the watcher returns, with an error too, the process group that it watched is gone.
+//! Processes left behind are found in `/proc` by a variable in their environment: the client runs each
+//! command in a session of its own, and pids are reused. Without `/proc` (macOS) nothing is done to them, nor
+//! ever to this process or to one of another user.
 
 use super::program::Program;
 use super::{Ending, Task, ending, pid, wait};
@@ -47,8 +49,8 @@ pub fn own_session() {
     }
 }
 
-/// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end; at the timeout
-/// the group is killed at once.
+/// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end;
+/// at the timeout the group is killed at once.
 pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     let mut child =
         task.command().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -68,8 +70,9 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     status.map(drop)
 }
 
-/// Runs it in a process group of its own, with our environment, its output written to these files. `begun` gets its pid. At
-/// the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is killed in any case.
+/// Runs it in a process group of its own, with our environment, its output written to these files. `begun`
+/// gets its pid. At the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is
+/// killed in any case.
 pub fn supervise(
     program: &Program,
     args: &[String],
@@ -106,8 +109,8 @@ pub fn supervise(
 const LOOKS: usize = 40;
 const APART: Duration = Duration::from_millis(10);
 
-/// Kills every process with `name=value` in its environment and its descendants, until none is left. False without
-/// `/proc`.
+/// Kills every process with `name=value` in its environment and its descendants, until none is left. False
+/// without `/proc`.
 pub fn end_marked(name: &str, value: &str) -> bool {
     if !Path::new("/proc/self/environ").exists() {
         return false;

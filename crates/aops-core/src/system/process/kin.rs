@@ -1,6 +1,7 @@
 //! What is known of another process: what is above it, when it was started, with which words.
 //!
-//! Reads `/proc`; where there is none (macOS), asks `ps`. Writes nothing. The environment of a process is not read.
+//! Reads `/proc`; where there is none (macOS), asks `ps`. Writes nothing. The environment of a process is not
+//! read.
 
 use super::program::Program;
 use super::{Task, run};

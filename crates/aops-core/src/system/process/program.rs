@@ -1,9 +1,9 @@
-//! Which file is started, and what holds it while it runs. A `Task` is made of nothing else, so every program that we start
-//! passes here.
+//! Which file is started, and what holds it while it runs. A `Task` is made of nothing else, so every program
+//! that we start passes here.
 //!
-//! Reads folders of `PATH`. Invariant: where an agent can cause the start (a hook, a verb inside a client, a driver of runs), a
-//! program runs in the profile `work`, as the agent's own commands do, unless it is ours, the client's, or in a folder that only
-//! the superuser can write.
+//! Reads folders of `PATH`. Invariant: where an agent can cause the start (a hook, a verb inside a client, a
+//! driver of runs), a program runs in the profile `work`, as the agent's own commands do, unless it is ours,
+//! the client's, or in a folder that only the superuser can write.
 
 use crate::model::profile::Hold;
 use crate::system::env::Env;
@@ -12,8 +12,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Two internal verbs: folders, `--`, the program and its arguments follow. The first is told what holds, the second finds
-/// out. Neither gives its caller more than the program would.
+/// Two internal verbs: folders, `--`, the program and its arguments follow. The first is told what holds, the
+/// second finds out. Neither gives its caller more than the program would.
 pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
 /// Among the folders: the network that holds the program, or the session whose network that is.
@@ -26,9 +26,11 @@ pub const PROGRAM_FOLLOWS: &str = "--";
 pub enum Identity<'a> {
     /// This very program, which holds what it starts.
     Own,
-    /// The client, by a path that a person, their configuration or `install` named: it starts its commands through us.
+    /// The client, by a path that a person, their configuration or `install` named: it starts its commands
+    /// through us.
     Client(&'a Path),
-    /// A program of the system. Not held where only the superuser can write it; held where it is found elsewhere.
+    /// A program of the system. Not held where only the superuser can write it; held where it is found
+    /// elsewhere.
     System(&'a str),
     /// Found on `PATH`: held.
     OnPath(&'a str),
@@ -68,8 +70,8 @@ impl Program {
         Self { path: path.into(), before: Vec::new() }
     }
 
-    /// As it is where no agent can cause the start, where the client does not start commands through us either, and where the
-    /// session knows that nothing holds.
+    /// As it is where no agent can cause the start, where the client does not start commands through us
+    /// either, and where the session knows that nothing holds.
     fn held(env: &Env, path: &Path) -> io::Result<Self> {
         let known = env.told.hold.get();
         if !(env.is_jailing() || env.run.is_driving) || known == Some(&Hold::Words) {
@@ -102,7 +104,8 @@ impl fmt::Display for Program {
     }
 }
 
-/// The folders of `PATH` that only the superuser can write, for what a program that is not held looks up in its turn.
+/// The folders of `PATH` that only the superuser can write, for what a program that is not held looks up in
+/// its turn.
 pub fn search_path_of_system(env: &Env) -> OsString {
     superusers::search_path(&env.search_path())
 }

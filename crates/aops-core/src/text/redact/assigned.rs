@@ -1,8 +1,10 @@
-//! Secrets known by the name they are given to: `password=…`, `"token": "…"`, `Authorization: …`, `--api-key …`.
+//! Secrets known by the name they are given to: `password=…`, `"token": "…"`, `Authorization: …`, `--api-key
+//! …`.
 //!
 //! In quotes a value counts easily; bare, it must look like one, and how much depends on whether the line is
-//! configuration or a program. Invariants: a value that already holds a redaction is left alone; a bare value is measured
-//! only as far as it takes to judge it, so that a long text of near misses costs no more than its length.
+//! configuration or a program. Invariants: a value that already holds a redaction is left alone; a bare value
+//! is measured only as far as it takes to judge it, so that a long text of near misses costs no more than its
+//! length.
 
 use super::look::NameKind::{self, Authorization, Cookie, Password, Secret};
 use super::look::{

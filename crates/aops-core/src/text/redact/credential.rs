@@ -1,8 +1,9 @@
-//! Secrets known by their form, without a name and a sign: private keys in their armour, passwords in URLs, `Bearer` and
-//! `Basic` credentials, options of commands (`curl -u name:X`, `sshpass -p X`, `mysql -pX`), `netrc`.
+//! Secrets known by their form, without a name and a sign: private keys in their armour, passwords in URLs,
+//! `Bearer` and `Basic` credentials, options of commands (`curl -u name:X`, `sshpass -p X`, `mysql -pX`),
+//! `netrc`.
 //!
-//! Invariants: user names and hosts stay readable; of a private key only what can belong to it is taken; the command that
-//! makes an option a password stands in the same command, at most `NEAR` bytes before it.
+//! Invariants: user names and hosts stay readable; of a private key only what can belong to it is taken; the
+//! command that makes an option a password stands in the same command, at most `NEAR` bytes before it.
 
 use super::look::{has_sign, holds_mark, is_code, is_mixed, is_placeholder, is_reference};
 use super::{FoundSecret, token};

@@ -1,8 +1,10 @@
-//! Secrets known by the document they stand in: block scalars and Kubernetes secrets in YAML and JSON, elements and attributes in XML,
-//! a name and its value in two members, lines of `.pgpass`, `htpasswd` and `shadow`, keys of `PuTTY` and Rails, the end of a
-//! private key; and a few tokens that have their sign in the middle.
+//! Secrets known by the document they stand in: block scalars and Kubernetes secrets in YAML and JSON,
+//! elements and attributes in XML, a name and its value in two members, lines of `.pgpass`, `htpasswd` and
+//! `shadow`, keys of `PuTTY` and Rails, the end of a private key; and a few tokens that have their sign in
+//! the middle.
 //!
-//! Invariants: what was taken out is not found again; each look goes at most `FAR` bytes back, or over bytes that it takes.
+//! Invariants: what was taken out is not found again; each look goes at most `FAR` bytes back, or over bytes
+//! that it takes.
 
 use super::assigned::{Value, in_quotes, least};
 use super::credential::is_login;
@@ -73,7 +75,8 @@ fn indent(line: &[u8]) -> usize {
     sign + line[sign..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// The lines after `at` that are indented more than the line of `start`: their text, without the last line feed.
+/// The lines after `at` that are indented more than the line of `start`: their text, without the last line
+/// feed.
 fn block(bytes: &[u8], start: usize, at: usize) -> Option<(usize, usize)> {
     let base = indent(&bytes[start..at]);
     let mut next = line_end(bytes, at).1;
@@ -119,7 +122,8 @@ pub(super) fn kubernetes_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     Some(found("kubernetes-secret", from, to))
 }
 
-/// `"data": {` and `"stringData": {` of an object with `"kind": "Secret"`, also where it is a text in a text: all members.
+/// `"data": {` and `"stringData": {` of an object with `"kind": "Secret"`, also where it is a text in a text:
+/// all members.
 pub(super) fn kubernetes_json_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let quotes = back(bytes, at, floor, 8, |b| matches!(b, b'"' | b'\\' | b' '));
     let before = &bytes[floor..at - quotes];
@@ -233,8 +237,8 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
 /// The shortest hash, as DES makes it.
 const SHORTEST_HASH: usize = 13;
 
-/// At the first `:` of a line of `/etc/shadow`, `root:HASH:19000:0:99999:7:::`: whatever made the hash, also of an account that
-/// is locked.
+/// At the first `:` of a line of `/etc/shadow`, `root:HASH:19000:0:99999:7:::`: whatever made the hash, also
+/// of an account that is locked.
 fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let from = at + 1;
     let long = ahead(bytes, from, FAR * 2, |b| b.is_ascii_graphic() && !matches!(b, b':' | b'"'));
@@ -248,7 +252,8 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     (fields.len() == 7 && told >= 2 && name > 0 && begins).then(|| found("password-hash", from, from + long))
 }
 
-/// At `$`: a hash as `crypt` writes it, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's `pbkdf2_sha256$…`.
+/// At `$`: a hash as `crypt` writes it, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's
+/// `pbkdf2_sha256$…`.
 pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
     let known =

@@ -1,8 +1,8 @@
-//! How names and values look: names that promise a secret (`DB_PASSWORD`, `clientSecret`, `x-api-key`), values that look
-//! like one, like a placeholder or like code.
+//! How names and values look: names that promise a secret (`DB_PASSWORD`, `clientSecret`, `x-api-key`),
+//! values that look like one, like a placeholder or like code.
 //!
-//! Invariants: a name is looked for backwards and never beyond `floor`, where the last secret ended: what was taken out no
-//! longer counts; every answer about a value depends on the value alone.
+//! Invariants: a name is looked for backwards and never beyond `floor`, where the last secret ended: what was
+//! taken out no longer counts; every answer about a value depends on the value alone.
 
 use super::MARK;
 use NameKind::{Authorization, Cookie, Password, Secret};
@@ -220,7 +220,8 @@ pub(super) fn has_sign(value: &[u8]) -> bool {
     value.iter().any(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'.' | b'-' | b':' | b',' | b'/'))
 }
 
-/// Letters and digits change places often, as they do in keys and hardly ever in names: `sha256_of_v2` has three.
+/// Letters and digits change places often, as they do in keys and hardly ever in names: `sha256_of_v2` has
+/// three.
 pub(super) fn is_random(value: &[u8]) -> bool {
     let kinds = value.iter().filter(|b| b.is_ascii_alphanumeric()).map(u8::is_ascii_digit);
     kinds.clone().zip(kinds.skip(1)).filter(|(one, next)| one != next).count() > 3

@@ -1,7 +1,7 @@
 //! Finds tokens that are known by how they begin, and lists those of the providers we know.
 //!
-//! Invariants: a row is a prefix, what may follow it, and how much of that at least; the lookup tables are made from the
-//! rows when we are compiled, and a row that could never be found does not compile.
+//! Invariants: a row is a prefix, what may follow it, and how much of that at least; the lookup tables are
+//! made from the rows when we are compiled, and a row that could never be found does not compile.
 
 use super::{FoundSecret, begins_word, is_pair, is_sign};
 use Of::{Alnum, Dashed, Hex, Jwt, MixedAlnum, MixedDashed, Upper, Wide, Word};

@@ -31,7 +31,8 @@ pub(super) struct Around {
 }
 
 impl Look<'_> {
-    /// What nobody misses, where no rule found anything: temporary files that are not the project's, and generated ones.
+    /// What nobody misses, where no rule found anything: temporary files that are not the project's, and
+    /// generated ones.
     fn is_free(&self, path: &Path) -> bool {
         if self.spares || !self.place.rules.is_empty() {
             return self.is_spared(path);
@@ -41,7 +42,8 @@ impl Look<'_> {
         is_below_temporary(&text) && !is_inside || self.is_made(path)
     }
 
-    /// A generated folder, or what lies in one. A database is nobody's work to a rule's eye, but the only copy of its rows.
+    /// A generated folder, or what lies in one. A database is nobody's work to a rule's eye, but the only
+    /// copy of its rows.
     fn is_spared(&self, path: &Path) -> bool {
         let is_database = generated::is_database(&path.to_string_lossy());
         (self.spares && !is_database || self.place.rules.is_empty()) && self.is_made(path)

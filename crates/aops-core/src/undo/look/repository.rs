@@ -70,8 +70,8 @@ impl RepositoryWant {
         let ask = |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
         for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
             let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
-            // A small letter or an `S`: git was told not to look at it, so it may differ. What a sparse checkout leaves out
-            // is not there, and that is how it shall be.
+            // A small letter or an `S`: git was told not to look at it, so it may differ. What a sparse
+            // checkout leaves out is not there, and that is how it shall be.
             let is_left_out = || entry[0].eq_ignore_ascii_case(&b'S') && stat(&root.join(&path)).is_none();
             if entry[0] != b'H' && !is_left_out() {
                 state.changed.insert(path.clone());
@@ -188,8 +188,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Files that the target's tree has, git does not track, and are there: they are overwritten. Whether there is such a
-    /// target, other than what is checked out.
+    /// Files that the target's tree has, git does not track, and are there: they are overwritten. Whether
+    /// there is such a target, other than what is checked out.
     fn arriving(
         &mut self,
         root: &Path,
@@ -257,7 +257,8 @@ impl Look<'_> {
         self.removed(&gone)
     }
 
-    /// Another repository among ignored files, such as the working tree of an agent: by what it has in no commit.
+    /// Another repository among ignored files, such as the working tree of an agent: by what it has in no
+    /// commit.
     pub(super) fn nested(&mut self, root: &Path) -> Result<(), Unkept> {
         self.changes(root, root, &[], &Target::Same)?;
         self.untracked(root, &[], true)?;

@@ -1,6 +1,8 @@
-//! Five machines, the gateway and the server killed at random: each keyed effect once, no run lost, never two copies.
+//! Five machines, the gateway and the server killed at random: each keyed effect once, no run lost, never two
+//! copies.
 //!
-//! Minutes, so `tests/long-run.d/fleet` runs it; `AOPS_FLEET_RUNS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED` change it.
+//! Minutes, so `tests/long-run.d/fleet` runs it; `AOPS_FLEET_RUNS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED`
+//! change it.
 
 use crate::world::{World, until};
 use serde_json::json;

@@ -7,7 +7,8 @@ use serde_json::json;
 
 const SOON: [&str; 2] = ["--lost-after", "8"];
 
-/// What had passed is not begun again; what was cut off is, under its key; the work of both machines is delivered.
+/// What had passed is not begun again; what was cut off is, under its key; the work of both machines is
+/// delivered.
 #[test]
 fn a_run_goes_on_where_another_machine_was_lost() {
     let first = format!("{BEGUN}mkdir -p new; echo one >> new/work; echo out >> left.log");

@@ -62,7 +62,8 @@ fn set(text: &str, folder: Option<Folder>, key: &str, hosts: &[String]) -> Optio
     Some(add_row(text, &rows.span(), items.iter().last().map(Spanned::span), &fields))
 }
 
-/// The row that is this folder's own and names hosts and nothing else; nothing at all where the rows cannot be read.
+/// The row that is this folder's own and names hosts and nothing else; nothing at all where the rows cannot
+/// be read.
 #[expect(clippy::option_option, reason = "no such row is no problem")]
 fn own_row<'a, 'i>(document: &'a DeTable<'i>, folder: Folder) -> Option<Option<&'a Spanned<DeValue<'i>>>> {
     let Some((_, rows)) = entry(document, "project") else { return Some(None) };

@@ -1,14 +1,15 @@
 //! Takes a chosen mode or the switch of a danger rule out of the text of a user's configuration again.
 //!
-//! Reads text, gives text. Invariants: what `set` wrote comes out to the byte; a comment of the user's stays, unless it is on
-//! a line that goes.
+//! Reads text, gives text. Invariants: what `set` wrote comes out to the byte; a comment of the user's stays,
+//! unless it is on a line that goes.
 
 use super::{Folder, danger_row, entry, row, shorten, splice};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not know.
+/// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not
+/// know.
 pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (_, rows) = entry(document.get_ref(), "project")?;
@@ -18,7 +19,8 @@ pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
     remove_row(text, items.iter().rfind(own)?)
 }
 
-/// The text without the level of this danger rule; nothing where it has none, or in a form that we do not know.
+/// The text without the level of this danger rule; nothing where it has none, or in a form that we do not
+/// know.
 pub fn unset_danger(text: &str, rule: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (_, item) = entry(document.get_ref(), "danger")?;

@@ -26,16 +26,16 @@ pub(in crate::gate::guard) fn named(part: &Component, name: &str) -> bool {
     !unnamed(part) && fits(part, name)
 }
 
-/// It says nothing about how the name begins, and of the rest only the ending or less than half: `$n.json` may be
-/// `.claude.json`, or any other name.
+/// It says nothing about how the name begins, and of the rest only the ending or less than half: `$n.json`
+/// may be `.claude.json`, or any other name.
 pub(in crate::gate::guard) fn hints(part: &Component, name: &str) -> bool {
     let known = part.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
     let ending = name.rfind('.').filter(|at| *at > 0).map_or(0, |at| name.len() - at);
     !matches!(part.first(), Some(Bit::Char(_))) && (known <= ending || known * 2 < name.len())
 }
 
-/// This path ends in this name, or may and shows enough of it. Less is enough for a pattern in a known folder, since we can
-/// look there; what only the running shell knows could be any name.
+/// This path ends in this name, or may and shows enough of it. Less is enough for a pattern in a known
+/// folder, since we can look there; what only the running shell knows could be any name.
 pub(in crate::gate::guard) fn ends_as(path: &[Component], name: &str) -> bool {
     let Some((last, folder)) = path.split_last() else { return false };
     let open = |part: &Component| exact(part) || part.contains(&Bit::Any);
@@ -76,7 +76,8 @@ pub(super) fn is_transcript(part: &Component) -> bool {
     may_match(part, "R.jsonl")
 }
 
-/// The part may be this name. Names are in lower case; `D` stands for a digit, `H` for a hexadecimal one, `R` for any rest.
+/// The part may be this name. Names are in lower case; `D` stands for a digit, `H` for a hexadecimal one, `R`
+/// for any rest.
 fn may_match(part: &[Bit], name: &str) -> bool {
     // A glob that begins a name skips hidden files.
     let globs = matches!(part.first(), Some(Bit::Star | Bit::One)) && part != [Bit::Star, Bit::Star];

@@ -1,6 +1,7 @@
 //! Rows in a settings file's `permissions.deny` that keep secrets from the client's own reading.
 //!
-//! Reads text, gives text. Invariants: a row that is there already is not added, and rows of the user's stay when ours go.
+//! Reads text, gives text. Invariants: a row that is there already is not added, and rows of the user's stay
+//! when ours go.
 
 use super::edit::{self, member, parts};
 use super::{Unreadable, check, expect};
@@ -62,8 +63,8 @@ fn with_row(text: &str, row: &str) -> Result<String, Unreadable> {
     Ok(edit::append(text, &root, &deny.value, None, &row))
 }
 
-/// The text without those that `before`, the text from before the installation, does not have. What becomes empty goes too,
-/// unless it was there before.
+/// The text without those that `before`, the text from before the installation, does not have. What becomes
+/// empty goes too, unless it was there before.
 pub(super) fn without_denied(text: &str, before: Option<&str>) -> String {
     let kept = before.map(rows).unwrap_or_default();
     let mut text = text.to_owned();

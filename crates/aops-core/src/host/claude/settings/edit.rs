@@ -1,7 +1,8 @@
-//! Where the parts of a JSON document stand, and how one is added, replaced or removed in the style of the text: line
-//! ends, indentation, spaces.
+//! Where the parts of a JSON document stand, and how one is added, replaced or removed in the style of the
+//! text: line ends, indentation, spaces.
 //!
-//! Reads checked JSON text, which may have comments; gives text. Invariant: every byte outside the place stays as it is.
+//! Reads checked JSON text, which may have comments; gives text. Invariant: every byte outside the place
+//! stays as it is.
 
 use serde::Serialize;
 use serde_json::Value;

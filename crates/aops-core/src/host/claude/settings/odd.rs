@@ -1,7 +1,8 @@
-//! Finds hook entries that the client does not accept. One of them, and the client drops every hook of that file without a
-//! word.
+//! Finds hook entries that the client does not accept. One of them, and the client drops every hook of that
+//! file without a word.
 //!
-//! Reads text, writes nothing. Invariant: what is named here is certainly wrong; a kind of hook that is not known is let be.
+//! Reads text, writes nothing. Invariant: what is named here is certainly wrong; a kind of hook that is not
+//! known is let be.
 
 use super::edit::BOM;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The variable in a settings file's `env` through which the client starts shell commands with us.
 //!
-//! Reads text, gives text. Invariants: a foreign program that was named there goes on being called, inside of the jail;
-//! removing ours gives its name back.
+//! Reads text, gives text. Invariants: a foreign program that was named there goes on being called, inside of
+//! the jail; removing ours gives its name back.
 
 use super::edit::{self, JsonPart, member, parts};
 use super::{Unreadable, check, expect};
@@ -9,7 +9,8 @@ use crate::system::env::names_us;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// The client runs its value with the whole command as one more argument; it cuts the value before its last ` -`.
+/// The client runs its value with the whole command as one more argument; it cuts the value before its last `
+/// -`.
 const NAME: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Where the foreign program stands that was there before us.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";

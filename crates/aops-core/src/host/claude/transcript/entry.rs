@@ -1,7 +1,7 @@
 //! One record of a transcript, and the lines of a file one after another.
 //!
-//! Reads one file from its beginning. Invariants: a line is held one at a time, and one longer than `LONGEST` is passed
-//! over; what a record holds beyond what we look at is skipped without a copy.
+//! Reads one file from its beginning. Invariants: a line is held one at a time, and one longer than `LONGEST`
+//! is passed over; what a record holds beyond what we look at is skipped without a copy.
 
 use crate::system::files;
 use memchr::memchr;

@@ -1,7 +1,8 @@
 //! Reads a whole transcript once: tokens and cost; prompts and calls too where there is no ledger.
 //!
-//! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the last record
-//! of that message has it; memory grows by eight bytes a message, by the models of each agent, and by nothing else.
+//! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the
+//! last record of that message has it; memory grows by eight bytes a message, by the models of each agent,
+//! and by nothing else.
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
 use crate::host::claude::usage::{Prices, Tokens, Usage};

@@ -1,4 +1,5 @@
-//! The ends of agents that other events than their own tell: the result of the call, the batch it was in, the client's prompt.
+//! The ends of agents that other events than their own tell: the result of the call, the batch it was in, the
+//! client's prompt.
 //!
 //! Reads nothing but its arguments. Invariant: a call whose agent goes on in the background has not ended it.
 
@@ -59,8 +60,8 @@ fn failure(json: &Json) -> AgentEndKind {
     if stopped { AgentEndKind::Stopped } else { AgentEndKind::Failed }
 }
 
-/// Each task that the prompt says has ended. A report may hold anything, such as the words of another notification: what
-/// follows a task's id is all taken for its report.
+/// Each task that the prompt says has ended. A report may hold anything, such as the words of another
+/// notification: what follows a task's id is all taken for its report.
 fn notified(prompt: &str) -> Vec<AgentEnd> {
     if !prompt.trim_start().starts_with(NOTIFICATION) {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! Writes a verdict, or our own failure, in the form that each event wants; and parses one of our answers as the client
-//! would, for commands that run the hook as the client does.
+//! Writes a verdict, or our own failure, in the form that each event wants; and parses one of our answers as
+//! the client would, for commands that run the hook as the client does.
 //!
-//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass, and in a dialog that asks a person
-//! what we asked; a refusal goes both ways (JSON and exit 2 with the same text) unless the model would read both, and is read
-//! as one for every event; no escape byte and no text over `LONGEST` is written; a broken hook refuses guarding events and
-//! warns on all others.
+//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass, and in a dialog
+//! that asks a person what we asked; a refusal goes both ways (JSON and exit 2 with the same text) unless the
+//! model would read both, and is read as one for every event; no escape byte and no text over `LONGEST` is
+//! written; a broken hook refuses guarding events and warns on all others.
 
 use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
@@ -134,8 +134,8 @@ pub fn stand_aside() -> Answer {
     Answer { stderr: words.to_owned(), ..Answer::default() }
 }
 
-/// Writes the answer. A refusal that cannot be written to stdout still ends in exit 2; any other answer to a guarding event
-/// that cannot be written becomes a refusal.
+/// Writes the answer. A refusal that cannot be written to stdout still ends in exit 2; any other answer to a
+/// guarding event that cannot be written becomes a refusal.
 pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
     let said = |mut to: Box<dyn Write>, text: &str| {
         text.is_empty() || to.write_all(text.as_bytes()).and_then(|()| to.flush()).is_ok()

@@ -1,7 +1,8 @@
 //! Turns the bytes on stdin into an [`Event`].
 //!
-//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
-//! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
+//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read,
+//! whatever else it holds or lacks; any other input is a failure, which the caller turns into a refusal or a
+//! warning.
 
 use crate::host::claude::wire::{agent_end, result};
 use crate::model::call::{CallKey, PlanMade, ToolCall};
@@ -29,7 +30,8 @@ const FOREIGN: [&str; 3] = ["timestamp", "turn_id", "cursor_version"];
 /// Where other clients that speak like Claude Code keep their transcripts.
 const FOREIGN_FOLDERS: [&str; 5] = [".codex", ".copilot", ".cursor", ".gemini", ".qwen"];
 
-/// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's settings.
+/// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's
+/// settings.
 pub fn is_claudes(input: &[u8]) -> bool {
     let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else { return false };
     let transcript = json.text_of("transcript_path");
@@ -55,8 +57,8 @@ pub fn redacted(input: &[u8]) -> Option<String> {
     Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
 
-/// What the end of a turn or an agent needs to be recorded, in at most so many bytes: of what was said last its end, where the
-/// verdict stands.
+/// What the end of a turn or an agent needs to be recorded, in at most so many bytes: of what was said last
+/// its end, where the verdict stands.
 pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     let text = redacted(input)?;
     let Json::Object(members) = json::read(&text).ok()? else { return None };
@@ -156,7 +158,8 @@ fn is_too_deep(json: &Json) -> bool {
     }
 }
 
-/// An input that is judged must have its form: what is not a text names no command and no file, and would be judged as none.
+/// An input that is judged must have its form: what is not a text names no command and no file, and would be
+/// judged as none.
 fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
     let Some(input @ Json::Object(_)) = input else {
         return Err("`tool_input` is missing or is not an object".to_owned());
@@ -279,7 +282,8 @@ fn plan(tool: &str, json: &Json) -> Option<PlanMade> {
     (!of_agent).then(|| PlanMade { file: text("filePath"), text: text("plan") })
 }
 
-/// The event's own fields for the ledger. Steps of calls carry theirs separately; of a batch only the ids are kept.
+/// The event's own fields for the ledger. Steps of calls carry theirs separately; of a batch only the ids are
+/// kept.
 fn about(kind: EventKind, json: &Json) -> String {
     let Json::Object(members) = json else { return "{}".to_owned() };
     if matches!(kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure) {

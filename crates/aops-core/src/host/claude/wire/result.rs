@@ -1,7 +1,8 @@
 //! What is kept of a tool's result: its digest, its size, its first and last lines.
 //!
-//! Reads nothing but its arguments. Invariants: the digest is that of the bytes the client sent, so it is computed over what is
-//! in memory already; lines are redacted before they are cut; a result that is too long, or no text, has no lines.
+//! Reads nothing but its arguments. Invariants: the digest is that of the bytes the client sent, so it is
+//! computed over what is in memory already; lines are redacted before they are cut; a result that is too
+//! long, or no text, has no lines.
 
 use crate::model::call::ToolResult;
 use crate::model::event::EventKind;
