@@ -24,15 +24,17 @@ fn main() {
     // `cargo test --benches` only wants to know that it runs.
     let rounds = if std::env::args().any(|word| word == "--bench") { ROUNDS } else { 1 };
     let home = std::env::temp_dir();
-    let env = Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
+    let env =
+        Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
     let session = Session::default();
     println!("{:<26}{:>8}{:>12}{:>12}", "4 KB of", "bytes", "p10 µs", "median µs");
     let mut slow = Vec::new();
     for shape in shapes::SHAPES {
         let (name, line) = (shape.0, shapes::line(*shape));
-        let payload = json!({"session_id": "bench", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        let payload =
+            json!({"session_id": "bench", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
             "tool_use_id": "t", "tool_input": {"command": line}})
-        .to_string();
+            .to_string();
         let mut took: Vec<Duration> = (0..rounds)
             .map(|_| {
                 let began = Instant::now();

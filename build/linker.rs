@@ -8,5 +8,6 @@ use std::path::Path;
 pub(crate) fn has_gnu_linker(told: &str, path: Option<&OsStr>) -> bool {
     let told = Path::new(told.trim());
     let named = told.is_absolute() && told.is_file();
-    named || path.is_some_and(|path| std::env::split_paths(path).any(|folder| folder.join("ld.bfd").is_file()))
+    named
+        || path.is_some_and(|path| std::env::split_paths(path).any(|folder| folder.join("ld.bfd").is_file()))
 }

@@ -139,10 +139,12 @@ fn author(steps: &[Step]) -> Author {
 fn count_lines(record: &Record, steps: &[Step], contents: &dyn Contents) -> (Lines, Option<Vec<u8>>) {
     let has_file = |side: &Side| !side.0.starts_with("000000") && side.0 != "160000";
     let text = |state: &State| if has_file(&state.side) { contents.read(state) } else { Some(Vec::new()) };
-    let after = State { side: record.after.clone(), sha256: steps.last().and_then(|step| step.to.sha256.clone()) };
+    let after =
+        State { side: record.after.clone(), sha256: steps.last().and_then(|step| step.to.sha256.clone()) };
     let last = text(&after);
     let content = last.clone().filter(|_| has_file(&record.after));
-    let (Some(mut now), Some(last)) = (text(&State { side: record.before.clone(), sha256: None }), last) else {
+    let (Some(mut now), Some(last)) = (text(&State { side: record.before.clone(), sha256: None }), last)
+    else {
         return (Lines::default(), content);
     };
     if now.contains(&0) || last.contains(&0) {
@@ -185,7 +187,11 @@ mod tests {
     }
 
     fn side(text: &str) -> Side {
-        if text.is_empty() { Side("000000".to_owned(), "0".repeat(40)) } else { Side("100644".to_owned(), id(text)) }
+        if text.is_empty() {
+            Side("000000".to_owned(), "0".repeat(40))
+        } else {
+            Side("100644".to_owned(), id(text))
+        }
     }
 
     fn content(text: &str) -> Option<Content> {
@@ -194,7 +200,11 @@ mod tests {
     }
 
     /// From the parent's text to the commit's, by these steps of a path; an empty text is no file.
-    fn follow(before: &str, after: &str, steps: &[(Writer, &'static str, &'static str)]) -> (Author, u64, u64, bool) {
+    fn follow(
+        before: &str,
+        after: &str,
+        steps: &[(Writer, &'static str, &'static str)],
+    ) -> (Author, u64, u64, bool) {
         let record = Record { path: b"a".to_vec(), before: side(before), after: side(after) };
         let change = |(by, was, is): &(Writer, &str, &str)| Changed {
             seq: 1,
@@ -224,7 +234,11 @@ mod tests {
 
     #[test]
     fn an_edit_between_two_calls_is_named() {
-        let seen = [(Session, "1\n", "1\n2\n"), (Outside, "1\n2\n", "1\n2\n3\n"), (Session, "1\n2\n3\n", "1\nx\n3\n")];
+        let seen = [
+            (Session, "1\n", "1\n2\n"),
+            (Outside, "1\n2\n", "1\n2\n3\n"),
+            (Session, "1\n2\n3\n", "1\nx\n3\n"),
+        ];
         assert_eq!(follow("1\n", "1\nx\n3\n", &seen), (Author::Mixed, 1, 1, true));
         // Nobody looked in between, but the second call found another text than the first had left.
         let unseen = [(Session, "1\n", "1\n2\n"), (Session, "1\n2\n3\n", "1\nx\n3\n")];
@@ -235,7 +249,10 @@ mod tests {
     fn an_edit_before_the_first_or_after_the_last_call_is_named() {
         assert_eq!(follow("1\n", "9\n", &[]), (Author::Outside, 0, 1, true));
         assert_eq!(follow("1\n", "1\n2\n3\n", &[(Session, "1\n", "1\n2\n")]), (Author::Mixed, 1, 1, true));
-        assert_eq!(follow("1\n", "1\n2\n3\n", &[(Session, "1\n2\n", "1\n2\n3\n")]), (Author::Mixed, 1, 1, true));
+        assert_eq!(
+            follow("1\n", "1\n2\n3\n", &[(Session, "1\n2\n", "1\n2\n3\n")]),
+            (Author::Mixed, 1, 1, true)
+        );
     }
 
     #[test]

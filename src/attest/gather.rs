@@ -7,8 +7,8 @@ mod names;
 
 use super::authors::{Changed, Writer};
 use aops_attest::statement::{
-    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen,
-    Subagent, Test, Verdict, Waiver,
+    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy,
+    Seen, Subagent, Test, Verdict, Waiver,
 };
 use aops_core::config::policy::network::NetworkMode;
 use aops_core::config::policy::{DangerLevel, ModeLevel, Policy};
@@ -24,7 +24,9 @@ use aops_core::model::profile::Profile;
 use aops_core::session::fact::{self, Fact, Reported, Step};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waived;
-use aops_core::session::observed::{self, CommitMade, Committed, ExitSeen, ExitWitness, Observed, PromptSeen};
+use aops_core::session::observed::{
+    self, CommitMade, Committed, ExitSeen, ExitWitness, Observed, PromptSeen,
+};
 use aops_core::session::question::Answerer;
 use aops_core::text::redact::redact;
 use aops_core::text::sha256::sha256;
@@ -212,8 +214,9 @@ impl Story {
         let ran = step.to == CallState::Completed || exit.is_some() || step.ended().under.jailed.is_some();
         if is_shell(&step.call.tool) && ran {
             let proof = step.ended().under.jailed.as_ref();
-            let held =
-                proof.filter(|proof| proof.profile != Profile::None).map_or(Hold::Words, |proof| hold(proof.hold));
+            let held = proof
+                .filter(|proof| proof.profile != Profile::None)
+                .map_or(Hold::Words, |proof| hold(proof.hold));
             let profile = proof.map_or(Profile::None, |proof| proof.profile);
             self.commands.push(At { seq, what: (held, profile, pending.online) });
         }
@@ -223,7 +226,8 @@ impl Story {
                 ExitWitness::Jail => Seen::Jail,
                 ExitWitness::Client => Seen::Client,
             };
-            let test = Test { name: "evidence.test".to_owned(), exit: (*code).into(), seen, tree, entry: seq };
+            let test =
+                Test { name: "evidence.test".to_owned(), exit: (*code).into(), seen, tree, entry: seq };
             self.tests.push(At { seq, what: test });
         }
     }
@@ -251,7 +255,8 @@ impl Story {
     /// it.
     pub fn is_raised(&self, made: &CommitMade, last: u64) -> bool {
         let since = |seq: u64| seq > made.attested && seq <= last;
-        let said = self.verdicts.iter().any(|one| since(one.seq)) || self.plans.iter().any(|one| since(one.seq));
+        let said =
+            self.verdicts.iter().any(|one| since(one.seq)) || self.plans.iter().any(|one| since(one.seq));
         let tested = self.tests.iter().any(|one| since(one.seq));
         (said || tested) && self.last_change() <= made.seq
     }

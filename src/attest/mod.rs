@@ -117,7 +117,8 @@ fn wanted(
     }
     let (Some(before), Some(now)) = (of(made.attested)?, of(last)?) else { return Ok(None) };
     let adds = before.session().zip(now.session()).is_some_and(|((_, before), (_, now))| {
-        (now.plan, now.qa) != (before.plan, before.qa) || now.tests.iter().any(|test| !before.tests.contains(test))
+        (now.plan, now.qa) != (before.plan, before.qa)
+            || now.tests.iter().any(|test| !before.tests.contains(test))
     });
     Ok(adds.then_some((now, last)))
 }

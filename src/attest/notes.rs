@@ -23,7 +23,8 @@ const MOST_TRIES: usize = 8;
 
 /// Held while notes are written or merged.
 fn lock(repository: &Repository) -> Result<File, Failure> {
-    let folder = git_common_folder(&repository.place().root).unwrap_or_else(|| repository.place().git.clone());
+    let folder =
+        git_common_folder(&repository.place().root).unwrap_or_else(|| repository.place().git.clone());
     let path = folder.join(LOCK);
     let options = &mut File::options();
     let opened = files::open_as(&path, options.append(true).create(true).mode(0o600));
@@ -68,7 +69,12 @@ pub fn add(
 }
 
 /// The notes with these lines for the commit, as a commit of their own that no ref of others names yet.
-fn next(repository: &Repository, commit: &str, old: Option<&str>, lines: &[String]) -> Result<String, Failure> {
+fn next(
+    repository: &Repository,
+    commit: &str,
+    old: Option<&str>,
+    lines: &[String],
+) -> Result<String, Failure> {
     match old {
         Some(old) => repository.ask(&["update-ref", NEXT, old], b"")?,
         None => repository.ask(&["update-ref", "-d", NEXT], b"")?,

@@ -94,7 +94,9 @@ pub fn lock(session: &Path) -> Result<File, Failure> {
     make_all(&folder)?;
     let path = folder.join(LOCK);
     let opened = files::open_as(&path, File::options().append(true).create(true).mode(0o600));
-    let locked = opened.and_then(|file| file.lock().map(|()| file)).map_err(|e| Failure::storage(path.display(), e))?;
+    let locked = opened
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|e| Failure::storage(path.display(), e))?;
     // Nobody else writes here now: what is neither is half of one, by somebody who was killed.
     for item in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let is_half = !matches!(item.path().extension().and_then(|name| name.to_str()), Some(MADE | NOTED));

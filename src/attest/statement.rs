@@ -7,9 +7,10 @@ use super::authors::{Contents, State, attribute};
 use super::gather::{At, Story, Summary, label};
 use super::objects::{CommitObject, Repository};
 use aops_attest::statement::{
-    Agent, Annotations, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, Committed, CommittedBy, Content, Digests,
-    ExternalParameters, File, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance, Resource, RunDetails,
-    Runtime, SESSION, SESSION_MEDIA_TYPE, Span, Statement, Target, Task, Tokens, VERSION,
+    Agent, Annotations, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, Committed, CommittedBy, Content,
+    Digests, ExternalParameters, File, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance,
+    Resource, RunDetails, Runtime, SESSION, SESSION_MEDIA_TYPE, Span, Statement, Target, Task, Tokens,
+    VERSION,
 };
 use aops_core::checkpoint::store::Store;
 use aops_core::host::claude::usage::Sum;
@@ -125,7 +126,8 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
 
 /// Who made it, and what held it.
 fn internal(wanted: &Wanted, summary: &Summary, used: &Used) -> InternalParameters {
-    let most = used.tokens.by_model.iter().max_by_key(|(_, sum)| sum.output).map(|(model, _)| model_of(model));
+    let most =
+        used.tokens.by_model.iter().max_by_key(|(_, sum)| sum.output).map(|(model, _)| model_of(model));
     InternalParameters {
         agent: Agent { model: most, runtime: Some(runtime(wanted, used)), tools: summary.tools() },
         sandbox_policy: summary.jail().1,
@@ -222,7 +224,9 @@ fn signed_so_far(env: &Env) -> Option<Head> {
 
 /// What the client's own file says of the span. One that cannot be read says nothing.
 fn used(wanted: &Wanted, story: &Story, from: u64) -> Used {
-    let at = |seq: u64| story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).and_then(|(_, ts)| time::parse(ts));
+    let at = |seq: u64| {
+        story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).and_then(|(_, ts)| time::parse(ts))
+    };
     let Some(span) = at(from).zip(at(wanted.last)) else { return Used::default() };
     let transcript = transcript_at(wanted.env, wanted.folder, wanted.trace);
     let until = Instant::now() + PATIENCE;

@@ -19,12 +19,16 @@ pub const COMMAND: Command = Command {
     name: "attest",
     about: "Attest a commit of a session, or write its attestation to a file",
     examples: &[
-        ("aops-hook attest HEAD -o head.intoto.jsonl", "the statement, its signature and its proof, a line each"),
+        (
+            "aops-hook attest HEAD -o head.intoto.jsonl",
+            "the statement, its signature and its proof, a line each",
+        ),
         ("aops-hook attest 2b05d7d", "attest a commit that was made while nobody could sign"),
     ],
     arguments: |row| {
-        row.arg(operand("commit", "COMMIT", "A commit of this repository").required(true))
-            .arg(option("output", "FILE", "Where to write it; default: tell how many lines there are").short('o'))
+        row.arg(operand("commit", "COMMIT", "A commit of this repository").required(true)).arg(
+            option("output", "FILE", "Where to write it; default: tell how many lines there are").short('o'),
+        )
     },
     run,
 };

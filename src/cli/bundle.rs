@@ -29,7 +29,10 @@ pub const COMMAND: Command = Command {
         witness keys",
     examples: &[
         ("aops-hook bundle make policy -o policy.bundle --name example.com/policy", "pack a folder"),
-        ("aops-hook bundle sign policy.bundle", "sign it; then `aops-hook install --managed` on each machine"),
+        (
+            "aops-hook bundle sign policy.bundle",
+            "sign it; then `aops-hook install --managed` on each machine",
+        ),
         ("aops-hook bundle status", "which one this machine runs"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
@@ -57,7 +60,10 @@ pub(super) static VERBS: &[Command] = &[
     Command {
         name: "sign",
         about: "Sign a bundle with your key, the one that `aops-hook key show` names",
-        examples: &[("aops-hook bundle sign policy.bundle", "in place; prints the key that machines must trust")],
+        examples: &[(
+            "aops-hook bundle sign policy.bundle",
+            "in place; prints the key that machines must trust",
+        )],
         arguments: |row| row.arg(file("bundle", "The bundle")),
         run: sign,
     },
@@ -79,7 +85,8 @@ pub(super) static VERBS: &[Command] = &[
             ("aops-hook bundle diff old.bundle new.bundle", "two files"),
         ],
         arguments: |row| {
-            row.arg(file("old", "The bundle; with a second one, the older")).arg(operand("new", "NEW", "The newer"))
+            row.arg(file("old", "The bundle; with a second one, the older"))
+                .arg(operand("new", "NEW", "The newer"))
         },
         run: diff,
     },
@@ -156,7 +163,8 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
         ));
     }
     let env = Env { user_config: folder.to_owned(), ..Env::default() };
-    let config = read_text(&folder.join(CONFIG_FILE), None).or_else(|why| refused(format!("`{CONFIG_FILE}` {why}")))?;
+    let config = read_text(&folder.join(CONFIG_FILE), None)
+        .or_else(|why| refused(format!("`{CONFIG_FILE}` {why}")))?;
     let source = config.as_ref().map(|text| Source { file: CONFIG_FILE, text });
     let reading = Reading::of_project(&env, folder);
     let mut problems = policy::read(source, None).err().unwrap_or_default();
@@ -169,7 +177,8 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
         ));
     }
     let own = texts::in_force(&reading).texts.iter().filter(|text| text.origin == Origin::User);
-    let below = |file: &str| Path::new(file).strip_prefix(folder).unwrap_or(Path::new(file)).display().to_string();
+    let below =
+        |file: &str| Path::new(file).strip_prefix(folder).unwrap_or(Path::new(file)).display().to_string();
     let own = own.map(|text| (below(&text.file), text.text.clone().into_owned()));
     let all = own.chain(config.map(|text| (CONFIG_FILE.to_owned(), text)));
     Ok(all.map(|(path, text)| (path, Packed::new(text))).collect())
@@ -177,7 +186,8 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
 
 fn sign(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = text(given, "bundle").unwrap_or_default();
-    let (bundle, mut note) = bundle::open(&read(io.env, name)?).or_else(|why| refused(format!("`{name}`: {why}")))?;
+    let (bundle, mut note) =
+        bundle::open(&read(io.env, name)?).or_else(|why| refused(format!("`{name}`: {why}")))?;
     let Some(keys) = Keys::open(io.env)? else {
         return refused(
             "there is no key to sign with\nhint: `aops-hook key init --origin example.com/policy` makes one",
@@ -219,15 +229,24 @@ pub(super) fn keys(given: &ArgMatches, folder: &Path) -> anyhow::Result<Vec<Publ
 }
 
 /// The bundle in this file, if it may take the place of the one in this folder, and who signed it.
-pub(super) fn judge(name: &str, file: &str, keys: &[PublicKey], folder: &Path) -> anyhow::Result<(Bundle, String)> {
+pub(super) fn judge(
+    name: &str,
+    file: &str,
+    keys: &[PublicKey],
+    folder: &Path,
+) -> anyhow::Result<(Bundle, String)> {
     let hint = match bundle::open(file) {
-        Ok(_) => "have it signed by who keeps the key: `aops-hook bundle sign`; a new key is trusted with `--key KEY`",
+        Ok(_) => {
+            "have it signed by who keeps the key: `aops-hook bundle sign`; a new key is trusted with `--key KEY`"
+        }
         Err(_) => "fetch it again, as it was made; `aops-hook bundle make` packs one",
     };
     let distrusted = |why| Refused { code: 4, words: format!("`{name}` is refused: {why}\nhint: {hint}") };
     let (bundle, signer) = bundle::verify(file, keys).map_err(distrusted)?;
     if let Some(why) = bundle.outdated(folder, now_ms()) {
-        return refused(format!("`{name}` is refused: {why}\nhint: install a newer one: `aops-hook bundle make`"));
+        return refused(format!(
+            "`{name}` is refused: {why}\nhint: install a newer one: `aops-hook bundle make`"
+        ));
     }
     // One that cannot be read holds nothing back: a good one takes its place.
     let Ok(Some((now, _))) = bundle::in_folder(folder) else { return Ok((bundle, signer)) };
@@ -241,7 +260,8 @@ pub(super) fn judge(name: &str, file: &str, keys: &[PublicKey], folder: &Path) -
         ));
     }
     if version < now.version || version == now.version && bundle.digest() != now.digest() {
-        let other = if version < now.version { "older than" } else { "another bundle of the same version as" };
+        let other =
+            if version < now.version { "older than" } else { "another bundle of the same version as" };
         return refused(format!(
             "`{name}` is refused: version {version} is {other} {holds}, which this machine runs\nhint: to \
             bring its content back, sign it as a newer one: `aops-hook bundle make FOLDER -o {name} \
@@ -258,7 +278,12 @@ fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (bundle, signer) = judge(name, &read(io.env, name)?, &keys(given, folder)?, folder)?;
     let mut value = described(&bundle);
     value["signer"] = json!(signer);
-    let words = format!("`{}` {} is whole and signed by `{signer}`\n{}", bundle.name, bundle.version, bundle.digest());
+    let words = format!(
+        "`{}` {} is whole and signed by `{signer}`\n{}",
+        bundle.name,
+        bundle.version,
+        bundle.digest()
+    );
     io.answer(&value, words)
 }
 
@@ -266,7 +291,10 @@ fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let first = open(io.env, text(given, "old").unwrap_or_default())?;
     let (old, new) = match text(given, "new") {
         Some(new) => (Some(first), open(io.env, new)?),
-        None => (bundle::installed(io.env).or_else(|problem| refused(problem.to_string()))?.map(|(old, _)| old), first),
+        None => (
+            bundle::installed(io.env).or_else(|problem| refused(problem.to_string()))?.map(|(old, _)| old),
+            first,
+        ),
     };
     let old_files = old.as_ref().map(|old| old.files.clone()).unwrap_or_default();
     let paths: BTreeSet<&String> = old_files.keys().chain(new.files.keys()).collect();

@@ -39,7 +39,10 @@ pub const COMMAND: Command = Command {
         ("aops-hook checkpoint list", "all checkpoints, the newest first"),
         ("aops-hook checkpoint diff", "what changed since the newest one"),
         ("aops-hook checkpoint rollback latest --dry-run", "what a rollback would do"),
-        ("aops-hook checkpoint rollback 2", "roll back to the second of the list; the present tree is archived first"),
+        (
+            "aops-hook checkpoint rollback 2",
+            "roll back to the second of the list; the present tree is archived first",
+        ),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
     run,
@@ -74,8 +77,7 @@ fn store(io: &Io) -> anyhow::Result<Store> {
 }
 
 fn id_operand() -> Arg {
-    let help =
-        "A checkpoint's number or id as `checkpoint list` shows it, the beginning of an id, its name, or `latest`";
+    let help = "A checkpoint's number or id as `checkpoint list` shows it, the beginning of an id, its name, or `latest`";
     operand("id", "ID", help).required(true).allow_negative_numbers(true)
 }
 
@@ -134,8 +136,8 @@ const DIFF: Command = Command {
         ("aops-hook checkpoint diff -2 latest", "from the one before to the newest"),
     ],
     arguments: |row| {
-        let other =
-            operand("other", "OTHER", "The later one; without it the present tree").allow_negative_numbers(true);
+        let other = operand("other", "OTHER", "The later one; without it the present tree")
+            .allow_negative_numbers(true);
         row.args([id_operand().required(false), other])
     },
     run: diff,
@@ -160,7 +162,8 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let rows = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::rows)?;
     // The newest is the first: what a number means does not hang on what is listed.
     let all = rows.len();
-    let mut rows: Vec<(usize, IndexRow)> = rows.into_iter().enumerate().map(|(at, row)| (all - at, row)).collect();
+    let mut rows: Vec<(usize, IndexRow)> =
+        rows.into_iter().enumerate().map(|(at, row)| (all - at, row)).collect();
     if let Some(run) = text(given, "run") {
         rows.retain(|(_, row)| row.run().starts_with(run));
     }
@@ -182,13 +185,24 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let tone = if row.trigger == CheckpointTrigger::Failure { Tone::Bad } else { Tone::Plain };
         let name = row.name.clone().unwrap_or_default();
         let kept = store.as_ref().and_then(|store| store.read(&Id::read(&row.id)?).ok());
-        let prompt = kept.as_ref().map(|kept| prompt_of(kept, if io.terminal { 60 } else { 2048 })).unwrap_or_default();
+        let prompt = kept
+            .as_ref()
+            .map(|kept| prompt_of(kept, if io.terminal { 60 } else { 2048 }))
+            .unwrap_or_default();
         let tree = kept.map(|kept| kept.artifacts);
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
         let age = Cell::new(age, Tone::Quiet);
         let why = Cell::new(row.trigger.name(), tone);
-        [number.to_string().into(), shorten(&row.id, io).into(), name.into(), age, why, prompt.into(), changed.into()]
+        [
+            number.to_string().into(),
+            shorten(&row.id, io).into(),
+            name.into(),
+            age,
+            why,
+            prompt.into(),
+            changed.into(),
+        ]
     };
     let mut rows: Vec<_> = rows.iter().map(row).collect();
     rows.reverse();
@@ -239,7 +253,14 @@ fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     for file in one.artifacts.files.iter().filter(|_| given.get_flag("files")) {
         let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
         let path = format!("{}{target}", name::shown(&file.path));
-        writeln!(io.out, "{:04o} {:>12} {} {}", file.mode, file.size, &file.sha256.to_string()[..12], clean(&path))?;
+        writeln!(
+            io.out,
+            "{:04o} {:>12} {} {}",
+            file.mode,
+            file.size,
+            &file.sha256.to_string()[..12],
+            clean(&path)
+        )?;
     }
     Ok(0)
 }
@@ -264,7 +285,9 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
             lines.push((label, format!("{} {} {why}", found.name, found.outcome)));
         }
     }
-    for agent in one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some()) {
+    for agent in
+        one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some())
+    {
         let calls = agent.tool_invocations.count();
         let tokens = agent.tokens;
         let summary = agent.summary.as_deref();
@@ -282,9 +305,9 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
     let words = format!("{files} in {folders}, {}", size(tree.bytes()));
     lines.push(("tree", words));
     lines.extend(
-        tree.left_out
-            .iter()
-            .map(|out| ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))),
+        tree.left_out.iter().map(|out| {
+            ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))
+        }),
     );
     lines
 }
@@ -293,10 +316,13 @@ fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = store(io)?;
     let old = Store::pick(&store.rows()?, text(given, "id").unwrap_or("latest")).or_else(refused)?;
     let old = store.read(&old)?;
-    let new = if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
+    let new =
+        if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
     let present = match &new {
         Some(new) => new.artifacts.clone(),
-        None => capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?,
+        None => {
+            capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?
+        }
     };
     let delta = tree::diff(&old.artifacts, &present);
     let state = new.as_ref().map(|new| compare(&old, new)).unwrap_or_default();
@@ -331,7 +357,11 @@ fn print_files(io: &mut Io, store: &Store, delta: &Delta, present: &Artifacts) -
         writeln!(io.out, "{}", Tone::Good.paint(&line('+', &path), io))?;
     }
     for (old, new) in &delta.changed {
-        let mode = if old.mode == new.mode { String::new() } else { format!("  {:04o} -> {:04o}", old.mode, new.mode) };
+        let mode = if old.mode == new.mode {
+            String::new()
+        } else {
+            format!("  {:04o} -> {:04o}", old.mode, new.mode)
+        };
         writeln!(io.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), io))?;
         let (Some(was), Some(is)) = (text_of(store, old), text_of(store, new)) else { continue };
         print_changes(io, &was, &is)?;
@@ -393,12 +423,16 @@ fn check(io: &Io, store: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Resu
     let one = store.vouched(io.env, id).map_err(|failure| failure.to_string())?;
     let said = said_in_ledger(io.env, &one.identity.session_id, id, one.digest.as_ref());
     if said.map_err(|failure| failure.to_string())? == Some(false) {
-        return Err(format!("checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"));
+        return Err(format!(
+            "checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"
+        ));
     }
     for file in one.artifacts.files.iter().filter(|file| file.target.is_none()) {
         let digest = file.sha256.0;
         if !seen.contains(&digest) {
-            store.unpack(&digest, &mut std::io::sink()).map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
+            store
+                .unpack(&digest, &mut std::io::sink())
+                .map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
             seen.insert(digest);
         }
     }

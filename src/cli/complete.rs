@@ -24,10 +24,15 @@ pub const COMMAND: Command = Command {
     about: "Print completions for a shell",
     examples: &[
         ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
-        ("aops-hook completions zsh > ~/.zfunc/_aops-hook", "For zsh, with `fpath+=~/.zfunc` before `compinit`"),
+        (
+            "aops-hook completions zsh > ~/.zfunc/_aops-hook",
+            "For zsh, with `fpath+=~/.zfunc` before `compinit`",
+        ),
         ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
     ],
-    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
+    arguments: |row| {
+        row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell)))
+    },
     run: print_script,
 };
 
@@ -92,7 +97,8 @@ impl Place {
             self.wants = valued(&|arg| arg.get_long() == Some(name));
         } else if let Some(letter) = word.strip_prefix('-').filter(|rest| rest.chars().count() == 1) {
             self.wants = valued(&|arg| arg.get_short() == letter.chars().next());
-        } else if let Some(verb) = self.command.find_subcommand(word).filter(|_| self.operands == 0).cloned() {
+        } else if let Some(verb) = self.command.find_subcommand(word).filter(|_| self.operands == 0).cloned()
+        {
             self.path.push(word.to_owned());
             self.command = verb;
         } else {
@@ -126,7 +132,9 @@ impl Place {
         }
         match (self.path.first().map(String::as_str), arg.get_id().as_str()) {
             (_, "session" | SAME) => sessions_now(env),
-            (Some("waive"), "gate") => GateId::WAIVABLE.iter().map(|gate| (gate.to_string(), String::new())).collect(),
+            (Some("waive"), "gate") => {
+                GateId::WAIVABLE.iter().map(|gate| (gate.to_string(), String::new())).collect()
+            }
             (Some("workflow"), "id") | (_, "workflow") => workflows(env),
             (Some("checkpoint"), "id" | "other") => checkpoints(env),
             (Some("danger"), "rule") => {
@@ -141,7 +149,8 @@ impl Place {
 fn sessions_now(env: &Env) -> Vec<(String, String)> {
     let all = sessions::all(env).into_iter().rev().take(200);
     let told = |session: &sessions::SessionOnDisk| {
-        let prompt = sessions::state(session).and_then(|state| state.hydration.original_prompt).unwrap_or_default();
+        let prompt =
+            sessions::state(session).and_then(|state| state.hydration.original_prompt).unwrap_or_default();
         (session.session_id.clone(), prompt)
     };
     all.map(|session| told(&session)).collect()
@@ -165,8 +174,10 @@ fn checkpoints(env: &Env) -> Vec<(String, String)> {
 /// Packets that wait for a decision, and runs.
 fn runs(env: &Env) -> Vec<(String, String)> {
     let runs = RunArtifacts::of(&project_root(env)).runs().unwrap_or_default();
-    let paused =
-        runs.iter().rev().filter_map(|run| Some((run.paused.as_ref()?.checkpoint_id.clone(), run.init.task.clone())));
+    let paused = runs
+        .iter()
+        .rev()
+        .filter_map(|run| Some((run.paused.as_ref()?.checkpoint_id.clone(), run.init.task.clone())));
     let ids = runs.iter().rev().map(|run| (run.run_id.clone(), run.init.task.clone()));
     paused.chain(ids).collect()
 }

@@ -4,7 +4,9 @@
 //! too, since it only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be
 //! lifted at all.
 
-use super::{Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text};
+use super::{
+    Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text,
+};
 use aops_core::ledger::heads::{self, Head};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
@@ -63,7 +65,8 @@ pub const WAIVE: Command = Command {
     ],
     arguments: |row| {
         row.arg(
-            operand("gate", "GATE", "sandbox, audit, checks, qa, reflect, close, commit, push or lease").required(true),
+            operand("gate", "GATE", "sandbox, audit, checks, qa, reflect, close, commit, push or lease")
+                .required(true),
         )
         .arg(option("for", "TIME", "How long: 30s, 10m, 2h, 1d").required(true).allow_hyphen_values(true))
         .arg(option("reason", "TEXT", "Why; it is recorded and shown").required(true))
@@ -107,7 +110,8 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             confirm(known.as_ref().and_then(Session::blocked), &found.session_id, io)?;
             let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
             let was = ledger.session().blocked().is_some();
-            let facts = if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
+            let facts =
+                if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
             ledger.exported()?;
             append::add(io.env, &found.session_id, &found.path)?;
@@ -166,7 +170,12 @@ fn check_gate(name: &str) -> anyhow::Result<GateId> {
     match NEVER.iter().find(|(never, _)| Some(*never) == gate) {
         Some((_, why)) => refused(format!("`{name}` cannot be waived\nhint: {why}")),
         None => gate.filter(|gate| GateId::WAIVABLE.contains(gate)).map_or_else(
-            || refused(format!("no gate `{name}`\nhint: one of {}", GateId::WAIVABLE.map(GateId::name).join(", "))),
+            || {
+                refused(format!(
+                    "no gate `{name}`\nhint: one of {}",
+                    GateId::WAIVABLE.map(GateId::name).join(", ")
+                ))
+            },
             Ok,
         ),
     }
@@ -203,8 +212,8 @@ mod tests {
             assert_eq!(duration(text), Ok(ms), "{text}");
         }
         for odd in [
-            "", "m", "10", "0m", "-5m", "+5m", "1.5h", "10 m", "10M", "10w", "ten", "366d", "99999999999999999999d",
-            "5µ",
+            "", "m", "10", "0m", "-5m", "+5m", "1.5h", "10 m", "10M", "10w", "ten", "366d",
+            "99999999999999999999d", "5µ",
         ] {
             assert!(duration(odd).is_err(), "{odd}");
         }

@@ -6,7 +6,9 @@
 
 use super::range;
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, user_file, who_may, yes};
+use super::{
+    Command, Io, allowed, flag, merge, operand, policy_here, refused, text, user_file, who_may, yes,
+};
 use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::{DangerLevel, Folder, Layer, Source, choose};
@@ -25,7 +27,10 @@ pub const COMMAND: Command = Command {
     name: "danger",
     about: "Show the danger rules, and switch one off, on, to ask or to deny",
     examples: &[
-        ("aops-hook danger", "every rule, its setting, where that comes from, and what it stopped in the last 30 days"),
+        (
+            "aops-hook danger",
+            "every rule, its setting, where that comes from, and what it stopped in the last 30 days",
+        ),
         ("aops-hook danger git-discard", "one rule: what it finds, what passes, how to switch it"),
         ("aops-hook danger off git-discard --here", "`git reset --hard` passes in this project"),
         ("aops-hook danger deny publish-package", "never publish, without a question"),
@@ -100,7 +105,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn named(id: &str) -> anyhow::Result<&'static Rule> {
-    let none = || refused(format!("no danger rule `{}`\nhint: `aops-hook danger` lists them", id.escape_default()));
+    let none =
+        || refused(format!("no danger rule `{}`\nhint: `aops-hook danger` lists them", id.escape_default()));
     rule(id.strip_prefix("danger.").unwrap_or(id)).map_or_else(none, Ok)
 }
 
@@ -212,7 +218,8 @@ fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow
     let rule = named(text(given, "rule").unwrap_or_default())?;
     let here = given.get_flag("here");
     let as_shipped = level.is_none();
-    let wanted = Wanted { rule, level: level.unwrap_or_else(|| DangerLevel::shipped(rule)), as_shipped, here };
+    let wanted =
+        Wanted { rule, level: level.unwrap_or_else(|| DangerLevel::shipped(rule)), as_shipped, here };
     let project = policy_here(io)?.project;
     let place = project.to_string_lossy();
     let home = io.env.home.to_string_lossy();
@@ -260,11 +267,14 @@ impl Wanted {
     fn edit(&self, io: &Io, folder: Folder) -> anyhow::Result<(Found, String, String)> {
         let path = io.env.user_config.join(CONFIG_FILE);
         if !path.is_absolute() {
-            bail!("`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`");
+            bail!(
+                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`"
+            );
         }
         let shown = path.display().to_string();
         let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
-        let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+        let old = String::from_utf8(file.bytes.clone().unwrap_or_default())
+            .with_context(|| format!("`{shown}`"))?;
         let id = self.rule.id();
         let level = self.level;
         let new = match self.without(io, folder, &shown, &old) {
@@ -288,11 +298,15 @@ impl Wanted {
             return None;
         }
         let id = self.rule.id();
-        let unset =
-            if self.here { choose::unset_folder_danger(old, folder, id) } else { choose::unset_danger(old, id) };
+        let unset = if self.here {
+            choose::unset_folder_danger(old, folder, id)
+        } else {
+            choose::unset_danger(old, id)
+        };
         let text = unset.unwrap_or_else(|| old.to_owned());
         let read = || read_policy(io.env, Path::new(folder.path), Some(Source { file, text: &text })).ok();
-        let is_shipped = !self.here || read().is_some_and(|(policy, _)| policy.danger_level(self.rule) == self.level);
+        let is_shipped =
+            !self.here || read().is_some_and(|(policy, _)| policy.danger_level(self.rule) == self.level);
         is_shipped.then_some(text)
     }
 

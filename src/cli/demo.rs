@@ -115,7 +115,8 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let began = Instant::now();
     let stage = Stage::set(io.env).context("the temporary folder could not be filled")?;
     if !io.json {
-        let words = "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
+        let words =
+            "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
         writeln!(io.out, "{}", Tone::Quiet.paint(words, io))?;
     }
     let mut player = Player { io, stage, beats: Vec::new(), act: 0, agent: Default::default() };
@@ -194,7 +195,8 @@ impl Player<'_, '_> {
                 by("user", words.clone(), "UserPromptSubmit", heard)
             }
             Action::Read(file) => {
-                let heard = self.stage.call("Read", &json!({"file_path": self.stage.path(file)}), |_| Ok(()))?;
+                let heard =
+                    self.stage.call("Read", &json!({"file_path": self.stage.path(file)}), |_| Ok(()))?;
                 by(MAIN, format!("reads `{file}`"), "PreToolUse", heard)
             }
             Action::Write(file) if step.until.is_some() => return self.write_until(file, step),
@@ -212,8 +214,7 @@ impl Player<'_, '_> {
                 by(&self.agent.0, words.clone(), "SubagentStop", heard)
             }
             Action::Stop(words) => {
-                let fields =
-                    json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
+                let fields = json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
                 by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
             }
             Action::Person(verb) => {
@@ -290,7 +291,8 @@ impl Player<'_, '_> {
         if !self.io.json {
             show(self.io, &beat)?;
         }
-        let spell = |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
+        let spell =
+            |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
         let got = spell(beat.gate.as_deref().unwrap_or_default());
         let wanted = spell(&step.refused_by);
         ensure!(got == wanted, "{} {}: {got}, but must be {wanted}: {}", beat.who, beat.does, beat.said);

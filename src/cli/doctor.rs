@@ -128,8 +128,9 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// 4 where a ledger or the log is damaged, as `verify` has it; else 1 where something is wrong.
 fn code(findings: &[ReportLine]) -> u8 {
-    let bad =
-        |check: Option<&str>| findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check));
+    let bad = |check: Option<&str>| {
+        findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check))
+    };
     if bad(Some(LEDGERS)) { 4 } else { u8::from(bad(None)) }
 }
 

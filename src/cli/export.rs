@@ -80,7 +80,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
-                return refused("the collector's address is missing\nhint: `--endpoint http://127.0.0.1:4318`");
+                return refused(
+                    "the collector's address is missing\nhint: `--endpoint http://127.0.0.1:4318`",
+                );
             };
             let headers = headers(io, given.get_many::<String>("header").into_iter().flatten())?;
             return send(io, &found, &endpoint, headers);
@@ -93,7 +95,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// The insights, then every entry as it stands in the ledger.
 fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let insights = serde_json::to_value(found.insights(io.env)?)?;
-    writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
+    writeln!(
+        io.out,
+        "{}",
+        json!({"kind": "insights", "session_id": found.session_id, "insights": insights})
+    )?;
     let Some(shelved) = &found.shelved else { return Ok(()) };
     let mut reader = BufReader::new(files::open(shelved.path.join(LEDGER_FILE))?);
     let mut line = String::new();
@@ -164,7 +170,12 @@ fn escape(cell: &str) -> String {
 /// A few hundred kilobytes.
 const PER_REQUEST: usize = 500;
 
-fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<u8> {
+fn send(
+    io: &mut Io,
+    found: &[FoundSession],
+    endpoint: &str,
+    headers: Vec<(String, String)>,
+) -> anyhow::Result<u8> {
     let collector = Collector::find(io, endpoint, headers)?;
     let mut sessions = 0_u64;
     let mut sent = [0_u64; 3];
@@ -182,7 +193,8 @@ fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(Strin
     }
     let [spans, logs, metrics] = sent;
     let url = collector.url(TRACES);
-    let value = json!({"sessions": sessions, "spans": spans, "logs": logs, "metrics": metrics, "endpoint": url});
+    let value =
+        json!({"sessions": sessions, "spans": spans, "logs": logs, "metrics": metrics, "endpoint": url});
     let spans = count(spans, "span");
     let logs = count(logs, "log record");
     let metrics = count(metrics, "metric");
@@ -197,7 +209,10 @@ mod tests {
     #[test]
     fn cells() {
         assert_eq!(escape("a,\"b\"\nc"), "\"a,\"\"b\"\"\nc\"");
-        assert_eq!((escape("=1+1"), escape("-5"), escape("plain")), ("'=1+1".into(), "-5".into(), "plain".into()));
+        assert_eq!(
+            (escape("=1+1"), escape("-5"), escape("plain")),
+            ("'=1+1".into(), "-5".into(), "plain".into())
+        );
         assert_eq!(row(&Insights::new()).split(',').count(), COLUMNS.len());
     }
 }

@@ -70,13 +70,19 @@ pub(super) static VERBS: &[Command] = &[
     approval::verb(
         "block",
         "End a run now, whatever it does (needs a person at a terminal)",
-        &[("aops-hook fleet block 20260113-1f3a9c02", "on the engine it returns when nothing of its step is left")],
+        &[(
+            "aops-hook fleet block 20260113-1f3a9c02",
+            "on the engine it returns when nothing of its step is left",
+        )],
         |given, io| approval::answer(given, io, Answer::Block),
     ),
     Command {
         name: "release",
         about: "Begin the step of a run anew on another machine (needs a person at a terminal)",
-        examples: &[("aops-hook fleet release 20260113-1f3a9c02", "its machine is away, and has the conversation")],
+        examples: &[(
+            "aops-hook fleet release 20260113-1f3a9c02",
+            "its machine is away, and has the conversation",
+        )],
         arguments: |row| row.arg(operand("id", "ID", "The run").required(true)),
         run: on::release,
     },
@@ -116,7 +122,8 @@ pub(super) fn open(io: &Io) -> anyhow::Result<Fleet> {
 
 fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let before = database::open_any(io.env, &url(io)?)?.migrate()?;
-    let (now, machine) = (schema::VERSION, database::machine(io.env)?);
+    let now = schema::VERSION;
+    let machine = database::machine(io.env)?;
     let words = match before {
         0 => format!("made the tables, version {now}"),
         old if old == now => format!("the tables have version {now} already"),
@@ -140,7 +147,11 @@ fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let lost = if lost == 0 { String::new() } else { format!(" ({lost} without a worker)") };
     let asks = if seen.approvals == 0 { Tone::Plain } else { Tone::Warn };
     io.facts([
-        ("runs", format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"), Tone::Plain),
+        (
+            "runs",
+            format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"),
+            Tone::Plain,
+        ),
         ("approvals", format!("{} open", seen.approvals), asks),
         ("sessions", seen.sessions.to_string(), Tone::Plain),
         ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
@@ -157,7 +168,10 @@ fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let seen = age(one.age_s * 1000);
         [one.name.clone(), one.version.clone(), seen, policy, bundle, one.labels.join(",")].map(Cell::from)
     };
-    io.table(["machine", "version", "seen", "policy", "bundle", "labels"], seen.machines.iter().map(row).collect())
+    io.table(
+        ["machine", "version", "seen", "policy", "bundle", "labels"],
+        seen.machines.iter().map(row).collect(),
+    )
 }
 
 /// Which bundle a machine runs.

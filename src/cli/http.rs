@@ -56,7 +56,9 @@ impl Request {
         let mut line = String::new();
         head.read_line(&mut line)?;
         let mut words = line.split_whitespace().map(str::to_owned);
-        let (Some(method), Some(path)) = (words.next(), words.next()) else { return Err(odd("this is no request")) };
+        let (Some(method), Some(path)) = (words.next(), words.next()) else {
+            return Err(odd("this is no request"));
+        };
         let mut request = Self { method, path, ..Self::default() };
         loop {
             line.clear();
@@ -241,7 +243,8 @@ mod tests {
             stream.write_all(text).unwrap();
             stream
         };
-        let begun = [b"POST / HTTP/1.1", &b""[..], b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"POST"].map(idle);
+        let begun = [b"POST / HTTP/1.1", &b""[..], b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"POST"]
+            .map(idle);
         for _ in 0..9 {
             assert!(answer_of(ask(address)).starts_with("HTTP/1.1 200"));
         }

@@ -150,7 +150,12 @@ fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow:
     let Some(shelved) = &found.shelved else { return Ok(insights) };
     let root = sessions::session(shelved).map(|session| session.memory.place.root).unwrap_or_default();
     if analyse && !root.is_empty() {
-        reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
+        reflections::queue_learnings(
+            env,
+            Path::new(&root),
+            &found.session_id,
+            &insights.learning_observations,
+        )?;
     }
     if analyse || current != insights.ledger_head {
         let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;
@@ -174,7 +179,8 @@ fn batch(given: &ArgMatches, io: &mut Io, analysis: &Analysis) -> anyhow::Result
     let written = all.len() - failed.len();
     let folder = collect::folder(io.env);
     if io.json {
-        let failed: Vec<_> = failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
+        let failed: Vec<_> =
+            failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
         io.print(json!({"written": written, "failed": failed, "folder": folder}))?;
     } else {
         writeln!(io.out, "wrote insights of {} to {}", count(written, "session"), folder.display())?;
@@ -234,7 +240,8 @@ fn describe_verdicts(insights: &Insights) -> String {
     let critic = word(&insights.critic_verdict);
     let qa = word(&insights.qa_verdict);
     let all = [("critic", critic), ("custodiet", blocks), ("qa-verifier", qa)];
-    let said: Vec<String> = all.into_iter().filter_map(|(name, said)| Some(format!("{name} {}", said?))).collect();
+    let said: Vec<String> =
+        all.into_iter().filter_map(|(name, said)| Some(format!("{name} {}", said?))).collect();
     said.join(", ")
 }
 
@@ -248,14 +255,16 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
     let list = |items: &[String]| items.join(", ");
     // What took no time says nothing.
     let phases = insights.phase_ms.iter().filter(|(_, ms)| **ms >= 1000);
-    let phases: Vec<String> = phases.map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
+    let phases: Vec<String> =
+        phases.map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let audits = &insights.audits;
     let audits = (audits.drawn > 0).then(|| format!("{} drawn, {} done", audits.drawn, audits.done));
     let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
     let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
     let ended = insights.run_outcome.as_ref().map_or("under way", Stored::name);
     let run = insights.run_id.as_ref().map(|id| format!("{id}: {ended}"));
-    let todos = (insights.todos_total > 0).then(|| format!("{} of {}", insights.todos_completed, insights.todos_total));
+    let todos = (insights.todos_total > 0)
+        .then(|| format!("{} of {}", insights.todos_completed, insights.todos_total));
     vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.to_string(), tone),
@@ -309,9 +318,12 @@ fn analysis(insights: &Insights) -> Vec<NamedFact> {
         other => other.to_string(),
     };
     let remarks = |all: &Value| all.as_array().into_iter().flatten().map(said).collect::<Vec<_>>();
-    let lessons = remarks(&insights.learning_observations).into_iter().map(|lesson| ("lesson", lesson, Tone::Strong));
+    let lessons =
+        remarks(&insights.learning_observations).into_iter().map(|lesson| ("lesson", lesson, Tone::Strong));
     let gaps = remarks(&insights.context_gaps).into_iter().map(|gap| ("gap", gap, Tone::Warn));
-    let mood = Some(&insights.user_mood).filter(|mood| !mood.is_null()).map(|mood| ("mood", said(mood), Tone::Plain));
+    let mood = Some(&insights.user_mood)
+        .filter(|mood| !mood.is_null())
+        .map(|mood| ("mood", said(mood), Tone::Plain));
     lessons.chain(gaps).chain(mood).collect()
 }
 
@@ -320,7 +332,8 @@ fn ask_model(io: &Io, found: &FoundSession, insights: &Insights) -> anyhow::Resu
     let told = abridged(found)?;
     let values = vec![("facts", quote(&insights.text())), ("transcript", quote(cut(&told, LONGEST)))];
     let template = "insights-analysis.md";
-    let prompt = Phrase::new(template, values).fill(&texts::template(&Reading::new(io.env, &io.env.cwd), template)?);
+    let prompt =
+        Phrase::new(template, values).fill(&texts::template(&Reading::new(io.env, &io.env.cwd), template)?);
     let said = ask(io, &command, &prompt)?;
     let answer = object(&said).and_then(|answer| check_rich(&answer).map(|()| answer));
     Ok(answer.map_err(|why| refuse(&command, &why))?)
@@ -336,11 +349,13 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let name = words.next().unwrap_or_default();
     let named = Path::new(name);
     let identity = if named.is_absolute() { Identity::At(named) } else { Identity::OnPath(name) };
-    let program = Program::find(io.env, identity).map_err(|_| refuse(command, &format!("`{name}` was not found")))?;
+    let program =
+        Program::find(io.env, identity).map_err(|_| refuse(command, &format!("`{name}` was not found")))?;
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.
-    let variables = io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
+    let variables =
+        io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
     let task = Task::new(&program, &args, &scratch.0, &variables, PATIENCE);
     let task = Task { input: prompt.as_bytes(), keep: ANSWER, ..task };
     let done = process::run(&task).with_context(|| format!("`{command}`"))?;

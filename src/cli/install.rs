@@ -40,14 +40,23 @@ pub const INSTALL: Command = Command {
     about: "Register the hooks in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
-        ("aops-hook install --mode loop", "The same; small tasks work as usual, larger ones are planned and verified"),
+        (
+            "aops-hook install --mode loop",
+            "The same; small tasks work as usual, larger ones are planned and verified",
+        ),
         (
             "aops-hook install --project",
             "For everyone in this project; who has no aops-hook is told so, and not held up",
         ),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
-        ("aops-hook install --client codex", "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`"),
-        ("aops-hook install --client copilot", "For Copilot CLI: a file of hooks and our agents below `$COPILOT_HOME`"),
+        (
+            "aops-hook install --client codex",
+            "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`",
+        ),
+        (
+            "aops-hook install --client copilot",
+            "For Copilot CLI: a file of hooks and our agents below `$COPILOT_HOME`",
+        ),
         ("aops-hook install --client opencode", "For OpenCode: a plugin that asks us, and our agents"),
         (
             "aops-hook install --client gemini",
@@ -65,14 +74,18 @@ pub const INSTALL: Command = Command {
     ],
     arguments: |row| {
         let statusline = flag("statusline", "Show the session's phase and sandbox in the status line");
-        let secrets =
-            flag(SECRETS, "Also deny the client's own reading of `.env`, keys and credentials, `@file` included");
-        let mode = option("mode", "LEVEL", "How much of the loop is enforced: observe, guard, loop or strict");
+        let secrets = flag(
+            SECRETS,
+            "Also deny the client's own reading of `.env`, keys and credentials, `@file` included",
+        );
+        let mode =
+            option("mode", "LEVEL", "How much of the loop is enforced: observe, guard, loop or strict");
         let mode = mode.value_parser(ModeLevel::WORDS.to_vec());
         // For `install.sh`, which ends with the same two lines itself.
         let plain = flag("without-ending", "").hide(true);
         let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
-        let managed = option(MANAGED, "BUNDLE", "The administrator's settings of this machine, from this bundle");
+        let managed =
+            option(MANAGED, "BUNDLE", "The administrator's settings of this machine, from this bundle");
         let managed = managed.conflicts_with_all(["level", CLIENT, "mode", "statusline", SECRETS]);
         Level::arguments(row).args([
             mode,
@@ -101,8 +114,8 @@ pub const UNINSTALL: Command = Command {
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
-        let managed =
-            flag(MANAGED, "The administrator's settings of this machine").conflicts_with_all(["level", CLIENT]);
+        let managed = flag(MANAGED, "The administrator's settings of this machine")
+            .conflicts_with_all(["level", CLIENT]);
         Level::arguments(row).args([client(), managed, root(), dry_run()])
     },
     run: uninstall,
@@ -159,7 +172,8 @@ fn root() -> Arg {
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
     let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
-    let help = one_of(&names).replacen(Client::default().name(), &format!("{} (the default)", Client::default()), 1);
+    let help =
+        one_of(&names).replacen(Client::default().name(), &format!("{} (the default)", Client::default()), 1);
     option(CLIENT, "NAME", "")
         .help(format!("The client whose files are meant: {help}"))
         .value_parser(names)
@@ -222,7 +236,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         lines.extend(question::ending(io.env, &command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
-    try_out(Client::Claude, given, io)?;
+    try_out(Client::default(), given, io)?;
     Ok(0)
 }
 

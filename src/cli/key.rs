@@ -35,10 +35,14 @@ pub(super) static VERBS: &[Command] = &[
         examples: &[
             ("aops-hook key init", "under a name drawn by chance"),
             ("aops-hook key init --origin example.com/ledger", "under a name of your own"),
-            ("aops-hook key init --ssh-agent me@laptop", "with an Ed25519 key of your ssh-agent, by its comment"),
+            (
+                "aops-hook key init --ssh-agent me@laptop",
+                "with an Ed25519 key of your ssh-agent, by its comment",
+            ),
         ],
         arguments: |row| {
-            row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever")).args(agents())
+            row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever"))
+                .args(agents())
         },
         run: init,
     },
@@ -96,13 +100,16 @@ fn agent_key(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<AgentKey>> {
     let Some(named) = text(given, "ssh-agent") else { return Ok(None) };
     let own = text(given, "socket").map(|path| io.env.from_here(Path::new(path)));
     let Some(socket) = own.clone().or_else(ssh_agent::socket) else {
-        return refused("no ssh-agent: `SSH_AUTH_SOCK` names none\nhint: `eval $(ssh-agent)`, `ssh-add`, and again");
+        return refused(
+            "no ssh-agent: `SSH_AUTH_SOCK` names none\nhint: `eval $(ssh-agent)`, `ssh-add`, and again",
+        );
     };
     let offered = ssh_agent::list(&socket).with_context(|| format!("`{}`", socket.display()))?;
     let fits = |one: &&Identity| one.comment == named || fingerprint(one) == named;
     let found: Vec<&Identity> = offered.iter().filter(fits).collect();
     let [found] = found[..] else {
-        let list: Vec<String> = offered.iter().map(|one| format!("{} {}", fingerprint(one), one.comment)).collect();
+        let list: Vec<String> =
+            offered.iter().map(|one| format!("{} {}", fingerprint(one), one.comment)).collect();
         let there = if list.is_empty() { "it has no Ed25519 key".to_owned() } else { list.join("\n") };
         let many = if found.is_empty() { "no" } else { "more than one" };
         return refused(format!("{many} key `{named}` in the ssh-agent\nhint: name one of these:\n{there}"));
@@ -112,10 +119,15 @@ fn agent_key(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<AgentKey>> {
 
 fn init(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if Keys::open(io.env)?.is_some() {
-        return refused("there is a key already\nhint: `aops-hook key show`; `aops-hook key rotate` makes a new one");
+        return refused(
+            "there is a key already\nhint: `aops-hook key show`; `aops-hook key rotate` makes a new one",
+        );
     }
     let key = life::begin(io.env, text(given, "origin"), agent_key(given, io)?.as_ref())?;
-    io.answer(&json!({"key": key.to_string(), "origin": key.name}), format!("made the key of log {}\n{key}", key.name))
+    io.answer(
+        &json!({"key": key.to_string(), "origin": key.name}),
+        format!("made the key of log {}\n{key}", key.name),
+    )
 }
 
 fn standing(io: &Io) -> anyhow::Result<Standing> {
@@ -139,7 +151,12 @@ fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let with = if ml_dsa.is_some() { " with Ed25519 and ML-DSA-44" } else { "" };
     io.answer(
         &value,
-        format!("{key}\nlog {}, {} signed{with}, {}{before}", key.name, count(size, "entry"), count(epoch, "seal")),
+        format!(
+            "{key}\nlog {}, {} signed{with}, {}{before}",
+            key.name,
+            count(size, "entry"),
+            count(epoch, "seal")
+        ),
     )
 }
 
@@ -151,7 +168,8 @@ fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     standing(io)?;
     let (old, new) = life::rotate(io.env, agent_key(given, io)?.as_ref())?;
-    let words = format!("{new}\nhint: tell your witnesses; `aops-hook key export --seal` exports the new seal");
+    let words =
+        format!("{new}\nhint: tell your witnesses; `aops-hook key export --seal` exports the new seal");
     io.answer(&json!({"key": new.to_string(), "old": old.to_string(), "origin": new.name}), words)
 }
 
@@ -166,7 +184,9 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Standing { key, ml_dsa, .. } = standing(io)?;
     if given.get_flag("ml-dsa") {
         let Some(key) = ml_dsa else {
-            return refused("this log has no ML-DSA-44 key\nhint: `aops-hook key rotate` makes new keys, one of them");
+            return refused(
+                "this log has no ML-DSA-44 key\nhint: `aops-hook key rotate` makes new keys, one of them",
+            );
         };
         return io.answer(&json!({"key": key.to_string()}), &key);
     }

@@ -42,10 +42,13 @@ pub const COMMAND: Command = Command {
             .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
             .arg(flag("refused", "Only refusals, and what needed approval with its answer"))
-            .arg(flag("verbose", "Also what is no news: batches, insights, notifications of tasks").short('v'))
+            .arg(
+                flag("verbose", "Also what is no news: batches, insights, notifications of tasks").short('v'),
+            )
             .arg(option("tool", "NAME", "Only calls of this tool, or of this MCP server (`mcp__github`)"))
             .arg(
-                since_option().help("Only what came after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)"),
+                since_option()
+                    .help("Only what came after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)"),
             )
             .arg(flag("utc", "Times in UTC instead of your own zone"))
     },

@@ -48,7 +48,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let page = match text(given, "command").map(|name| (name, all.find_subcommand(name))) {
         None => page("aops-hook", &all),
         Some((name, Some(command))) => page(&format!("aops-hook {name}"), command),
-        Some((name, None)) => return refused(format!("no command `{name}`\nhint: `aops-hook --help` lists them")),
+        Some((name, None)) => {
+            return refused(format!("no command `{name}`\nhint: `aops-hook --help` lists them"));
+        }
     };
     io.answer(&json!({"page": page}), page.trim_end())
 }
@@ -69,7 +71,9 @@ fn page(name: &str, command: &clap::Command) -> String {
     section(&mut out, "OPTIONS", &options(command));
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     let verbs: Vec<(String, String)> = verbs
-        .map(|verb| (verb.get_name().to_owned(), verb.get_about().map(ToString::to_string).unwrap_or_default()))
+        .map(|verb| {
+            (verb.get_name().to_owned(), verb.get_about().map(ToString::to_string).unwrap_or_default())
+        })
         .collect();
     section(&mut out, "COMMANDS", &verbs);
     for verb in command.get_subcommands().filter(|verb| name != "aops-hook" && verb.get_name() != "help") {
@@ -96,10 +100,12 @@ fn page(name: &str, command: &clap::Command) -> String {
 fn options(command: &clap::Command) -> Vec<(String, String)> {
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let told = |arg: &clap::Arg| {
-        let names = [arg.get_short().map(|c| format!("-{c}")), arg.get_long().map(|name| format!("--{name}"))];
+        let names =
+            [arg.get_short().map(|c| format!("-{c}")), arg.get_long().map(|name| format!("--{name}"))];
         let names: Vec<String> = names.into_iter().flatten().collect();
         let value = arg.get_value_names().unwrap_or_default().iter().map(|name| format!("<{name}>"));
-        let value = if arg.get_action().takes_values() { value.collect::<Vec<_>>().join(" ") } else { String::new() };
+        let value =
+            if arg.get_action().takes_values() { value.collect::<Vec<_>>().join(" ") } else { String::new() };
         let words = [names.join(", "), value].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
         (words.join(" "), arg.get_help().map(ToString::to_string).unwrap_or_default())
     };
@@ -119,6 +125,7 @@ fn section(out: &mut String, title: &str, rows: &[(String, String)]) {
 /// Text as `man` takes it: no line begins with a command of its language, hyphens can be copied.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
-    let guard = |line: &str| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() };
+    let guard =
+        |line: &str| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() };
     escaped.lines().map(guard).collect::<Vec<_>>().join("\n")
 }

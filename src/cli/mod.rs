@@ -93,7 +93,10 @@ impl Command {
     }
 
     /// The one that was asked for, and its arguments.
-    fn find<'a>(commands: &'static [Command], given: &'a ArgMatches) -> Option<(&'static Self, &'a ArgMatches)> {
+    fn find<'a>(
+        commands: &'static [Command],
+        given: &'a ArgMatches,
+    ) -> Option<(&'static Self, &'a ArgMatches)> {
         let (name, given) = given.subcommand()?;
         Some((commands.iter().find(|command| command.name == name)?, given))
     }
@@ -122,6 +125,8 @@ pub struct Io<'a> {
     pub width: Option<usize>,
     pub color: bool,
     pub yes: bool,
+    /// A question found nobody: no other one is asked.
+    pub gone: bool,
 }
 
 impl Io<'_> {
@@ -138,10 +143,14 @@ impl Io<'_> {
 
     /// Asks the person at the terminal: what they typed, or nothing where there is nobody any more.
     pub fn ask(&mut self, question: impl Display) -> io::Result<Option<String>> {
+        if self.gone {
+            return Ok(None);
+        }
         write!(self.out, "{question}")?;
         self.out.flush()?;
         let mut answer = String::new();
-        Ok((io::stdin().read_line(&mut answer)? > 0).then(|| answer.trim().to_owned()))
+        self.gone = io::stdin().read_line(&mut answer)? == 0;
+        Ok((!self.gone).then(|| answer.trim().to_owned()))
     }
 }
 
@@ -226,12 +235,14 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
             _ => terminal && !env.user.no_color && !env.user.is_dumb,
         },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
+        gone: false,
     };
     // Showing what would change needs no person at a terminal.
     let tries = given.try_get_one::<bool>("dry-run").ok().flatten() == Some(&true);
     let who = if tries { who_may(command.name).without_terminal() } else { who_may(command.name) };
     let name = given.subcommand_name().map(|verb| format!("{} {verb}", command.name));
-    let said = allowed(name.as_deref().unwrap_or(command.name), who, &io).and_then(|()| (command.run)(given, &mut io));
+    let said = allowed(name.as_deref().unwrap_or(command.name), who, &io)
+        .and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {
@@ -263,7 +274,8 @@ pub fn typed_by_hand(event: &str) -> u8 {
     let hint = match COMMANDS.iter().find(|command| command.name == word) {
         Some(command) => format!("commands are in lower case: `aops-hook {}`", command.name),
         None => {
-            "`aops-hook simulate FILE` judges an event from a file; `aops-hook --help` lists the commands".to_owned()
+            "`aops-hook simulate FILE` judges an event from a file; `aops-hook --help` lists the commands"
+                .to_owned()
         }
     };
     complain(&format!("`{event}` is the name of an event, which Claude Code sends on stdin\nhint: {hint}"), 2)
@@ -300,7 +312,9 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
-        return refused(format!("`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"));
+        return refused(format!(
+            "`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"
+        ));
     }
     Ok(())
 }
@@ -460,8 +474,9 @@ mod tests {
     /// else.
     #[test]
     fn verbs_and_commands_agree() {
-        let below =
-            |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
+        let below = |name, verbs: &[Command]| {
+            verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>()
+        };
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("undo", undo::VERBS));

@@ -8,7 +8,9 @@ use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes
 use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::key::KEYS;
-use aops_core::config::policy::{Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose};
+use aops_core::config::policy::{
+    Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose,
+};
 use aops_core::config::problem::Problem;
 use aops_core::config::texts;
 use aops_core::observe::own_changes;
@@ -33,10 +35,11 @@ pub const COMMAND: Command = Command {
         ("aops-hook mode strict --yes", "the same from your own script"),
     ],
     arguments: |row| {
-        let level =
-            operand("level", "LEVEL", "The mode to set; nothing: show it").value_parser(ModeLevel::WORDS.to_vec());
+        let level = operand("level", "LEVEL", "The mode to set; nothing: show it")
+            .value_parser(ModeLevel::WORDS.to_vec());
         let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
-        let unset = flag("unset", "With `--project`: remove this project's row from your file").conflicts_with("level");
+        let unset = flag("unset", "With `--project`: remove this project's row from your file")
+            .conflicts_with("level");
         row.args([level, project, unset.requires("project"), yes()])
     },
     run,
@@ -98,7 +101,8 @@ fn unset(io: &mut Io) -> anyhow::Result<u8> {
     let path = env.user_config.join(CONFIG_FILE);
     let shown = path.display().to_string();
     let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
-    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+    let old =
+        String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
     let Some(new) = choose::unset_folder_mode(&old, folder) else {
         return refused(format!(
             "`{shown}` has no `[[project]]` row for `{}` that can be taken out\n\
@@ -222,7 +226,9 @@ impl Change {
     pub(super) fn make(env: &Env, level: ModeLevel, for_project: bool) -> anyhow::Result<Self> {
         let path = env.user_config.join(CONFIG_FILE);
         if !path.is_absolute() {
-            bail!("`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`");
+            bail!(
+                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`"
+            );
         }
         let project = texts::project(env, &env.cwd);
         let here = project.to_string_lossy();
@@ -236,9 +242,13 @@ impl Change {
         }
         let shown = path.display().to_string();
         let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
-        let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
-        let new =
-            if for_project { choose::set_folder_mode(&old, folder, level) } else { choose::set_mode(&old, level) };
+        let old = String::from_utf8(file.bytes.clone().unwrap_or_default())
+            .with_context(|| format!("`{shown}`"))?;
+        let new = if for_project {
+            choose::set_folder_mode(&old, folder, level)
+        } else {
+            choose::set_mode(&old, level)
+        };
         let Some(new) = new else { return refused(by_hand(&shown, level)) };
         let tried = read_policy(env, &project, Some(Source { file: &shown, text: &new }));
         let (policy, origins) = tried.or_else(|problems| refused(unaccepted(level, &problems)))?;
@@ -268,10 +278,9 @@ impl Change {
                 self.level.name()
             )),
             _ if holds != self.level && self.folder.is_some() => refused(by_hand(file, self.level)),
-            _ => self
-                .file
-                .check_writable()
-                .map_err(|error| anyhow::anyhow!("`{file}` is {error}\nhint: run `chmod u+w {file}`, then try again")),
+            _ => self.file.check_writable().map_err(|error| {
+                anyhow::anyhow!("`{file}` is {error}\nhint: run `chmod u+w {file}`, then try again")
+            }),
         }
     }
 

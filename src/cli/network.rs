@@ -39,7 +39,9 @@ pub const COMMAND: Command = Command {
         ("aops-hook network hold", "commands reach what they reached before, and nothing else"),
         ("aops-hook network watch", "a line for each host as it is reached or refused"),
     ],
-    arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
+    arguments: |row| {
+        row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row())))
+    },
     run,
 };
 
@@ -107,7 +109,11 @@ pub(super) fn wanted(list: &List, counts: &Counts) -> BTreeSet<String> {
         let unlisted = |verdict| matches!(verdict, Verdict::Refuse(refusal) if Refusal::is_open(refusal));
         row.refused > 0 && name.is_some_and(|name| unlisted(list.judge(&name, port)))
     };
-    counts.rows().filter(|(host, port, row)| open(host, *port, row)).map(|(host, port, _)| spelt(host, port)).collect()
+    counts
+        .rows()
+        .filter(|(host, port, row)| open(host, *port, row))
+        .map(|(host, port, _)| spelt(host, port))
+        .collect()
 }
 
 fn means(mode: NetworkMode) -> &'static str {
@@ -171,7 +177,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     let here = newest(io);
     let (session, counts) = here.map_or_else(Default::default, |here| (here.list, here.counts));
     // Where the mode is off there is a list all the same: the one that would hold.
-    let written = Network { mode: policy.network.mode.max(NetworkMode::Observe), ..policy.network.clone() }.list();
+    let written =
+        Network { mode: policy.network.mode.max(NetworkMode::Observe), ..policy.network.clone() }.list();
     let Some(mut list) = written else { return Ok(0) };
     if let Some(session) = session {
         list.keep_from(&session, policy.network.derive);
@@ -179,7 +186,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     let wanted = wanted(&List { mode: Mode::List, ..list.clone() }, &counts);
     let told = |pattern: &Pattern, word: Word| json!({"host": pattern.to_string(), "word": word.to_string()});
     if io.json {
-        let rows = |all: &[(Pattern, Word)]| all.iter().map(|(one, word)| told(one, *word)).collect::<Value>();
+        let rows =
+            |all: &[(Pattern, Word)]| all.iter().map(|(one, word)| told(one, *word)).collect::<Value>();
         return io.print(json!({
             "mode": policy.network.mode, "allow": rows(&list.allow), "deny": rows(&list.deny),
             "wanted": wanted,
@@ -187,7 +195,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
         }));
     }
     let reached = |pattern: &Pattern| {
-        let of = |host: &str, port: u16| Name::of(host.as_bytes()).is_some_and(|name| pattern.covers(&name, port));
+        let of =
+            |host: &str, port: u16| Name::of(host.as_bytes()).is_some_and(|name| pattern.covers(&name, port));
         let rows = counts.rows().filter(|(host, port, _)| of(host, *port)).map(|(.., row)| row.describe());
         rows.collect::<Vec<_>>().join("; ")
     };
@@ -205,7 +214,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
         rows.push(row(host, "wanted".to_owned(), "refused, not on the list".to_owned(), Tone::Warn));
     }
     if rows.is_empty() {
-        return io.print("no host is on the list\nhint: `aops-hook network allow HOST` adds one for this project");
+        return io
+            .print("no host is on the list\nhint: `aops-hook network allow HOST` adds one for this project");
     }
     io.table(["HOST", "BY", "LAST SESSION"], rows)
 }
@@ -258,7 +268,12 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
         let without = choose::remove_host(old, place, answer.other().key(), &host)?;
         choose::add_host(&without, place, answer.key(), &host)
     };
-    let edited = user_file::edit(io, &project, change, &format!("`[network]` with `{} = [\"{host}\"]`", answer.key()))?;
+    let edited = user_file::edit(
+        io,
+        &project,
+        change,
+        &format!("`[network]` with `{} = [\"{host}\"]`", answer.key()),
+    )?;
     edited.write(io)?;
     let told = tell_running(io, answer, &host)?;
     let now = &edited.policy.network;
@@ -273,13 +288,15 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     } else {
         format!("in `{}`", choose::shorten(Folder { path: &path, home: &home }))
     };
-    let stays = if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what stands against it" };
+    let stays =
+        if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what stands against it" };
     let off = if now.mode == NetworkMode::Off {
         "\n`[network] mode` is `off`, so commands have the machine's network"
     } else {
         ""
     };
-    let running = if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };
+    let running =
+        if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };
     io.answer(&value, format!("network: `{host}` {verb} {scope}, in `{}`{running}{stays}{off}", edited.shown))
 }
 
@@ -291,9 +308,13 @@ fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
             told += usize::from(network::renew(&found.path, &policy.network)?);
             let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
             let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
-            Ledger::at(io.env, &found.path, &found.session_id)?.append(io.env, vec![Fact::Network(changed)])?;
+            Ledger::at(io.env, &found.path, &found.session_id)?
+                .append(io.env, vec![Fact::Network(changed)])?;
             // After a secret only what a person says now counts.
-            if answer == Answer::Allow && network::is_guarded(&found.path) && answer.holds(&policy.network, host) {
+            if answer == Answer::Allow
+                && network::is_guarded(&found.path)
+                && answer.holds(&policy.network, host)
+            {
                 network::allow_for_session(&found.path, &[host.to_owned()])?;
             }
         }
@@ -337,22 +358,31 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
     let mut known: BTreeMap<(PathBuf, String), String> = BTreeMap::new();
     loop {
         // One that ends between two glances is told once more.
-        let running: Vec<PathBuf> = here.iter().filter(|folder| network::is_running(folder)).cloned().collect();
+        let running: Vec<PathBuf> =
+            here.iter().filter(|folder| network::is_running(folder)).cloned().collect();
         for folder in &here {
             let counts = network::counts(folder).unwrap_or_default();
             for served in &counts.served {
                 let place = served.place();
                 if known.insert((folder.clone(), place.clone()), "served".to_owned()).is_none() {
-                    io.answer(&json!({"served": served.outside, "inside": served.inside}), format!("served  {place}"))?;
+                    io.answer(
+                        &json!({"served": served.outside, "inside": served.inside}),
+                        format!("served  {place}"),
+                    )?;
                 }
             }
             for (host, port, row) in counts.rows() {
                 let host = spelt(host, port);
                 let words = row.describe();
-                if known.insert((folder.clone(), host.clone()), words.clone()).as_deref() == Some(words.as_str()) {
+                if known.insert((folder.clone(), host.clone()), words.clone()).as_deref()
+                    == Some(words.as_str())
+                {
                     continue;
                 }
-                io.answer(&json!({"host": host, "what": words, "refused": row.refused}), format!("{host}  {words}"))?;
+                io.answer(
+                    &json!({"host": host, "what": words, "refused": row.refused}),
+                    format!("{host}  {words}"),
+                )?;
             }
         }
         io.out.flush()?;

@@ -36,7 +36,8 @@ pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
 /// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What another
 /// version recorded is not damaged.
 pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
-    let other = [Code::WrittenByNewer, Code::WrittenByOlder].iter().any(|code| damage.starts_with(code.name()));
+    let other =
+        [Code::WrittenByNewer, Code::WrittenByOlder].iter().any(|code| damage.starts_with(code.name()));
     complain(&format!("{damage}\nhint: `aops-hook verify {session_id}` says more"), if other { 0 } else { 4 })
 }
 
@@ -100,7 +101,9 @@ impl Answered<'_> {
     #[must_use]
     pub fn as_rehearsed(self) -> Self {
         match self.rehearsed {
-            Some(would) if !self.refused() => Self { gate: would.gate.clone(), reason: &would.reason, ..self },
+            Some(would) if !self.refused() => {
+                Self { gate: would.gate.clone(), reason: &would.reason, ..self }
+            }
             _ => Self { rehearsed: None, ..self },
         }
     }
@@ -138,7 +141,9 @@ pub fn human_answer<'a>(answered: &Answered, since: &'a [Batch]) -> Option<&'a q
 
 fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {
     let mut later = batch.iter().filter_map(|entry| match &entry.fact {
-        Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => Some((entry, step)),
+        Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => {
+            Some((entry, step))
+        }
         _ => None,
     });
     let (entry, step) = later.next_back().unwrap_or((first, asked));
@@ -160,7 +165,17 @@ fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<
     let ruling = said.map_or(Ruling::Pass.into(), |said| said.ruling.clone());
     let gate = said.map(|said| said.gate.clone()).unwrap_or_default();
     let reason = said.map_or("", |said| &said.reason);
-    Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason, rehearsed: None }
+    Answered {
+        seq: entry.seq,
+        ts: &entry.ts,
+        event,
+        asked,
+        agent: None,
+        ruling,
+        gate,
+        reason,
+        rehearsed: None,
+    }
 }
 
 /// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
@@ -173,10 +188,14 @@ pub fn describe_question(answered: &Answered) -> String {
         Asked::Event(seen) => match EventKind::of(answered.event) {
             EventKind::Stop => "the end of the turn".to_owned(),
             EventKind::SubagentStop => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
-            EventKind::UserPromptSubmit => format!("the prompt: {}", seen.words("prompt").unwrap_or_default()),
+            EventKind::UserPromptSubmit => {
+                format!("the prompt: {}", seen.words("prompt").unwrap_or_default())
+            }
             _ => answered.event.to_owned(),
         },
-        Asked::Again(second) if second.kind == ViolationKind::AskedAgain => "a call that had ended, again".to_owned(),
+        Asked::Again(second) if second.kind == ViolationKind::AskedAgain => {
+            "a call that had ended, again".to_owned()
+        }
         Asked::Again(_) => "a second call under the id of one that was running".to_owned(),
     }
 }

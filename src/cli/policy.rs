@@ -75,9 +75,10 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let keys = KEYS.iter().map(|key| (key.name.to_owned(), key.get(&now.policy).to_string()));
     let rules = now.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), describe_rule(rule)));
     let checks = now.policy.checks.iter();
-    let checks =
-        checks.map(|check| (format!("check.{}", check.id), format!("before {}: {}", check.on.name(), check.run)));
-    let mut rows: Vec<_> = keys.chain(rules).chain(checks).map(|(key, value)| row(&key, &value, now, io)).collect();
+    let checks = checks
+        .map(|check| (format!("check.{}", check.id), format!("before {}: {}", check.on.name(), check.run)));
+    let mut rows: Vec<_> =
+        keys.chain(rules).chain(checks).map(|(key, value)| row(&key, &value, now, io)).collect();
     for text in now.texts.texts.iter().filter(|text| text.origin != Origin::Embedded) {
         let digest = sha256(&[text.text.as_bytes()]);
         let file = Cell::new(short(&text.file, io), Tone::Strong);
@@ -101,7 +102,9 @@ fn without_effect(now: &InForce) -> Vec<idle::Idle<'_>> {
 fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
     let places: Vec<String> = now.origins.of(key).iter().map(|place| short(&place.to_string(), io)).collect();
     let from = match places.as_slice() {
-        [] if is_from_mode(key, now) => Cell::new(format!("mode {}", now.policy.mode.level().name()), Tone::Plain),
+        [] if is_from_mode(key, now) => {
+            Cell::new(format!("mode {}", now.policy.mode.level().name()), Tone::Plain)
+        }
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
@@ -128,7 +131,8 @@ fn short(path: &str, io: &Io) -> String {
 /// A rule in a line: what it does, then its conditions.
 fn describe_rule(rule: &Rule) -> String {
     let effects: Vec<String> = rule.effect.iter().map(|effect| effect_word(*effect).to_owned()).collect();
-    let conditions = [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
+    let conditions =
+        [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
     let named = conditions.iter().filter(|(_, list)| !list.is_empty());
     let words: Vec<String> = named.map(|(name, list)| format!(" {name} {}", list.join(" | "))).collect();
     format!("{}{}", rule.action.name(), words.concat())
@@ -145,13 +149,16 @@ fn to_json(now: &InForce) -> Value {
         with_origin(value, now.origins.of(key.name))
     });
     let rules = now.policy.rules.iter().map(|rule| entry(rule, now.origins.of(&format!("rule.{}", rule.id))));
-    let checks = now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
+    let checks =
+        now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
     let texts = now.texts.texts.iter().map(|text| {
         let digest = sha256(&[text.text.as_bytes()]);
         json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})
     });
     let idle = without_effect(now);
-    let idle = idle.iter().map(|one| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line}));
+    let idle = idle
+        .iter()
+        .map(|one| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line}));
     json!({
         "hash": now.hash,
         "without_effect": idle.collect::<Vec<_>>(),
@@ -212,7 +219,9 @@ fn diff(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         Some(text) => Cell::new(text, tone),
         None => Cell::new("-", Tone::Quiet),
     };
-    let row = |change: &Change| [(&change.name).into(), side(&change.then, Tone::Bad), side(&change.now, Tone::Good)];
+    let row = |change: &Change| {
+        [(&change.name).into(), side(&change.then, Tone::Bad), side(&change.now, Tone::Good)]
+    };
     io.table(["changed", "then", "now"], changes.iter().map(row).collect())
 }
 
@@ -239,7 +248,8 @@ fn changes(then: &Form, now: &Form) -> Vec<Change> {
     let mut then = lines(then);
     let mut now = lines(now);
     let names: BTreeSet<String> = then.keys().chain(now.keys()).cloned().collect();
-    let each = names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
+    let each =
+        names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
     each.filter(|change| change.then != change.now).collect()
 }
 

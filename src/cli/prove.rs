@@ -19,7 +19,10 @@ pub const COMMAND: Command = Command {
     name: "prove",
     about: "Write a proof that one entry is in the signed log, to be checked offline",
     examples: &[
-        ("aops-hook prove 3f2a:17 -o refusal.tlog-proof", "entry 17, its way to the root, the signed checkpoint"),
+        (
+            "aops-hook prove 3f2a:17 -o refusal.tlog-proof",
+            "entry 17, its way to the root, the signed checkpoint",
+        ),
         ("aops-hook prove 3f2a:17 --digest-only -o refusal.tlog-proof", "the same without the entry's text"),
     ],
     arguments: |row| {
@@ -43,7 +46,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let found = sessions::pick(io.env, Some(id)).or_else(refused)?;
     let Some(line) = entry(&found.path, seq)? else {
-        return refused(format!("session `{}` has no entry {seq}\nhint: `aops-hook log` shows them", found.session_id));
+        return refused(format!(
+            "session `{}` has no entry {seq}\nhint: `aops-hook log` shows them",
+            found.session_id
+        ));
     };
     let log = check::examine(io.env, &trust::here(io.env)?);
     if let Some(fault) = log.as_ref().and_then(|log| log.faults.first()) {

@@ -24,10 +24,15 @@ pub const COMMAND: Command = Command {
         ("aops-hook quiet", "the level, whether the jail holds it here, and what it did"),
         ("aops-hook quiet reading", "lines that only read are not asked about"),
         ("aops-hook quiet reading --network gh", "`gh` may read over the network"),
-        ("aops-hook quiet contained", "builds and tests too: without network, and what they overwrite is kept"),
+        (
+            "aops-hook quiet contained",
+            "builds and tests too: without network, and what they overwrite is kept",
+        ),
         ("aops-hook quiet off", "the client asks as it always did"),
     ],
-    arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
+    arguments: |row| {
+        row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row())))
+    },
     run,
 };
 
@@ -57,7 +62,11 @@ pub(super) static VERBS: &[Command] = &[
 
 fn network(row: clap::Command) -> clap::Command {
     let programs = Arg::new("network").long("network").value_name("PROGRAM").value_delimiter(',');
-    row.arg(programs.help("Programs that may read over the network, such as `gh`; as they are where this is left out"))
+    row.arg(
+        programs.help(
+            "Programs that may read over the network, such as `gh`; as they are where this is left out",
+        ),
+    )
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -103,7 +112,8 @@ pub(super) fn held(io: &Io, jail: &Jail) -> Result<(), String> {
     if jail.level == JailLevel::Off {
         return Err("your configuration says `[jail] level = \"off\"`".to_owned());
     }
-    let ground = Ground { layer_mb: jail.layer_mb, ..Ground::here(io.env, &texts::project(io.env, &io.env.cwd)) };
+    let ground =
+        Ground { layer_mb: jail.layer_mb, ..Ground::here(io.env, &texts::project(io.env, &io.env.cwd)) };
     // Answered lines need both; Landlock alone hides nothing.
     let needed = |name: &str| matches!(name, "namespaces" | "throwaway layers");
     let each = what_each(&ground);
@@ -117,13 +127,19 @@ pub(super) fn held(io: &Io, jail: &Jail) -> Result<(), String> {
 fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
     let chosen = given.try_get_many::<String>("network").ok().flatten();
-    let network: Vec<String> = chosen.map_or_else(|| now.policy.quiet.network.clone(), |list| list.cloned().collect());
+    let network: Vec<String> =
+        chosen.map_or_else(|| now.policy.quiet.network.clone(), |list| list.cloned().collect());
     let names: Vec<&str> = network.iter().map(String::as_str).collect();
     write_level(io, &now.project, level, &names)
 }
 
 /// Into the user's file; says so, and where it does not hold all the same.
-pub(super) fn write_level(io: &mut Io, project: &Path, level: QuietLevel, network: &[&str]) -> anyhow::Result<u8> {
+pub(super) fn write_level(
+    io: &mut Io,
+    project: &Path,
+    level: QuietLevel,
+    network: &[&str],
+) -> anyhow::Result<u8> {
     let edited = user_file::edit(io, project, |old| choose::set_quiet(old, level, network), "`[quiet]`")?;
     edited.write(io)?;
     let holds = edited.policy.quiet.allow;
@@ -138,7 +154,6 @@ pub(super) fn write_level(io: &mut Io, project: &Path, level: QuietLevel, networ
     } else {
         format!(", {} with the network", count(network.len(), "program"))
     };
-    let value =
-        json!({"allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds});
+    let value = json!({"allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds});
     io.answer(&value, format!("quiet: `{}`{over}, in `{shown}`{stays}", level.name()))
 }

@@ -71,7 +71,9 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     match (day, duration(when)) {
         (Some(ms), _) => Ok(Some(ms)),
         (None, Ok(long)) => Ok(Some(io.env.now_ms.saturating_sub(long))),
-        _ => refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13")),
+        _ => {
+            refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13"))
+        }
     }
 }
 

@@ -111,7 +111,8 @@ fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
 }
 
 fn to_json(changed: &ChangedVerdict) -> Value {
-    let verdict = |[ruling, gate, reason]: &[String; 3]| json!({"ruling": ruling, "gate": gate, "reason": reason});
+    let verdict =
+        |[ruling, gate, reason]: &[String; 3]| json!({"ruling": ruling, "gate": gate, "reason": reason});
     json!({
         "seq": changed.seq, "ts": changed.ts, "event": changed.event, "asked": changed.asked,
         "was": verdict(&changed.was), "now": verdict(&changed.now),
@@ -183,7 +184,8 @@ impl<'a> Replay<'a> {
     /// Today's verdict, on the session at that time.
     fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         let kind = EventKind::of(answered.event);
-        let ended = matches!(answered.asked, Asked::Again(second) if second.kind == ViolationKind::AskedAgain);
+        let ended =
+            matches!(answered.asked, Asked::Again(second) if second.kind == ViolationKind::AskedAgain);
         if kind.row().refusal == Refusal::None || ended {
             return Replayed::CannotChange;
         }
@@ -196,7 +198,8 @@ impl<'a> Replay<'a> {
             Asked::Call(step) => self.of_call(step),
             Asked::Event(seen) => self.of_event(seen),
         };
-        let read = |payload: Value| read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED);
+        let read =
+            |payload: Value| read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED);
         let event = match payload.and_then(read) {
             Ok(event) if is_whole(&event, answered) => event,
             Ok(_) => return Replayed::LeftOut(CLIPPED),
@@ -250,11 +253,13 @@ impl<'a> Replay<'a> {
             _ => None,
         });
         // How a verifier's own tests ended, the report does not say.
-        let failed = |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
+        let failed =
+            |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
         if let Some(report) = recorded.filter(|report| event.report().is_empty() || failed(report)) {
             let problem = || report.problem.clone().unwrap_or_default();
             let report = Some(report.finding.clone().ok_or_else(problem));
-            context.found = Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
+            context.found =
+                Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
         }
     }
 
@@ -282,9 +287,13 @@ impl<'a> Replay<'a> {
     /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
     fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
         let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
-        let known = names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
-        let fixed =
-            [("session_id", json!(self.session_id)), ("cwd", json!(self.cwd)), ("hook_event_name", json!(event))];
+        let known =
+            names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
+        let fixed = [
+            ("session_id", json!(self.session_id)),
+            ("cwd", json!(self.cwd)),
+            ("hook_event_name", json!(event)),
+        ];
         known.chain(fixed).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
@@ -316,7 +325,8 @@ fn is_whole(event: &Event, answered: &Answered) -> bool {
 fn has_clip(value: &Value) -> bool {
     match value {
         Value::Object(members) => {
-            members.len() == 3 && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
+            members.len() == 3
+                && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
                 || members.values().any(has_clip)
         }
         Value::Array(items) => items.iter().any(has_clip),

@@ -35,8 +35,12 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         row.arg(operand("session", "SESSION", "A session's id or the beginning of one; nothing for all"))
             .arg(
-                option("output", "FILE", "Where to write the page, `-` to print it; without it, its sums in words")
-                    .short('o'),
+                option(
+                    "output",
+                    "FILE",
+                    "Where to write the page, `-` to print it; without it, its sums in words",
+                )
+                .short('o'),
             )
             .arg(since_option())
     },
@@ -76,8 +80,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// gets words.
 fn goes_to_page() -> bool {
     let about = rustix::fs::fstat(std::io::stdout());
-    let is_file = about
-        .is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile);
+    let is_file = about.is_ok_and(|about| {
+        rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
+    });
     let name = std::fs::read_link("/proc/self/fd/1");
     let is_page = |name: PathBuf| name.extension().is_some_and(|kind| kind == "html" || kind == "htm");
     // Without `/proc` the name is not known.

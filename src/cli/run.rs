@@ -28,7 +28,10 @@ pub const RUN: Command = Command {
     name: "run",
     about: "Drive a workflow without a person; pause when one is needed",
     examples: &[
-        ("aops-hook run 'add a --quiet flag'", "the build loop: hydrate, policy, design, build, review, steward"),
+        (
+            "aops-hook run 'add a --quiet flag'",
+            "the build loop: hydrate, policy, design, build, review, steward",
+        ),
         ("aops-hook run 'new service' --project-type webapp", "the phases of a project of that type"),
         ("aops-hook run 'fix it' --workflow debugging --dry-run", "only show the steps"),
         ("aops-hook run 'add a --quiet flag' --client codex", "Codex does the steps"),
@@ -36,7 +39,10 @@ pub const RUN: Command = Command {
             "aops-hook run 'tidy up' --budget-usd 2.50 --step-timeout 20m",
             "pause when the budget or the time is used up",
         ),
-        ("aops-hook run 'build it' --context docs/spec.md --context docs/api.md", "with files that belong to the task"),
+        (
+            "aops-hook run 'build it' --context docs/spec.md --context docs/api.md",
+            "with files that belong to the task",
+        ),
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
         ("aops-hook run --queue tasks.txt --dry-run", "only show the tasks and the steps"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
@@ -44,7 +50,10 @@ pub const RUN: Command = Command {
             "aops-hook run 'fix it' --idempotency-key job-17 --heartbeat 10s",
             "for a durable engine: however often it is called, the run is done once",
         ),
-        ("aops-hook run 'tidy up' --enqueue --label linux --priority 5", "for any worker that has this label"),
+        (
+            "aops-hook run 'tidy up' --enqueue --label linux --priority 5",
+            "for any worker that has this label",
+        ),
         ("aops-hook run 'tidy up' --on fleet --label linux", "on a machine of the engine; waits for its end"),
     ],
     arguments: |row| {
@@ -63,10 +72,18 @@ pub const RUN: Command = Command {
             .arg(option("model", "NAME", "The model of every step that names none"))
             .arg(flag("dry-run", "Show the steps and do nothing"))
             .arg(
-                option("idempotency-key", "KEY", "One run for this key: it is begun, gone on with, or told again")
-                    .conflicts_with_all(["queue", "from-tracker"]),
+                option(
+                    "idempotency-key",
+                    "KEY",
+                    "One run for this key: it is begun, gone on with, or told again",
+                )
+                .conflicts_with_all(["queue", "from-tracker"]),
             )
-            .arg(option("heartbeat", "TIME", "A line for programs at least this often while a step runs: 10s"))
+            .arg(option(
+                "heartbeat",
+                "TIME",
+                "A line for programs at least this often while a step runs: 10s",
+            ))
             .args(limit_options())
             .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
@@ -100,11 +117,14 @@ fn limit_options() -> [Arg; 2] {
 
 /// Of a run that another machine may take.
 fn fleet_options() -> [Arg; 4] {
-    let label = option("label", "NAME", "Only workers with this label; more with commas between, or given again")
-        .action(ArgAction::Append);
-    let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
+    let label =
+        option("label", "NAME", "Only workers with this label; more with commas between, or given again")
+            .action(ArgAction::Append);
+    let priority =
+        option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     [
-        flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),
+        flag("enqueue", "Put it into the queue that machines share")
+            .conflicts_with_all(["dry-run", "idempotency-key"]),
         option("on", "WHERE", "Where it runs: `fleet` submits it to the engine of `fleet.engine` and waits")
             .value_parser(["fleet"])
             .conflicts_with_all(["dry-run", "idempotency-key", "enqueue"]),
@@ -239,12 +259,16 @@ fn show(io: &mut Io, request: &RunRequest, tasks: &[String], queued: bool) -> an
     let (workflow, steps, in_force) =
         plan_workflow(io.env, &project, &request.workflow, request.project_type.as_deref())?;
     if io.json {
-        return io
-            .print(json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps, "tasks": tasks}));
+        return io.print(
+            json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps, "tasks": tasks}),
+        );
     }
     if queued {
         let each = format!("{}, each by these steps of `{}`:", count(tasks.len(), "task"), workflow.id);
-        tasks.iter().enumerate().try_for_each(|(n, task)| writeln!(io.out, "{:>3}. {}", n + 1, clean(task)))?;
+        tasks
+            .iter()
+            .enumerate()
+            .try_for_each(|(n, task)| writeln!(io.out, "{:>3}. {}", n + 1, clean(task)))?;
         writeln!(io.out, "{each}")?;
     }
     let client = Client::of(&request.client).unwrap_or_default();

@@ -60,13 +60,20 @@ pub const RESOLVE: Command = Command {
             "aops-hook resolve CP_20260113-1f3a9c02_build --reject --note 'not on a Friday'",
             "end the run when it is resumed",
         ),
-        ("aops-hook resolve CP_20260113-1f3a9c02_build --answer 'the second one'", "answer what a step asked"),
+        (
+            "aops-hook resolve CP_20260113-1f3a9c02_build --answer 'the second one'",
+            "answer what a step asked",
+        ),
     ],
     arguments: |row| {
         row.arg(run_operand())
             .arg(flag("approve", "Allow it"))
             .arg(flag("reject", "Refuse it; the run ends as BLOCKED"))
-            .arg(option("answer", "TEXT", "Allow it, and answer its question; every step from there on is told"))
+            .arg(option(
+                "answer",
+                "TEXT",
+                "Allow it, and answer its question; every step from there on is told",
+            ))
             .arg(
                 option("note", "TEXT", "A note for the record and for the agent that continues")
                     .conflicts_with("answer"),
@@ -125,7 +132,11 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
 }
 
 /// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
-fn mark_dead(io: &mut Io, artifacts: &RunArtifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
+fn mark_dead(
+    io: &mut Io,
+    artifacts: &RunArtifacts,
+    mut runs: Vec<RunState>,
+) -> anyhow::Result<Vec<RunState>> {
     let env = io.env.later();
     let root = project_root(io.env);
     let lock = if env.client.is_around { None } else { artifacts.drive().ok() };
@@ -161,8 +172,9 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let all = artifacts.runs()?;
-    let gone =
-        all.iter().filter(|run| run.is_settled() && time::parse(&run.changed_at).is_some_and(|at| wish.covers(at)));
+    let gone = all
+        .iter()
+        .filter(|run| run.is_settled() && time::parse(&run.changed_at).is_some_and(|at| wish.covers(at)));
     let gone: Vec<String> = gone.map(|run| run.run_id.clone()).collect();
     #[cfg(feature = "fleet")]
     let trees = super::fleet::old_trees(io, io.env.now_ms - wish.before_ms)?;
@@ -183,7 +195,8 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let decision = if given.get_flag("reject") { Decision::Rejected } else { Decision::Approved };
-    let note = text(given, "answer").or(text(given, "note")).map(|note| cut(&redact(note.trim()), 1000).to_owned());
+    let note =
+        text(given, "answer").or(text(given, "note")).map(|note| cut(&redact(note.trim()), 1000).to_owned());
     let note = note.filter(|note| !note.is_empty());
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let name = text(given, "name").unwrap_or_default();
@@ -208,6 +221,7 @@ fn not_paused(run: &RunState) -> anyhow::Result<u8> {
     let id = &run.run_id;
     let status = run.status.name();
     let outcome = run.outcome.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
-    let hint = if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
+    let hint =
+        if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
     refused(format!("run {id} does not wait for a decision: {status}{outcome}\nhint: {hint}"))
 }

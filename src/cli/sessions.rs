@@ -45,7 +45,8 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         let gc = (remove::GC.arguments)(remove::GC.row());
-        let project = option("project", "FOLDER", "Only sessions of this project; without a folder, of the one here");
+        let project =
+            option("project", "FOLDER", "Only sessions of this project; without a folder, of the one here");
         row.args([flag("blocked", "Only sessions that are blocked"), yes().global(true), since_option()])
             .arg(project.num_args(0..=1).default_missing_value(""))
             .subcommand(gc)
@@ -75,7 +76,8 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         shelved,
     };
     let wanted = |row: &Row| {
-        (!given.get_flag("blocked") || row.session.as_ref().is_some_and(|session| session.blocked().is_some()))
+        (!given.get_flag("blocked")
+            || row.session.as_ref().is_some_and(|session| session.blocked().is_some()))
             && since.is_none_or(|since| changed_ms(&row.shelved) >= since)
             && here.as_ref().is_none_or(|here| row.is_in(here))
     };
@@ -91,8 +93,9 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let rows = rows.iter().map(|row| session_row(io, row, &boot)).chain(lost.iter().map(lost_row));
     let mut rows: Vec<[Cell; 10]> = rows.collect();
-    let mut names =
-        ["session", "began", "state", "mode", "phase", "would refuse", "project", "prompt", "client", "person"];
+    let mut names = [
+        "session", "began", "state", "mode", "phase", "would refuse", "project", "prompt", "client", "person",
+    ];
     if io.terminal {
         // The prompt is last there, since the last column is cut to fit; in a pipe columns keep their places.
         names[6..].rotate_right(2);
@@ -116,9 +119,13 @@ struct Row {
 impl Row {
     /// It began in this folder or below it.
     fn is_in(&self, folder: &Path) -> bool {
-        let root =
-            self.session.as_ref().map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
-        let named = || self.shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
+        let root = self
+            .session
+            .as_ref()
+            .map(|session| session.memory.place.root.as_str())
+            .filter(|root| !root.is_empty());
+        let named =
+            || self.shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
         let dashed = || dashed(&folder.to_string_lossy());
         root.map_or_else(|| named().starts_with(&dashed()), |root| Path::new(root).starts_with(folder))
     }
@@ -181,7 +188,8 @@ fn lost_to_json(head: &Head) -> Value {
 }
 
 fn lost_row(head: &Head) -> [Cell; 10] {
-    let gone = if head.blocked { "lost, blocked: `aops-hook verify ID`" } else { "lost: `aops-hook verify ID`" };
+    let gone =
+        if head.blocked { "lost, blocked: `aops-hook verify ID`" } else { "lost: `aops-hook verify ID`" };
     let empty = || Cell::from("");
     let id = head.session_id.as_str().into();
     let project = head.project.as_str().into();
@@ -231,7 +239,13 @@ fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
 fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> String {
     let root = session.map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
     let Some(root) = root else {
-        return shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+        return shelved
+            .path
+            .parent()
+            .and_then(|p| p.file_name())
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
     };
     let shown = shorten(Folder { path: root, home: &io.env.home.to_string_lossy() });
     let long = shown.chars().count();
@@ -250,11 +264,23 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     let id: Cell = short.as_str().into();
     // On a terminal only what is not as ever is worth a column.
     let client = Cell::from(if io.terminal && !client.is_registered_by_name() { "" } else { client.name() });
-    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));
+    let who =
+        person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));
     let who = who.unwrap_or_default();
     let Some(session) = session else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
-        return [id, "".into(), unread, "".into(), "".into(), "".into(), project.into(), "".into(), client, who.into()];
+        return [
+            id,
+            "".into(),
+            unread,
+            "".into(),
+            "".into(),
+            "".into(),
+            project.into(),
+            "".into(),
+            client,
+            who.into(),
+        ];
     };
     let state = &session.state;
     let began = time::parse(&state.started_at).map(|ms| time::age(io.env.now_ms - ms)).unwrap_or_default();
@@ -268,7 +294,8 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
         Some(_) => Cell::new(format!("{word}, blocked"), Tone::Bad),
         None => Cell::new(word, tone),
     };
-    let would = rehearsed(state).as_object().map_or(0, |gates| gates.values().filter_map(Value::as_u64).sum::<u64>());
+    let would =
+        rehearsed(state).as_object().map_or(0, |gates| gates.values().filter_map(Value::as_u64).sum::<u64>());
     let would = if would == 0 { String::new() } else { would.to_string() };
     let mode = session.policy().mode.level().name().into();
     let phase = state.phase.name().into();

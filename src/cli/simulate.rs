@@ -92,7 +92,11 @@ fn read_head(payload: &str) -> Result<PayloadHead, String> {
 
 /// The environment of that session's hooks, with its own folders; and whether the session is known.
 fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
-    let key = SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let key = SessionKey {
+        session_id: &event.session_id,
+        transcript_path: &event.transcript_path,
+        cwd: &event.cwd,
+    };
     let session = sessions::find(env, key);
     let known = session.is_some();
     let memory = session.map(|session| session.memory).unwrap_or_default();
@@ -137,7 +141,8 @@ fn print(
         Ok(Ruling::Pass | Ruling::Allow) => ("passes", Tone::Good),
         Err(_) => ("cannot be judged", Tone::Bad),
     };
-    let by = said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass).and_then(|verdict| verdict.gate);
+    let by =
+        said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass).and_then(|verdict| verdict.gate);
     let by = by.map(|gate| format!(" by `{gate}`")).unwrap_or_default();
     let whose = if known { "session" } else { "a new session" };
     let word = tone.paint(word, io);
@@ -147,7 +152,11 @@ fn print(
     let would = said.as_ref().ok().and_then(|verdict| verdict.rehearsed.as_ref());
     let would = would
         .map(|would| {
-            format!("in the mode that is rehearsed `{}` would say: {}", Stored::from(would.gate), would.reason)
+            format!(
+                "in the mode that is rehearsed `{}` would say: {}",
+                Stored::from(would.gate),
+                would.reason
+            )
         })
         .unwrap_or_default();
     io.beside("would", would.lines())?;

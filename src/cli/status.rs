@@ -91,14 +91,18 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let parked = find_parked(io.env, project.as_deref(), &session);
     if io.json {
         let mut value = to_json(io.env, &session, &owed);
-        value["parked"] = parked.iter().map(|(files, about)| json!({"intent": about, "files": files})).collect();
+        value["parked"] =
+            parked.iter().map(|(files, about)| json!({"intent": about, "files": files})).collect();
         value["damage"] = json!(damage);
         value["network"] = json!(network::describe(&session, &shelved.path));
-        value["bundle"] = bundle::installed(io.env).ok().flatten().map_or(Value::Null, |(bundle, _)| bundle.identity());
+        value["bundle"] =
+            bundle::installed(io.env).ok().flatten().map_or(Value::Null, |(bundle, _)| bundle.identity());
         return io.print(value);
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
-    rows.extend(damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)));
+    rows.extend(
+        damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)),
+    );
     rows.extend(describe_bundle(io.env));
     rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
     rows.extend(course(&session, io.env.now_ms));
@@ -194,7 +198,8 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
 
 /// How a person goes on without the loop, where it holds something up.
 fn way_out(session: &Session, now_ms: i64) -> Option<NamedFact> {
-    let words = "start a prompt with `.` to skip the loop for that task; change the default with `aops-hook mode`";
+    let words =
+        "start a prompt with `.` to skip the loop for that task; change the default with `aops-hook mode`";
     let shut = is_shut(session, now_ms) && session.state.phase != Phase::Halted;
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
@@ -204,7 +209,10 @@ fn describe_mode(session: &Session) -> String {
     let mode = &session.policy().mode;
     let means = match mode.level() {
         ModeLevel::Observe => {
-            format!("blocks only changes to aops-hook itself; what `{}` would block is recorded", mode.rehearse.name())
+            format!(
+                "blocks only changes to aops-hook itself; what `{}` would block is recorded",
+                mode.rehearse.name()
+            )
         }
         ModeLevel::Guard => "dangerous commands, rules and checks; no loop".to_owned(),
         ModeLevel::Loop => "small tasks are free; a larger task needs a plan".to_owned(),
@@ -248,9 +256,10 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
     let (words, tone) = match (audit.due, session.memory.progress.audit.under_way) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
-        (true, false) => {
-            (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn)
-        }
+        (true, false) => (
+            format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")),
+            Tone::Warn,
+        ),
         (false, _) => (counts, Tone::Plain),
     };
     rows.push(("audit", words, tone));
@@ -319,7 +328,9 @@ fn find_asked(env: &Env, input: &str) -> Option<Session> {
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
     // The folder a session began in names its project; the one it is in now may be another.
     let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir"), Some(String::new())];
-    let key = |cwd: &String| SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }.projects(env);
+    let key = |cwd: &String| {
+        SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }.projects(env)
+    };
     sessions::find_near(env, &session_id, folders.iter().flatten().flat_map(key).collect())
 }
 
@@ -375,7 +386,8 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
 pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOnDisk)>) -> Vec<&'static str> {
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
-    let tree = tree.filter(|_| wrote).and_then(|(folder, found)| written::owed_on_disk(env, found, session, folder));
+    let tree =
+        tree.filter(|_| wrote).and_then(|(folder, found)| written::owed_on_disk(env, found, session, folder));
     let last = |id: DebtId| session.state.stop.owed.contains(&id.into());
     let tree = tree.unwrap_or_else(|| Worktree {
         behind: u64::from(last(DebtId::Pull)),
@@ -386,14 +398,16 @@ pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOn
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
     // Checks are not run just to show the state: show what the last Stop found.
-    let checks = last(DebtId::Checks).then_some(DebtId::Checks.name()).filter(|_| session.state.task.is_some());
+    let checks =
+        last(DebtId::Checks).then_some(DebtId::Checks.name()).filter(|_| session.state.task.is_some());
     checks.into_iter().chain(debts.iter().map(|debt| debt.id.name())).collect()
 }
 
 fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
     let state = &session.state;
     let flags = &session.state.state;
-    let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
+    let waiver =
+        |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
     let parked = session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files}));
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();

@@ -76,7 +76,8 @@ impl Io<'_> {
         }
         let used: [bool; N] =
             std::array::from_fn(|n| rows.is_empty() || rows.iter().any(|row| !row[n].text.is_empty()));
-        let rows: Vec<_> = std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
+        let rows: Vec<_> =
+            std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
         let widest = |n: usize| rows.iter().map(|row| row[n].text.chars().count()).max().unwrap_or(0);
         let mut widths: [usize; N] = std::array::from_fn(|n| if used[n] { widest(n) } else { 0 });
         if let Some(width) = self.width {
@@ -90,7 +91,10 @@ impl Io<'_> {
     }
 
     /// A name and what there is to say about it, line by line. What is empty is left out.
-    pub fn facts<'a>(&mut self, facts: impl IntoIterator<Item = (&'a str, String, Tone)>) -> anyhow::Result<u8> {
+    pub fn facts<'a>(
+        &mut self,
+        facts: impl IntoIterator<Item = (&'a str, String, Tone)>,
+    ) -> anyhow::Result<u8> {
         for (name, words, tone) in facts.into_iter().filter(|(_, words, _)| !words.is_empty()) {
             writeln!(self.out, "{name:9} {}", tone.paint(&clean(&words), self))?;
         }
@@ -98,7 +102,11 @@ impl Io<'_> {
     }
 
     /// Lines beside their name, which stands before the first of them.
-    pub fn beside<T: AsRef<str>>(&mut self, name: &str, lines: impl IntoIterator<Item = T>) -> anyhow::Result<()> {
+    pub fn beside<T: AsRef<str>>(
+        &mut self,
+        name: &str,
+        lines: impl IntoIterator<Item = T>,
+    ) -> anyhow::Result<()> {
         for (n, line) in lines.into_iter().enumerate() {
             writeln!(self.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line.as_ref()))?;
         }
@@ -149,7 +157,8 @@ pub(super) fn cut(text: &str, room: usize) -> Cow<'_, str> {
 /// Text from outside, safe on a terminal and within one line: control and direction characters become `·`.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let unsafe_ = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     if !text.contains(unsafe_) {
         return Cow::Borrowed(text);
@@ -166,9 +175,12 @@ mod tests {
     fn printed(terminal: bool, color: bool, width: Option<usize>) -> String {
         let env = Env::default();
         let mut out = Vec::new();
-        let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color, yes: false };
-        let rows =
-            vec![["a".into(), "first\nline \x1b[31mred".into()], [Cell::new("longer-name", Tone::Bad), "x".into()]];
+        let mut io =
+            Io { env: &env, out: &mut out, json: false, terminal, width, color, yes: false, gone: false };
+        let rows = vec![
+            ["a".into(), "first\nline \x1b[31mred".into()],
+            [Cell::new("longer-name", Tone::Bad), "x".into()],
+        ];
         io.table(["session", "says"], rows).unwrap();
         String::from_utf8(out).unwrap()
     }
@@ -187,7 +199,16 @@ mod tests {
         let long = "x".repeat(60);
         let lines = |terminal, width| {
             let mut out = Vec::new();
-            let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color: false, yes: false };
+            let mut io = Io {
+                env: &env,
+                out: &mut out,
+                json: false,
+                terminal,
+                width,
+                color: false,
+                yes: false,
+                gone: false,
+            };
             let row = || ["an-id-to-copy".into(), Cell::from(""), Cell::from(&long), Cell::from(&long)];
             io.table_within(["id", "name", "text", "changed"], vec![row()], &[1, 2]).unwrap();
             String::from_utf8(out).unwrap()

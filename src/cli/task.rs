@@ -64,7 +64,8 @@ const RESUME: Command = Command {
 };
 
 fn place() -> Arg {
-    operand("n", "N", "Its number in the list; without it the newest").value_parser(clap::value_parser!(u64).range(1..))
+    operand("n", "N", "Its number in the list; without it the newest")
+        .value_parser(clap::value_parser!(u64).range(1..))
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -92,13 +93,23 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut rows: Vec<[Cell; 4]> = parked()
         .map(|(n, (task, files)): (u64, (&Parked, u64))| {
             let changed = describe_changed(files);
-            [Cell::from(n.to_string()), Cell::new("parked", Tone::Warn), Cell::from(changed), Cell::from(about(task))]
+            [
+                Cell::from(n.to_string()),
+                Cell::new("parked", Tone::Warn),
+                Cell::from(changed),
+                Cell::from(about(task)),
+            ]
         })
         .collect();
     rows.extend(in_hand.map(|known| {
         let intent = known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
         let changed = describe_changes(io, &found, known, project.as_deref());
-        [Cell::from(""), Cell::new("in hand", Tone::Good), Cell::from(changed), Cell::from(one_line(title(intent), 60))]
+        [
+            Cell::from(""),
+            Cell::new("in hand", Tone::Good),
+            Cell::from(changed),
+            Cell::from(one_line(title(intent), 60)),
+        ]
     }));
     if rows.is_empty() {
         return io.print("no task is open, and none was interrupted");
@@ -130,11 +141,15 @@ fn describe((n, (task, files)): (u64, (&Parked, u64))) -> Value {
 }
 
 fn about(task: &Parked) -> String {
-    one_line(title(task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or_default()), 60)
+    one_line(
+        title(task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or_default()),
+        60,
+    )
 }
 
 fn read(found: &SessionOnDisk) -> anyhow::Result<Session> {
-    let unreadable = || refused("the session cannot be read\nhint: `aops-hook verify` says what is wrong with it");
+    let unreadable =
+        || refused("the session cannot be read\nhint: `aops-hook verify` says what is wrong with it");
     sessions::session(found).map_or_else(unreadable, Ok)
 }
 
@@ -160,7 +175,13 @@ fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     choose(given, io, &found, TaskMove::Want, "the agent")
 }
 
-fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove, by: &str) -> anyhow::Result<u8> {
+fn choose(
+    given: &ArgMatches,
+    io: &mut Io,
+    found: &SessionOnDisk,
+    how: TaskMove,
+    by: &str,
+) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let known = ledger.session();
     let project = folder(io.env, found, known);
@@ -181,9 +202,13 @@ fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove,
     if at.is_none() && !(how == TaskMove::Drop && known.is_unfinished()) {
         return refused("no task was interrupted\nhint: `aops-hook task list` shows the one in hand");
     }
-    let task = at.and_then(|at| known.memory.parked.get(usize::try_from(at).unwrap_or(usize::MAX))).map(about);
+    let task =
+        at.and_then(|at| known.memory.parked.get(usize::try_from(at).unwrap_or(usize::MAX))).map(about);
     let task = task.unwrap_or_else(|| {
-        one_line(title(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default()), 60)
+        one_line(
+            title(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default()),
+            60,
+        )
     });
     let alone = how == TaskMove::Resume && !known.is_unfinished();
     let held = how == TaskMove::Resume;

@@ -41,7 +41,10 @@ pub const COMMAND: Command = Command {
     name: "test",
     about: "Say what would happen to a command or an edit in this folder, and why; runs nothing",
     examples: &[
-        ("aops-hook test 'git reset --hard'", "passes, needs approval, is tried out, or is blocked: and by which rule"),
+        (
+            "aops-hook test 'git reset --hard'",
+            "passes, needs approval, is tried out, or is blocked: and by which rule",
+        ),
         ("aops-hook test - < lines.txt", "every line of a file, one after the other"),
         ("aops-hook test --tool Write --path .env", "an edit instead of a command"),
         ("aops-hook test 'npm publish' --unattended --json", "as if nobody sat at the client, for a program"),
@@ -89,7 +92,11 @@ fn lines(given: &ArgMatches) -> anyhow::Result<Vec<String>> {
         return Ok(given);
     }
     let mut text = String::new();
-    std::io::stdin().lock().take(LARGEST_INPUT + 1).read_to_string(&mut text).context("stdin could not be read")?;
+    std::io::stdin()
+        .lock()
+        .take(LARGEST_INPUT + 1)
+        .read_to_string(&mut text)
+        .context("stdin could not be read")?;
     if text.len() as u64 > LARGEST_INPUT {
         return refused("stdin holds more than 4 MiB\nhint: give the commands in several calls");
     }
@@ -223,7 +230,10 @@ impl Judged {
             "deny" => (format!("blocked by {}", asker(&self.verdict)), Tone::Bad),
             "ask" => (format!("needs approval: {}", asker(&self.verdict)), Tone::Warn),
             "keep" => (
-                format!("passes, and what it would lose is kept: danger rule `{}`", self.kept_by.unwrap_or_default()),
+                format!(
+                    "passes, and what it would lose is kept: danger rule `{}`",
+                    self.kept_by.unwrap_or_default()
+                ),
                 Tone::Good,
             ),
             "trial" => ("runs in a throwaway layer: what it changes is not kept".to_owned(), Tone::Warn),

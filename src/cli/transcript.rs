@@ -31,7 +31,9 @@ pub const COMMAND: Command = Command {
         ("aops-hook transcript > session.md", "the newest session of this project, whole"),
         ("aops-hook transcript 3f2a --abridged", "prompts and answers, one line per call"),
     ],
-    arguments: |row| row.args(session_arguments()).arg(flag("abridged", "One line per call, without its output")),
+    arguments: |row| {
+        row.args(session_arguments()).arg(flag("abridged", "One line per call, without its output"))
+    },
     run,
 };
 
@@ -57,7 +59,8 @@ pub(super) fn abridged(found: &FoundSession) -> anyhow::Result<String> {
 
 /// Writes the transcript. Returns how many records were of an unknown kind.
 fn write_session(found: &FoundSession, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
-    let gates = found.shelved.as_ref().map(|shelved| GateNotes::of(&shelved.path)).transpose()?.unwrap_or_default();
+    let gates =
+        found.shelved.as_ref().map(|shelved| GateNotes::of(&shelved.path)).transpose()?.unwrap_or_default();
     let there = found.transcript.is_file();
     if !there && found.shelved.is_none() {
         return refused(format!("no transcript of `{}`", found.session_id));
@@ -154,7 +157,10 @@ impl GateNotes {
 
 fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
     if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
-        say(format!("`{}` {} {}: {}", said.gate, past_tense(said.ruling.known()), seen.event, said.reason), false);
+        say(
+            format!("`{}` {} {}: {}", said.gate, past_tense(said.ruling.known()), seen.event, said.reason),
+            false,
+        );
     }
     if let Some(would) = &seen.rehearsed {
         say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
@@ -232,9 +238,11 @@ impl CallOutcomes {
                     let outcome = self.calls.entry(id.clone()).or_default();
                     outcome.is_error = Some(block.is_error == Some(true));
                     outcome.ended_ms = at;
-                    let started = record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
+                    let started =
+                        record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
                     let agent_id = started.and_then(|started| started.agent_id);
-                    let found = self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
+                    let found =
+                        self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
                     if let Some(agent) = found.filter(|agent| agent.call.is_empty()) {
                         agent.call = id;
                     }

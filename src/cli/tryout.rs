@@ -82,7 +82,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
     const DAYS_MS: i64 = 30 * 86_400_000;
     let has_past = |client: &Client| host::past_files(io.env, *client).files.iter().any(|file| file.is_known);
-    let offer_quiet = |io: &mut Io| if client == Client::Claude { offer::offer_quiet_alone(io) } else { Ok(()) };
+    let offer_quiet =
+        |io: &mut Io| if client.can(Ability::AsksPersons) { offer::offer_quiet_alone(io) } else { Ok(()) };
     if !Client::ALL.iter().any(has_past) {
         return offer_quiet(io);
     }
@@ -170,7 +171,8 @@ impl Reader<'_> {
                 }
                 let judged = self.judge.judge(file.client, &call);
                 tally.add_call(file.client, &call.session, at_ms, judged.as_ref());
-                let asks = !matches!(call.mode.as_deref(), Some("auto" | "bypassPermissions" | "dontAsk" | "plan"));
+                let asks =
+                    !matches!(call.mode.as_deref(), Some("auto" | "bypassPermissions" | "dontAsk" | "plan"));
                 open.insert(call.id, Open { judged, session: call.session, at_ms, asks });
             }
             PastRecord::Ended { id, failed, prompt } => {

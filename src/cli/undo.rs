@@ -38,7 +38,8 @@ pub const COMMAND: Command = Command {
         ("aops-hook undo 17 --to ../before", "write the kept files to a new folder, and change nothing else"),
     ],
     arguments: |row| {
-        let number = operand("number", "N", "A number of `undo list`; without it the newest that is not undone");
+        let number =
+            operand("number", "N", "A number of `undo list`; without it the newest that is not undone");
         row.args([
             yes().global(true),
             number,
@@ -138,7 +139,15 @@ fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                 values.push(json!({"number": number, "state": "damaged", "problem": failure.to_string()}));
                 let bad = Cell::new("damaged", Tone::Bad);
                 let empty = || Cell::from("");
-                rows.push([number.to_string().into(), empty(), empty(), bad, empty(), empty(), failure.what.into()]);
+                rows.push([
+                    number.to_string().into(),
+                    empty(),
+                    empty(),
+                    bad,
+                    empty(),
+                    empty(),
+                    failure.what.into(),
+                ]);
                 continue;
             }
         };
@@ -203,7 +212,9 @@ fn bring_back(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     match done {
         Some(brought) => print_done(io, &brought, conflicts),
         None if io.json => {
-            io.print(json!({"number": number, "present": null, "files": 0, "problems": [], "whole": !conflicts}))?;
+            io.print(
+                json!({"number": number, "present": null, "files": 0, "problems": [], "whole": !conflicts}),
+            )?;
             Ok(u8::from(conflicts))
         }
         None if conflicts => {
@@ -224,7 +235,10 @@ fn hint_at_conflicts(number: u64) -> String {
 fn write_to(io: &mut Io, root: &Path, number: u64, to: &str, dry: bool) -> anyhow::Result<u8> {
     let to = io.env.from_here(Path::new(to));
     if to.symlink_metadata().is_ok() {
-        return refused(format!("`{}` exists already\nhint: name a folder that does not exist", to.display()));
+        return refused(format!(
+            "`{}` exists already\nhint: name a folder that does not exist",
+            to.display()
+        ));
     }
     let files = if dry { 0 } else { elsewhere::write_to(io.env, root, number, &to)? };
     let words = if dry {
@@ -253,13 +267,18 @@ fn print_survey(io: &mut Io, survey: &Survey, dry: bool) -> anyhow::Result<()> {
     }
     if io.json {
         let item = |word: &str, path: &str| json!({"path": name::shown(path), "fate": word});
-        let files =
-            survey.items.iter().filter_map(|item_of| fate(&item_of.fate).map(|word| item(word.0, &item_of.path)));
+        let files = survey
+            .items
+            .iter()
+            .filter_map(|item_of| fate(&item_of.fate).map(|word| item(word.0, &item_of.path)));
         let of_git = || survey.repositories.iter().flatten();
         let changes: Vec<&String> = of_git().flat_map(|decided| &decided.changes).collect();
-        let left: Vec<&String> = of_git().flat_map(|decided| &decided.conflicts).chain(&survey.conflicts).collect();
+        let left: Vec<&String> =
+            of_git().flat_map(|decided| &decided.conflicts).chain(&survey.conflicts).collect();
         let files: Vec<Value> = files.collect();
-        io.print(json!({"number": keeping.number, "files": files, "git": changes, "left": left, "dry_run": dry}))?;
+        io.print(
+            json!({"number": keeping.number, "files": files, "git": changes, "left": left, "dry_run": dry}),
+        )?;
         return Ok(());
     }
     writeln!(io.out, "{}: `{}` ({})", keeping.number, clean(&keeping.line), describe(keeping))?;

@@ -96,16 +96,21 @@ impl Usage {
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let by = text(given, "by").unwrap_or("day").to_owned();
     let found = range::all(io.env, range::since(given, io)?);
-    let read = threads::map(&found, |found| Some((client(io.env, found), found.known_insights(io.env).ok()?)));
+    let read =
+        threads::map(&found, |found| Some((client(io.env, found), found.known_insights(io.env).ok()?)));
     let unreadable = found.len() - read.len();
     let (rows, total) = sums(&by, &read);
     if io.json {
         let rows: Vec<Value> = rows.iter().map(|(name, usage)| usage.to_json(Some(name))).collect();
-        return io.print(json!({"by": by, "rows": rows, "total": total.to_json(None), "unreadable": unreadable}));
+        return io
+            .print(json!({"by": by, "rows": rows, "total": total.to_json(None), "unreadable": unreadable}));
     }
     let mut cells: Vec<[Cell; 8]> = rows.iter().map(|(name, usage)| usage.row(name, Tone::Plain)).collect();
     cells.push(total.row("total", Tone::Strong));
-    io.table([by.as_str(), "sessions", "requests", "input", "output", "cache read", "cache written", "cost"], cells)?;
+    io.table(
+        [by.as_str(), "sessions", "requests", "input", "output", "cache read", "cache written", "cost"],
+        cells,
+    )?;
     if unreadable > 0 {
         writeln!(io.out, "{unreadable} could not be read")?;
     }
@@ -135,7 +140,8 @@ fn sums(by: &str, read: &[(Client, Insights)]) -> (Vec<(String, Usage)>, Usage) 
     }
     let mut rows: Vec<(String, Usage)> = rows.into_iter().collect();
     if by != "day" {
-        let weight = |usage: &Usage| (usage.cost, usage.input + usage.output + usage.cache_read + usage.cache_write);
+        let weight =
+            |usage: &Usage| (usage.cost, usage.input + usage.output + usage.cache_read + usage.cache_write);
         rows.sort_by_key(|(_, usage)| std::cmp::Reverse(weight(usage)));
     }
     (rows, total)
@@ -170,12 +176,17 @@ mod tests {
         ];
         let shown = |by: &str| {
             let (rows, total) = sums(by, &all);
-            let row = |(name, usage): &(String, Usage)| format!("{name} {} {}", usage.sessions, usage.describe_cost());
+            let row = |(name, usage): &(String, Usage)| {
+                format!("{name} {} {}", usage.sessions, usage.describe_cost())
+            };
             (rows.iter().map(row).collect::<Vec<_>>(), total.describe_cost())
         };
         assert_eq!(shown("day").0, ["2026-01-13 2 $1.50 and unknown", "2026-01-14 1 unknown"]);
         assert_eq!(shown("model").0, ["priced 1 $1.50", "odd 2 unknown"]);
         assert_eq!(shown("project").0, ["p-priced 1 $1.50", "p-odd 2 unknown"]);
-        assert_eq!(shown("client"), (vec!["claude 3 $1.50 and unknown".to_owned()], "$1.50 and unknown".to_owned()));
+        assert_eq!(
+            shown("client"),
+            (vec!["claude 3 $1.50 and unknown".to_owned()], "$1.50 and unknown".to_owned())
+        );
     }
 }

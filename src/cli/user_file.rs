@@ -20,13 +20,21 @@ pub struct Edited {
 
 /// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be
 /// made.
-pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by_hand: &str) -> anyhow::Result<Edited> {
+pub fn edit(
+    io: &Io,
+    project: &Path,
+    change: impl Fn(&str) -> Option<String>,
+    by_hand: &str,
+) -> anyhow::Result<Edited> {
     let path = io.env.user_config.join(CONFIG_FILE);
     let shown = path.display().to_string();
     let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
-    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+    let old =
+        String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
     let Some(new) = change(&old) else {
-        return refused(format!("`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"));
+        return refused(format!(
+            "`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"
+        ));
     };
     let (policy, _) = accepted(io, project, Source { file: &shown, text: &new })?;
     Ok(Edited { file, shown, old, new, policy })

@@ -10,8 +10,8 @@ mod proof;
 
 use super::table::Tone;
 use super::{
-    Command, Io, SAME, allowed, flag, merge, named_session, option, refused, session, session_arguments, text, who_may,
-    yes,
+    Command, Io, SAME, allowed, flag, merge, named_session, option, refused, session, session_arguments,
+    text, who_may, yes,
 };
 use crate::refusal::Refused;
 use anyhow::Context;
@@ -57,14 +57,19 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         let help = "Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)";
-        let key = option("key", "KEY", "This public key must have signed the log; default: those on this machine");
+        let key =
+            option("key", "KEY", "This public key must have signed the log; default: those on this machine");
         let key = key.action(ArgAction::Append);
         let seal = option("seal", "FILE", "Check the seals with the key that `key export --seal` printed");
         let all = flag("all", "Every session, and the log over all of them")
             .conflicts_with_all(["session", SAME, "quarantine"]);
-        let git = flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
-        let proof =
-            option("proof", "FILE", "Check a proof that `prove` wrote, with `--key` or the keys on this machine");
+        let git =
+            flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
+        let proof = option(
+            "proof",
+            "FILE",
+            "Check a proof that `prove` wrote, with `--key` or the keys on this machine",
+        );
         let proof = proof.conflicts_with_all(["session", SAME, "quarantine", "all", "seal", "git"]);
         let quarantine = flag("quarantine", help);
         let [session, same] = session_arguments();
@@ -81,7 +86,8 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
         None => None,
         Some(path) => {
             let said = fs::read_to_string(path).with_context(|| format!("`{path}`"))?;
-            let odd = format!("`{path}` holds no key of a seal\nhint: `aops-hook key export --seal` prints one");
+            let odd =
+                format!("`{path}` holds no key of a seal\nhint: `aops-hook key export --seal` prints one");
             Some(read_seal_key(&said).map_or_else(|| refused(odd), Ok)?)
         }
     };
@@ -110,7 +116,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Ok(0) if io.json => Ok(3),
         Ok(0) => io.print(format!("nothing was verified: there is no session here\n{hint}")).map(|_| 3),
         Err(error) if error.is::<Refused>() => {
-            Err(Refused { code: 3, words: format!("nothing was verified: there is no session here\n{hint}") }.into())
+            Err(Refused { code: 3, words: format!("nothing was verified: there is no session here\n{hint}") }
+                .into())
         }
         said => said,
     }
@@ -131,7 +138,8 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let named = named_session(given);
     let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
     let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
-    let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
+    let exported =
+        named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
     let trust = trusted(given, io)?.0;
     let found = match find(given, io, exported) {
         Err(_) if !quarantine && is_missed(io, &trust, named) => return all::verify(&trust, None, io),
@@ -167,10 +175,12 @@ fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> bool {
 fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<SessionOnDisk> {
     match (session(given, io), exported) {
         (Err(_), Some(head)) if head.seq > 0 => Ok(lost(io, &head)),
-        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => refused(format!(
-            "no session `{session_id}`: {reason}, {ts}\n\
+        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => {
+            refused(format!(
+                "no session `{session_id}`: {reason}, {ts}\n\
             hint: its insights are kept; `aops-hook sessions` lists the others"
-        )),
+            ))
+        }
         (found, _) => found,
     }
 }
@@ -190,7 +200,8 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let checked = judge::check(io.env, found, true);
     let checked = judge::of_session(io.env, log.as_ref(), digests, found, checked).checked;
     report(io, found, &checked, &[], None)?;
-    let other = checked.failure.as_ref().map(|failure| failure.code).filter(|code| code.is_of_another_version());
+    let other =
+        checked.failure.as_ref().map(|failure| failure.code).filter(|code| code.is_of_another_version());
     let said = if let Some(code) = other {
         format!("not set aside\nhint: {}", code.way_out())
     } else if checked.failure.is_some() {
@@ -206,7 +217,8 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
 /// The log says which of its leaves were the ledger's that is set aside, so that they are not missed.
 fn explain(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, aside: &Path) -> anyhow::Result<()> {
     let (Some(log), Some(store)) = (log, Store::look(io.env)?) else { return Ok(()) };
-    let spans = tier::spans(log, &Record::of(&store, &found.session_id), &tier::digests(aside).unwrap_or_default());
+    let spans =
+        tier::spans(log, &Record::of(&store, &found.session_id), &tier::digests(aside).unwrap_or_default());
     drop(store);
     append::say(io.env, "aside", &json!({"session": found.session_id, "spans": spans}))?;
     Ok(())
@@ -240,14 +252,15 @@ fn report(
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
-        let ok = code.is_none() && judged.is_none_or(Judged::is_ok) && !gone.iter().any(|head| is_here(io, head));
+        let ok =
+            code.is_none() && judged.is_none_or(Judged::is_ok) && !gone.iter().any(|head| is_here(io, head));
         let value = json!({
             "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
             "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
-        let more =
-            judged.map(|judged| merge(json!({"log_faults": judged.faults, "gone": judged.gone}), judged.to_json()));
+        let more = judged
+            .map(|judged| merge(json!({"log_faults": judged.faults, "gone": judged.gone}), judged.to_json()));
         return io.print(merge(value, more.unwrap_or_default()));
     }
     if let Some(failure) = &checked.failure {
@@ -259,7 +272,12 @@ fn report(
         }
     } else {
         let many = if entries == 1 { "entry" } else { "entries" };
-        writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
+        writeln!(
+            io.out,
+            "{} {entries} {many}, session {}",
+            Tone::Good.paint("intact:", io),
+            found.session_id
+        )?;
     }
     if let Some(judged) = judged {
         print_proven(io, judged)?;
@@ -271,15 +289,18 @@ fn report(
     }
     match checked.torn_bytes {
         0 => Ok(0),
-        torn => io.print(format!("{torn} bytes of an unfinished write at the end: the next event sets them aside")),
+        torn => io
+            .print(format!("{torn} bytes of an unfinished write at the end: the next event sets them aside")),
     }
 }
 
 fn print_proven(io: &mut Io, judged: &Judged) -> anyhow::Result<()> {
     print_wrong(io, &judged.faults, &judged.gone)?;
     let Some(tier) = judged.tier() else { return Ok(()) };
-    let at =
-        tier.witnessed_at.as_ref().map(|at| format!(", entries 1 to {} seen by witnesses at {at}", tier.witnessed_to));
+    let at = tier
+        .witnessed_at
+        .as_ref()
+        .map(|at| format!(", entries 1 to {} seen by witnesses at {at}", tier.witnessed_to));
     writeln!(io.out, "tier: {}{}", tier.level.name(), at.unwrap_or_default())?;
     if let Some(why) = &tier.why {
         let next = if tier.level == Level::Intact { "sealed" } else { "witnessed" };

@@ -68,19 +68,28 @@ fn arguments(row: clap::Command) -> clap::Command {
         .default_missing_value("any")
         .value_parser(["any", "here"]);
     row.args([
-        operand("range", "RANGE", "Commits, as in `git rev-list`: `main..HEAD`; one without dots is that commit")
-            .required(true),
+        operand(
+            "range",
+            "RANGE",
+            "Commits, as in `git rev-list`: `main..HEAD`; one without dots is that commit",
+        )
+        .required(true),
         many("key", "KEY", "Trust this public key of a log (`aops-hook key export`)"),
         option("signers", "REF:PATH", "Trust the keys in this list, read from a commit before the range"),
         many("witness", "KEY", "Trust this witness"),
         option("quorum", "N", "So many witnesses must have seen it; default: all")
             .value_parser(clap::value_parser!(u64)),
-        many("require", "LIST", "A level (A0 to A4) and properties, with commas; default: A0").value_delimiter(','),
+        many("require", "LIST", "A level (A0 to A4) and properties, with commas; default: A0")
+            .value_delimiter(','),
         flag("no-waiver", "The same as `--require no-waiver`"),
         tests,
-        option("people", "WHICH", "Commits without an attestation: signed by a person of the list, any, or none")
-            .value_parser(["signed", "any", "none"])
-            .default_value("signed"),
+        option(
+            "people",
+            "WHICH",
+            "Commits without an attestation: signed by a person of the list, any, or none",
+        )
+        .value_parser(["signed", "any", "none"])
+        .default_value("signed"),
         option("max-age", "TIME", "Attestations may be so old: 90d"),
         option("wait", "TIME", "Fetch the notes again until they are there, for so long: 120s"),
         option(
@@ -122,7 +131,13 @@ fn wanted(given: &ArgMatches, io: &Io) -> anyhow::Result<Wanted> {
         _ => People::Signed,
     };
     let max_age = text(given, "max-age").map(duration).transpose().or_else(refused)?.map(|ms| ms / 1000);
-    Ok(Wanted { wishes, tests_here: text(given, "tests") == Some("here"), people, max_age, now: io.env.now_ms / 1000 })
+    Ok(Wanted {
+        wishes,
+        tests_here: text(given, "tests") == Some("here"),
+        people,
+        max_age,
+        now: io.env.now_ms / 1000,
+    })
 }
 
 fn trusted(given: &ArgMatches, objects: &Objects, ids: &[String]) -> anyhow::Result<Trust> {
@@ -132,17 +147,22 @@ fn trusted(given: &ArgMatches, objects: &Objects, ids: &[String]) -> anyhow::Res
     }
     let witnesses = keys(given, "witness")?;
     if let Some(key) = witnesses.iter().find(|key| key.used == Use::Note) {
-        return refused(format!("`{}` is no witness's key\nhint: `aops-hook witness serve` prints one", key.name));
+        return refused(format!(
+            "`{}` is no witness's key\nhint: `aops-hook witness serve` prints one",
+            key.name
+        ));
     }
     Ok(Trust { signers, witnesses, quorum: given.get_one::<u64>("quorum").copied() })
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let said = look(given, io);
-    let unchecked = said.as_ref().err().and_then(|error| error.downcast_ref::<Refused>()).filter(|no| no.code == 3);
+    let unchecked =
+        said.as_ref().err().and_then(|error| error.downcast_ref::<Refused>()).filter(|no| no.code == 3);
     match unchecked {
         Some(no) if format(given, io) == "json" => {
-            let value = json!({"ok": false, "exit": 3, "code": Code::Objects.name(), "why": no.words, "commits": []});
+            let value =
+                json!({"ok": false, "exit": 3, "code": Code::Objects.name(), "why": no.words, "commits": []});
             io.print(value).map(|_| 3)
         }
         _ => said,
@@ -178,7 +198,8 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         // What was forged stays forged, however long one waits.
         let is_over = matches!(exit_code(&findings), 0 | FORGED) || Instant::now() >= end;
         if is_over {
-            let told = Told { findings: &findings, pool: &pool, trust: &trust, wanted: &wanted, range: &range };
+            let told =
+                Told { findings: &findings, pool: &pool, trust: &trust, wanted: &wanted, range: &range };
             return print(given, &told, io);
         }
         thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
@@ -217,7 +238,9 @@ fn named(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Not
         let mut bytes = Vec::new();
         let opened = File::open(io.env.from_here(Path::new(path)));
         let read = opened.and_then(|file| file.take(LARGEST_NOTE as u64 + 1).read_to_end(&mut bytes));
-        read.or_else(|error| unchecked(format!("`{path}`: {error}\nhint: `--from` names what `attest -o` wrote")))?;
+        read.or_else(|error| {
+            unchecked(format!("`{path}`: {error}\nhint: `--from` names what `attest -o` wrote"))
+        })?;
         let is_whole = bytes.len() <= LARGEST_NOTE;
         Ok((None, if is_whole { Note::Text(bytes) } else { Note::TooLarge }))
     };

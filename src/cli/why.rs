@@ -56,10 +56,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let shelved = sessions::pick(io.env, named).or_else(refused)?;
             let batches = past::batches(&shelved)?;
             let at = match seq {
-                Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == seq)) {
-                    Some(at) => Some(answer_of(&batches, at)),
-                    None => return refuse_unknown(seq, &batches),
-                },
+                Some(seq) => {
+                    match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == seq)) {
+                        Some(at) => Some(answer_of(&batches, at)),
+                        None => return refuse_unknown(seq, &batches),
+                    }
+                }
                 None => last_refusal(&batches).or_else(|| last_rehearsal(&batches)),
             };
             Looked { shelved, batches, at }
@@ -122,7 +124,8 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
         }
         let batches = past::batches(&shelved).unwrap_or_default();
         let Some(at) = last_refusal(&batches) else { continue };
-        let ms = past::find_answer(&batches[at]).and_then(|answered| time::parse(answered.ts)).unwrap_or_default();
+        let ms =
+            past::find_answer(&batches[at]).and_then(|answered| time::parse(answered.ts)).unwrap_or_default();
         if ms > best_ms {
             best = Some(Looked { shelved, batches, at: Some(at) });
             best_ms = ms;
@@ -142,7 +145,9 @@ fn last_refusal(batches: &[Batch]) -> Option<usize> {
 
 /// The mode that is rehearsed would have refused it.
 fn last_rehearsal(batches: &[Batch]) -> Option<usize> {
-    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.rehearsed.is_some()))
+    batches
+        .iter()
+        .rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.rehearsed.is_some()))
 }
 
 /// For the end of a call the batch that let it pass.
@@ -234,9 +239,17 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
     let time = at.unwrap_or_default();
     let ruled = describe_ruling(answered, io);
     writeln!(io.out, "entry {} at {time}: {ruled}", answered.seq)?;
-    let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
-    let stood =
-        format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox(before, time_of(answered)).name());
+    let asked = format!(
+        "{} by {}: {}",
+        answered.event,
+        describe_speaker(answered),
+        past::describe_question(answered)
+    );
+    let stood = format!(
+        "phase {}, sandbox {}",
+        before.state.phase.name(),
+        status::sandbox(before, time_of(answered)).name()
+    );
     let because = clues.iter().map(|clue| {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)

@@ -30,16 +30,26 @@ pub(super) static VERBS: &[Command] = &[Command {
     name: "serve",
     about: "Answer `POST /add-checkpoint` (C2SP tlog-witness) until it is stopped",
     examples: &[
-        ("aops-hook witness serve --state /var/lib/witness --log KEY", "on 127.0.0.1:7380; prints its own key first"),
-        ("aops-hook witness serve --state w --log KEY --log KEY2 --listen 10.0.0.5:7380", "for two logs, on a network"),
+        (
+            "aops-hook witness serve --state /var/lib/witness --log KEY",
+            "on 127.0.0.1:7380; prints its own key first",
+        ),
+        (
+            "aops-hook witness serve --state w --log KEY --log KEY2 --listen 10.0.0.5:7380",
+            "for two logs, on a network",
+        ),
     ],
     arguments: |row| {
-        let log =
-            option("log", "KEY", "The public key of a log; once for each").required(true).action(ArgAction::Append);
+        let log = option("log", "KEY", "The public key of a log; once for each")
+            .required(true)
+            .action(ArgAction::Append);
         row.arg(option("state", "FOLDER", "Where its key and what it signed last are kept").required(true))
             .arg(log)
             .arg(option("listen", "ADDRESS", "Where it listens").default_value("127.0.0.1:7380"))
-            .arg(option("name", "NAME", "The name in its key, when it is made").default_value("aops-witness.local"))
+            .arg(
+                option("name", "NAME", "The name in its key, when it is made")
+                    .default_value("aops-witness.local"),
+            )
     },
     run: serve,
 }];

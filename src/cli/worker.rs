@@ -24,7 +24,10 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         row.arg(option("labels", "NAMES", "What this machine can do, with commas between"))
             .arg(flag("once", "End when nothing waits"))
-            .arg(option("lease", "TIME", "How long a run stays ours without a sign of life").default_value("2m"))
+            .arg(
+                option("lease", "TIME", "How long a run stays ours without a sign of life")
+                    .default_value("2m"),
+            )
     },
     run,
 };

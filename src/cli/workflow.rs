@@ -268,7 +268,8 @@ fn about(io: &mut Io, library: &Library, held: &Held) -> io::Result<()> {
         _ => Origin::Embedded.to_string(),
     };
     let step = |(n, step): (usize, &&Step)| {
-        let by = Some(done_by(step)).filter(|by| !by.is_empty()).map(|by| format!("({by})")).unwrap_or_default();
+        let by =
+            Some(done_by(step)).filter(|by| !by.is_empty()).map(|by| format!("({by})")).unwrap_or_default();
         (if n == 0 { "steps" } else { "" }, format!("{:<9} {:<16} {by}", phase(step), step.id))
     };
     let variant = |(n, variant): (usize, &Variant)| {

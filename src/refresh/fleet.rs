@@ -68,7 +68,8 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
         }
         let found = newest(&batch).into_iter().map(|head| (head, on_disk(env, head)));
         let found: Vec<(&Head, Option<SessionOnDisk>)> = found.collect();
-        let told: Vec<SessionHead> = found.iter().map(|(head, found)| describe(head, found.as_ref())).collect();
+        let told: Vec<SessionHead> =
+            found.iter().map(|(head, found)| describe(head, found.as_ref())).collect();
         fleet.report(&machine, &told).ok()?;
         for found in found.iter().filter_map(|(_, found)| found.as_ref()) {
             ask(env, &mut fleet, &machine, found, &in_force.policy.fleet).ok()?;
@@ -96,7 +97,13 @@ fn open(in_force: &InForce, text: String) -> String {
 }
 
 /// Puts what a session asks into the database, and tells people.
-fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wanted: &Wanted) -> anyhow::Result<()> {
+fn ask(
+    env: &Env,
+    fleet: &mut Fleet,
+    machine: &str,
+    found: &SessionOnDisk,
+    wanted: &Wanted,
+) -> anyhow::Result<()> {
     let asked = if wanted.defer { asked::of(env, found) } else { None };
     let Some((asked, question)) = asked else { return Ok(()) };
     let run = asked.id();
@@ -105,8 +112,15 @@ fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wante
     let repository = asked.cwd.as_str();
     let about = asked.call.as_str();
     let digest = token_digest(&token);
-    let row =
-        Question { run: &run, machine, repository, request: &request, question: &question, about, token: &digest };
+    let row = Question {
+        run: &run,
+        machine,
+        repository,
+        request: &request,
+        question: &question,
+        about,
+        token: &digest,
+    };
     if fleet.ask(&row)? {
         announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], &token);
     }
@@ -151,7 +165,8 @@ impl Cursor {
         let file = fleet_home::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
         let options = &mut File::options();
         let alone =
-            files::open_itself(file.with_extension("lock"), options.append(true).create(true).mode(0o600)).ok()?;
+            files::open_itself(file.with_extension("lock"), options.append(true).create(true).mode(0o600))
+                .ok()?;
         alone.try_lock().ok()?;
         Some(Self { file, _alone: alone })
     }
@@ -202,7 +217,8 @@ fn newest(batch: &[Head]) -> Vec<&Head> {
 fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
     let known = found.and_then(sessions::session);
     let cost = known.as_ref().and_then(|session| {
-        let insights: serde_json::Value = serde_json::from_str(session.state.insights.as_ref()?.get()).ok()?;
+        let insights: serde_json::Value =
+            serde_json::from_str(session.state.insights.as_ref()?.get()).ok()?;
         insights["cost_usd"].as_f64()
     });
     #[expect(clippy::cast_possible_truncation, reason = "millionths of a dollar")]
@@ -213,7 +229,10 @@ fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
         entries: i64::try_from(head.seq).unwrap_or(i64::MAX),
         head: head.digest.clone(),
         phase: known.as_ref().map(|session| session.state.phase.name().to_owned()).unwrap_or_default(),
-        mode: known.as_ref().map(|session| session.policy().mode.level().name().to_owned()).unwrap_or_default(),
+        mode: known
+            .as_ref()
+            .map(|session| session.policy().mode.level().name().to_owned())
+            .unwrap_or_default(),
         cost,
         ts: head.ts.clone(),
     }

@@ -155,7 +155,9 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     let now_ms = env.now_ms + i64::try_from(began.elapsed().as_millis()).unwrap_or_default();
     let timed = |trouble| Trouble { at_ms: now_ms, ..trouble };
     let snapshot = match seen {
-        Ok(seen) => Snapshot { taken_ms: Some(now_ms), trouble: seen.trouble.clone().map(timed), waiting, ..seen },
+        Ok(seen) => {
+            Snapshot { taken_ms: Some(now_ms), trouble: seen.trouble.clone().map(timed), waiting, ..seen }
+        }
         Err(trouble) => before.after(timed(trouble), waiting),
     };
     tracker::keep(env, &snapshot)

@@ -58,8 +58,9 @@ impl Tool {
         let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, folder, variables, end };
         let said = tool.start(&["--version".to_owned()])?;
         let known = recognise(&String::from_utf8_lossy(&said.stdout));
-        (tool.dialect, tool.version) =
-            known.map_err(|words| trouble(Why::NotUnderstood, format!("`{command}` is not understood: {words}")))?;
+        (tool.dialect, tool.version) = known.map_err(|words| {
+            trouble(Why::NotUnderstood, format!("`{command}` is not understood: {words}"))
+        })?;
         Ok(tool)
     }
 
@@ -76,7 +77,10 @@ impl Tool {
             .unwrap_or_else(|| format!("it ended with {:?} and printed nothing", said.ending));
         let lower = stderr.to_lowercase();
         if lower.contains("no beads database found") || lower.contains(".beads directory found") {
-            return Err(trouble(Why::NoDatabase, format!("`{}`: this project has no issues yet", self.version)));
+            return Err(trouble(
+                Why::NoDatabase,
+                format!("`{}`: this project has no issues yet", self.version),
+            ));
         }
         Err(trouble(Why::Failed, format!("`{}` failed: {}", self.version, dialect::clean(&words, 160))))
     }

@@ -23,7 +23,8 @@ pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
     let repository = redact(repository);
     let question = redact(question);
-    let mut said = json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
+    let mut said =
+        json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
     if let Some(page) = &fleet.page {
         said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();
     }

@@ -7,13 +7,12 @@
 //! people is never touched.
 
 use super::copy::{
-    always_the_same, check_out, clone_beside, git, git_with, index, line, put, reach, reach_with, restore_commit, text,
-    write_tree,
+    always_the_same, check_out, clone_beside, git, git_with, index, line, put, reach, reach_with,
+    restore_commit, text, write_tree,
 };
 use aops_core::system::env::Env;
-use aops_core::system::files::Scratch;
+use aops_core::system::files::{self, Scratch};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file in the commit.
@@ -74,7 +73,7 @@ fn make_commit(env: &Env, root: &Path, scratch: &Path, record: &Record) -> Resul
     let tree = commit_tree(env, root, &tree, &head)?;
     let file = scratch.join(RECORD);
     let record = serde_json::to_vec(record).map_err(|error| error.to_string())?;
-    fs::write(&file, record).map_err(|error| error.to_string())?;
+    files::replace_private(&file, &record).map_err(|error| error.to_string())?;
     let blob = line(env, root, &["hash-object", "-w", "--no-filters", "--", &file.to_string_lossy()])?;
     let own_index = [index(&scratch.join("record"))];
     let entry = format!("100644,{blob},{RECORD}");
@@ -92,10 +91,10 @@ fn commit_tree(env: &Env, root: &Path, tree: &str, parent: &str) -> Result<Strin
 /// A repository with the objects of that one and with no settings, hooks or files of its own.
 fn lone_repository(env: &Env, root: &Path, lone: &Path) -> Result<PathBuf, String> {
     let objects = line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
-    fs::create_dir_all(lone).map_err(|error| error.to_string())?;
+    files::make_folders(lone, 0o700).map_err(|error| error.to_string())?;
     git(env, lone, &["init", "--quiet", "--bare", "."])?;
     let alternates = lone.join("objects/info/alternates");
-    fs::write(alternates, objects + "\n").map_err(|error| error.to_string())?;
+    files::replace_private(&alternates, (objects + "\n").as_bytes()).map_err(|error| error.to_string())?;
     Ok(lone.to_owned())
 }
 
@@ -105,11 +104,13 @@ fn fetch(env: &Env, clone: &Path, repository: &str, run: &str) -> Result<Option<
     let wanted = names(run);
     let words = ["ls-remote", "--", "origin", &wanted[0], &wanted[1]];
     let listed = text(&reach(env, clone, &words, &[], 1 << 16)?.0);
-    let is_there = |name: &&String| listed.lines().any(|line| line.split_whitespace().nth(1) == Some(name.as_str()));
+    let is_there =
+        |name: &&String| listed.lines().any(|line| line.split_whitespace().nth(1) == Some(name.as_str()));
     let Some(name) = wanted.iter().find(is_there) else { return Ok(None) };
     reach(env, clone, &["fetch", "--quiet", "--", "origin", &format!("+{name}:{FETCHED}")], &[], 4096)?;
     let record = git_with(env, clone, &["cat-file", "blob", &format!("{FETCHED}:{RECORD}")], &[], LARGEST)?;
-    let record = serde_json::from_slice(&record.0).map_err(|error| format!("the record in `{name}`: {error}"))?;
+    let record =
+        serde_json::from_slice(&record.0).map_err(|error| format!("the record in `{name}`: {error}"))?;
     let tree = line(env, clone, &["rev-parse", &format!("{FETCHED}^")])?;
     let head = line(env, clone, &["rev-parse", &format!("{FETCHED}^^")])?;
     Ok(Some(Found { record, head, tree }))

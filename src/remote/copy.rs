@@ -51,7 +51,8 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
         repository = Path::new(&top).join(&repository).to_string_lossy().into_owned();
     }
     let holds = format!("--contains={commit}");
-    if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty() {
+    if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty()
+    {
         return Err(format!(
             "the commit {} is not pushed\nhint: `git push`, so that other machines have it",
             &commit[..12]
@@ -122,7 +123,8 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(S
         return Ok((Snapshot { head, tree, bundle: None }, true));
     }
     let names = always_the_same();
-    let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
+    let commit =
+        text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
     git(env, root, &["update-ref", REF, &commit])?;
     let (bundle, is_whole) =
         git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
@@ -160,7 +162,12 @@ fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) 
 }
 
 /// The same where the clone has the commit with the tree.
-pub(super) fn restore_commit(env: &Env, root: &Path, (branch, head): (&str, &str), tree: &str) -> Result<(), String> {
+pub(super) fn restore_commit(
+    env: &Env,
+    root: &Path,
+    (branch, head): (&str, &str),
+    tree: &str,
+) -> Result<(), String> {
     git(env, root, &["update-ref", &format!("refs/heads/{branch}"), head])?;
     git(env, root, &["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
     git(env, root, &["read-tree", "--reset", "-u", tree])?;

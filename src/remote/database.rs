@@ -48,7 +48,8 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::Refused(format!("`{}`: {error}", file.display()))),
     };
-    let opened = open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env).map(|tls| tls.0) });
+    let opened =
+        open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env).map(|tls| tls.0) });
     opened.map_err(|error| match error {
         Error::Refused(words) if words.contains("password") && !words.contains("hint:") => {
             let what = if password.is_some() { "correct" } else { "write it into" };

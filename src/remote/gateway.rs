@@ -60,7 +60,13 @@ impl Gateway {
         let server = Address { path, ..self.server.clone() };
         let token = format!("Bearer {}", self.token);
         let headers = [("authorization", token.as_str())];
-        let sent = memory::post(&server, self.tls.as_deref(), &headers, &body.to_string(), Instant::now() + PATIENCE);
+        let sent = memory::post(
+            &server,
+            self.tls.as_deref(),
+            &headers,
+            &body.to_string(),
+            Instant::now() + PATIENCE,
+        );
         let (status, said) = sent.map_err(|why| format!("`{}` does not answer: {why}", self.url))?;
         Ok((status, serde_json::from_slice(&said).unwrap_or_default()))
     }

@@ -61,9 +61,11 @@ pub fn for_url(env: &Env, url: &str) -> Result<Option<Box<dyn Encrypt>>, String>
 pub fn trust(env: &Env) -> Result<Tls, String> {
     let named = env.variables(|name| name == "SSL_CERT_FILE").pop().map(|(_, path)| PathBuf::from(path));
     let list = named.or_else(|| LISTS.iter().map(PathBuf::from).find(|path| path.is_file()));
-    let list = list.ok_or("this system has no list of certificate authorities\nhint: set `SSL_CERT_FILE` to one")?;
+    let list =
+        list.ok_or("this system has no list of certificate authorities\nhint: set `SSL_CERT_FILE` to one")?;
     let mut roots = RootCertStore::empty();
-    let read = CertificateDer::pem_file_iter(&list).map_err(|error| format!("`{}`: {error}", list.display()))?;
+    let read =
+        CertificateDer::pem_file_iter(&list).map_err(|error| format!("`{}`: {error}", list.display()))?;
     let (added, _) = roots.add_parsable_certificates(read.flatten());
     if added == 0 {
         return Err(format!(
@@ -86,7 +88,8 @@ impl Encrypt for Tls {
         };
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-        let connection = ClientConnection::new(Arc::clone(&self.0), name).map_err(|error| error.to_string())?;
+        let connection =
+            ClientConnection::new(Arc::clone(&self.0), name).map_err(|error| error.to_string())?;
         Ok(Box::new(TlsStream(StreamOwned::new(connection, plain))))
     }
 }

@@ -81,8 +81,9 @@ impl RunArtifacts {
 
     fn keep(&self, path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
         self.check_folder(&path)?;
-        let kept =
-            files::write_beside(&path, 0o644, |file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        let kept = files::write_beside(&path, 0o644, |file| {
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())
+        });
         kept.map_err(|e| Failure::storage(path.display(), e))?;
         Ok(path)
     }
@@ -90,7 +91,8 @@ impl RunArtifacts {
     /// The folder of this file is where it seems to be: the driver may write where no step may.
     fn check_folder(&self, path: &Path) -> Result<(), Failure> {
         let storage = |e| Failure::storage(path.display(), e);
-        let project = self.folder.ancestors().nth(Path::new(self.name).components().count()).unwrap_or(&self.folder);
+        let project =
+            self.folder.ancestors().nth(Path::new(self.name).components().count()).unwrap_or(&self.folder);
         let folder = path.parent().unwrap_or(path);
         let project = project.canonicalize().map_err(storage)?;
         let wanted = folder.strip_prefix(&self.folder).map(|rest| project.join(self.name).join(rest));
@@ -109,7 +111,8 @@ impl RunArtifacts {
         let odd = |code, what: String| Failure::new(code, format!("the packet `{}` {what}", path.display()));
         let text = files::read_text(&path);
         let text = text.map_err(|e| odd(Code::RecoveryFailed, format!("cannot be read: {e}")))?;
-        let packet = Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
+        let packet =
+            Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
         let is_same = packet.checkpoint_id == paused.checkpoint_id && packet.run_id == record.run_id;
         if !is_same || packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
             let what = "was changed; only `resolved` and `resolution_decision` are a person's to edit";
@@ -154,9 +157,13 @@ impl RunArtifacts {
         let mut found = Vec::new();
         for (folder, mark) in PACKETS {
             let items = fs::read_dir(self.folder.join(folder)).into_iter().flatten().flatten();
-            let items = items.filter(|item| begins_with_run(&item.file_name().to_string_lossy(), mark, run_id));
-            found
-                .extend(items.filter(|item| item.file_type().is_ok_and(|kind| kind.is_file())).map(|item| item.path()));
+            let items =
+                items.filter(|item| begins_with_run(&item.file_name().to_string_lossy(), mark, run_id));
+            found.extend(
+                items
+                    .filter(|item| item.file_type().is_ok_and(|kind| kind.is_file()))
+                    .map(|item| item.path()),
+            );
         }
         found.sort();
         found
@@ -177,7 +184,10 @@ impl RunArtifacts {
     pub fn set_aside(&self, run_id: &str, steps: &[String], version: u64) -> Result<(), Failure> {
         let mended = steps.iter().flat_map(|step| self.interventions_of(run_id, step));
         let of_step = |step: &String| {
-            vec![(format!("steps/{run_id}_{step}"), "json"), (format!("checkpoints/CP_{run_id}_{step}"), "yaml")]
+            vec![
+                (format!("steps/{run_id}_{step}"), "json"),
+                (format!("checkpoints/CP_{run_id}_{step}"), "yaml"),
+            ]
         };
         let all = steps.iter().chain(&mended.collect::<Vec<_>>()).flat_map(of_step).collect::<Vec<_>>();
         for (name, ending) in all.into_iter().chain([(format!("terminal/TP_{run_id}"), "yaml")]) {
@@ -198,8 +208,9 @@ impl RunArtifacts {
     fn interventions_of(&self, run_id: &str, step: &str) -> Vec<String> {
         let items = fs::read_dir(self.folder.join("steps")).into_iter().flatten().flatten();
         let names = items.filter_map(|item| item.file_name().into_string().ok());
-        let ids = names
-            .filter_map(|name| Some(name.strip_prefix(run_id)?.strip_prefix('_')?.strip_suffix(".json")?.to_owned()));
+        let ids = names.filter_map(|name| {
+            Some(name.strip_prefix(run_id)?.strip_prefix('_')?.strip_suffix(".json")?.to_owned())
+        });
         ids.filter(|id| is_intervention(id, step) && !id.contains("_v")).collect()
     }
 
@@ -216,7 +227,9 @@ impl RunArtifacts {
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.ledger();
         match files::read(&path) {
-            Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told).into_iter().filter(|run| !run.removed).collect()),
+            Ok(bytes) => {
+                Ok(fold(&self.parse(&bytes)?.0.told).into_iter().filter(|run| !run.removed).collect())
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::storage(path.display(), error)),
         }

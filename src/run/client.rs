@@ -43,9 +43,12 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     if client.is_registered_by_name() && !is_ready() {
         let title = host::table::host(client).title;
         let name = client.name();
-        return Err(format!("our hooks and agents are not in {title}\nhint: `aops-hook install --client {name}`"));
+        return Err(format!(
+            "our hooks and agents are not in {title}\nhint: `aops-hook install --client {name}`"
+        ));
     }
-    let configured = policy.run.claude.as_ref().filter(|_| !client.is_registered_by_name()).map(PathBuf::from);
+    let configured =
+        policy.run.claude.as_ref().filter(|_| !client.is_registered_by_name()).map(PathBuf::from);
     let named = env.client_program(client).map(PathBuf::from).or(configured);
     let named = named.or_else(|| host::recorded::program(env, client));
     let named = named.unwrap_or_else(|| PathBuf::from(client.name()));
@@ -81,14 +84,24 @@ impl Kit {
         if cfg!(target_os = "linux") && policy.jail.level != JailLevel::Off {
             text = prefix::with_prefix(&chained(env, text), &program).map_err(unreadable)?;
         }
-        let kit = Self { client: env.host, settings: folder.join("settings.json"), agents: folder.join("agents.json") };
+        let kit = Self {
+            client: env.host,
+            settings: folder.join("settings.json"),
+            agents: folder.join("agents.json"),
+        };
         files::find(&kit.settings)?.replace(text.as_bytes(), 0o600)?;
         files::find(&kit.agents)?.replace(agents(texts).to_string().as_bytes(), 0o600)?;
         Ok(kit)
     }
 
     /// The arguments of one start. Without a prompt the session continues with its deferred call.
-    pub fn arguments(&self, step: &PlannedStep, session: &str, known: bool, prompt: Option<&str>) -> Vec<String> {
+    pub fn arguments(
+        &self,
+        step: &PlannedStep,
+        session: &str,
+        known: bool,
+        prompt: Option<&str>,
+    ) -> Vec<String> {
         let StepAction::Client { tools, .. } = &step.does else { return Vec::new() };
         if self.client == Client::Codex {
             return codex::arguments(step, session, prompt.unwrap_or_default());
@@ -211,15 +224,18 @@ impl Stream {
             Some("assistant") => self.count_message(record),
             Some("thread.started") => self.announced = true,
             Some("item.completed") => {
-                let message =
-                    record.get("item").filter(|item| item.text_of("type").as_deref() == Some("agent_message"));
-                self.said = message.and_then(|item| item.text_of("text")).unwrap_or(std::mem::take(&mut self.said));
+                let message = record
+                    .get("item")
+                    .filter(|item| item.text_of("type").as_deref() == Some("agent_message"));
+                self.said =
+                    message.and_then(|item| item.text_of("text")).unwrap_or(std::mem::take(&mut self.said));
             }
             Some("item.started") => self.last_tool = record.get("item").and_then(|item| item.text_of("type")),
             Some(ended @ ("turn.completed" | "turn.failed")) => {
                 let error = record.get("error").and_then(|error| error.text_of("message"));
                 let words = error.unwrap_or(std::mem::take(&mut self.said));
-                self.result = Some(ClientResult { subtype: ended.to_owned(), words, ..ClientResult::default() });
+                self.result =
+                    Some(ClientResult { subtype: ended.to_owned(), words, ..ClientResult::default() });
             }
             Some("result") => {
                 let ended = read_result(record);
@@ -235,7 +251,8 @@ impl Stream {
         if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage"))
             && self.counted.insert(id)
         {
-            let names = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+            let names =
+                ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
             self.tokens += names.iter().filter_map(|name| usage.number_of(name)).sum::<u64>();
         }
         let Some(Json::List(blocks)) = message.get("content") else { return };
@@ -272,8 +289,10 @@ mod tests {
 
     #[test]
     fn an_agent_file_becomes_what_the_client_takes() {
-        let form =
-            agent("critic", "---\nname: critic\ndescription: looks\nmodel: opus\ntools: Read, Grep\n---\n\n# Critic\n");
+        let form = agent(
+            "critic",
+            "---\nname: critic\ndescription: looks\nmodel: opus\ntools: Read, Grep\n---\n\n# Critic\n",
+        );
         assert_eq!(
             form,
             json!({"description": "looks", "model": "opus", "prompt": "# Critic", "tools": ["Read", "Grep"]})
@@ -302,7 +321,11 @@ mod tests {
             "-p --resume id --output-format stream-json --settings /s --agents /a --permission-mode default \
             --allowedTools Read,Agent --tools Read,Agent --verbose"
         );
-        assert!(kit.arguments(&step, "id", false, Some("do it")).join(" ").starts_with("-p do it --session-id id "));
+        assert!(
+            kit.arguments(&step, "id", false, Some("do it"))
+                .join(" ")
+                .starts_with("-p do it --session-id id ")
+        );
     }
 
     #[test]
@@ -312,7 +335,8 @@ mod tests {
         assert!(!stream.follow());
         let usage = r#""usage":{"input_tokens":10,"output_tokens":1}"#;
         let content = r#""content":[{"type":"tool_use","name":"Bash"}]"#;
-        let message = format!(r#"{{"type":"assistant","session_id":"s","message":{{"id":"m",{content},{usage}}}}}"#);
+        let message =
+            format!(r#"{{"type":"assistant","session_id":"s","message":{{"id":"m",{content},{usage}}}}}"#);
         write!(file, "noise\n{message}\n{message}\n{{\"type\":\"res").unwrap();
         assert!(stream.follow());
         assert_eq!((stream.tokens, stream.last_tool.as_deref(), stream.announced), (11, Some("Bash"), true));
@@ -325,6 +349,9 @@ mod tests {
         writeln!(file, "{result}").unwrap();
         stream.follow();
         let ended = stream.result.unwrap();
-        assert_eq!((ended.cost, ended.tokens, ended.deferred.as_deref()), (Some(1050), Some(110), Some("toolu_1")));
+        assert_eq!(
+            (ended.cost, ended.tokens, ended.deferred.as_deref()),
+            (Some(1050), Some(110), Some("toolu_1"))
+        );
     }
 }

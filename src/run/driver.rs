@@ -19,7 +19,9 @@ mod resume;
 mod once;
 
 pub use once::{run_id_of, run_once};
-pub use prepare::{RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root, random_hex};
+pub use prepare::{
+    RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root, random_hex,
+};
 pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 pub use way_back::WayBack;

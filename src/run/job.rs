@@ -129,8 +129,9 @@ impl JobFiles {
     }
 
     fn watch(&self, env: &Env) -> io::Result<()> {
-        let private =
-            |kind: &str| files::open_itself(self.file(kind), OpenOptions::new().append(true).create(true).mode(0o600));
+        let private = |kind: &str| {
+            files::open_itself(self.file(kind), OpenOptions::new().append(true).create(true).mode(0o600))
+        };
         let alive = private("alive")?;
         alive.lock()?;
         if !self.claim() {
@@ -199,7 +200,10 @@ mod tests {
         let (_kept, place) = watched("echo out; echo err >&2; exit 3", 20_000);
         assert_eq!(place.status(), JobStatus::Ended(Ending::Exit(3)));
         let read = |path| fs::read_to_string(path).unwrap();
-        assert_eq!((read(place.file("out")), read(place.file("err"))), ("out\n".to_owned(), "err\n".to_owned()));
+        assert_eq!(
+            (read(place.file("out")), read(place.file("err"))),
+            ("out\n".to_owned(), "err\n".to_owned())
+        );
         assert_eq!(watched("kill -9 $$", 20_000).1.status(), JobStatus::Ended(Ending::Signal(9)));
         assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
     }

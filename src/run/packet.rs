@@ -122,7 +122,8 @@ pub fn to_yaml<T: Serialize>(packet: &T) -> String {
 fn lines(record: &Map<String, Value>, indent: &str) -> String {
     let line = |(key, value): (&String, &Value)| match value {
         Value::Array(items) if !items.is_empty() => {
-            let items: Vec<String> = items.iter().map(|item| format!("{indent}  - {}\n", scalar(item))).collect();
+            let items: Vec<String> =
+                items.iter().map(|item| format!("{indent}  - {}\n", scalar(item))).collect();
             format!("{indent}{key}:\n{}", items.concat())
         }
         Value::Object(inner) if !inner.is_empty() => {
@@ -183,11 +184,15 @@ fn value(key: &str, node: &Node, kind: &Value) -> Result<Value, String> {
             "false" => Ok(false.into()),
             _ => odd("true or false"),
         },
-        (Yaml::Text(text), Value::Number(_)) => text.parse::<u64>().map_or_else(|_| odd("a number"), |n| Ok(n.into())),
-        (Yaml::Text(text), _) => Ok(text.clone().into()),
-        (Yaml::List(items), _) => {
-            items.iter().map(|item| value(key, item, &Value::Null)).collect::<Result<Vec<_>, _>>().map(Value::Array)
+        (Yaml::Text(text), Value::Number(_)) => {
+            text.parse::<u64>().map_or_else(|_| odd("a number"), |n| Ok(n.into()))
         }
+        (Yaml::Text(text), _) => Ok(text.clone().into()),
+        (Yaml::List(items), _) => items
+            .iter()
+            .map(|item| value(key, item, &Value::Null))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Value::Array),
         (Yaml::Map(pairs), Value::Object(like)) => record(pairs, like).map(Value::Object),
         (Yaml::Map(_), _) => odd("a single value"),
     }
@@ -227,9 +232,13 @@ mod tests {
             .replace("resolved: false", "resolved: true")
             .replace("resolution_decision: null", "resolution_decision: approved");
         let read = Pause::read(&decided).unwrap();
-        assert_eq!((read.decision(), read.digest_with("tree")), (Some(Decision::Approved), packet.digest.clone()));
+        assert_eq!(
+            (read.decision(), read.digest_with("tree")),
+            (Some(Decision::Approved), packet.digest.clone())
+        );
         for line in text.lines().filter(|line| !line.starts_with("resol")) {
-            let change = if line.contains("- ") { line.replace("- ", "- 1") } else { line.replace(':', ": 1") };
+            let change =
+                if line.contains("- ") { line.replace("- ", "- 1") } else { line.replace(':', ": 1") };
             let edited = text.replace(line, &change);
             let same = Pause::read(&edited).is_ok_and(|read| read.digest_with("tree") == read.digest);
             assert!(!same, "{line}");

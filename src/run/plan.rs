@@ -86,7 +86,8 @@ impl PlannedStep {
 /// The plan of this workflow, or why there is none: each owed gate must be met by a step.
 pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<PlannedStep>, String> {
     let mut steps: Vec<PlannedStep> = workflow.order().into_iter().map(planned).collect();
-    let open = |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
+    let open =
+        |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
     let by = |steps: &[PlannedStep], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
     let (Some(first), Some(last)) = (steps.iter().position(open), steps.iter().rposition(open)) else {
         return Ok(steps);
@@ -99,7 +100,9 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
         let served = match gate {
             _ if level != Level::Enforce => true,
             Gate::Critic => by(&steps[..first], agent),
-            Gate::Qa => by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..]),
+            Gate::Qa => {
+                by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..])
+            }
         };
         if !served {
             return Err(format!(
@@ -125,10 +128,9 @@ fn planned(step: &Step) -> PlannedStep {
         None => StepAction::Client { agent, tools: step.tools.clone() },
     };
     let reviewer = matches!(&does, StepAction::Client { agent: Some(agent), .. } if ours(agent).is_some());
-    let reads = step
-        .tools
-        .as_ref()
-        .is_some_and(|tools| tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing))));
+    let reads = step.tools.as_ref().is_some_and(|tools| {
+        tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing)))
+    });
     let phase = step.phase.unwrap_or(if reads || reviewer { Phase::Review } else { Phase::Execute });
     let working = matches!(phase, Phase::Execute | Phase::Intervene);
     PlannedStep {
@@ -150,7 +152,8 @@ fn planned(step: &Step) -> PlannedStep {
 /// phase `hydrate` after the last planner's, or that planner's itself.
 pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
     let is_planner = |step: &PlannedStep| step.verdict_of() == Some(AgentId::Hydrator);
-    let plans = |step: &PlannedStep| step.phase == Phase::Hydrate && matches!(step.does, StepAction::Client { .. });
+    let plans =
+        |step: &PlannedStep| step.phase == Phase::Hydrate && matches!(step.does, StepAction::Client { .. });
     let planner = before.iter().rposition(is_planner);
     let after = planner.map_or(0, |at| at + 1);
     before[after..].iter().position(plans).map(|at| after + at).or(planner)

@@ -31,7 +31,9 @@ pub fn from_file(env: &Env, file: &str) -> anyhow::Result<Vec<String>> {
 /// The tracker's ready items, each as a task that begins with the item's id.
 pub fn from_tracker(env: &Env) -> anyhow::Result<Vec<String>> {
     match ready(env)? {
-        Err(words) => refused(format!("the tracker has no tasks: {words}\nhint: `--queue` takes them from a file")),
+        Err(words) => {
+            refused(format!("the tracker has no tasks: {words}\nhint: `--queue` takes them from a file"))
+        }
         Ok(ready) if ready.is_empty() => {
             refused("nothing is ready in the tracker\nhint: `--queue` takes tasks from a file")
         }

@@ -4,8 +4,8 @@
 //! run back.
 
 use super::attempt::{
-    AttemptEntry, AttemptFact, Begun, Decision, Delivered, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome,
-    RunStatus, TakenBack, Trigger,
+    AttemptEntry, AttemptFact, Begun, Decision, Delivered, Done, Init, Paused, Resolved, Resumed, Revised,
+    RunOutcome, RunStatus, TakenBack, Trigger,
 };
 use aops_core::checkpoint::form::describe::RunView;
 use aops_core::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
@@ -238,7 +238,8 @@ impl RunState {
 
     fn take_answer(&mut self, paused: &Paused) {
         let said = self.resolved.as_ref().filter(|resolved| resolved.decision == Decision::Approved);
-        let answer = said.and_then(|resolved| resolved.note.clone()).unwrap_or_else(|| "yes, go on".to_owned());
+        let answer =
+            said.and_then(|resolved| resolved.note.clone()).unwrap_or_else(|| "yes, go on".to_owned());
         let question = paused.question.clone();
         let step = paused.step.clone();
         let trigger = paused.trigger;
@@ -343,7 +344,9 @@ pub fn pick(mut runs: Vec<RunState>, name: &str) -> Result<RunState, String> {
     match runs.len() {
         1 => Ok(runs.remove(0)),
         0 => Err(format!("no run or packet `{name}` here\nhint: `aops-hook runs` lists them")),
-        n => Err(format!("{n} run ids begin with `{name}`\nhint: type more of it; `aops-hook runs` lists them")),
+        n => Err(format!(
+            "{n} run ids begin with `{name}`\nhint: type more of it; `aops-hook runs` lists them"
+        )),
     }
 }
 
@@ -381,10 +384,16 @@ mod tests {
     fn a_step_that_passed_is_skipped() {
         let steps = ["a", "b"].map(str::to_owned).to_vec();
         let begun = |step: &str| AttemptFact::Step(Begun { step: step.to_owned(), ..Begun::default() });
-        let deeds =
-            [AttemptFact::Init(Init { steps, ..Init::default() }), begun("a"), done("a", RunOutcome::Pass), begun("b")];
-        let told: Vec<_> =
-            deeds.into_iter().map(|deed| AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
+        let deeds = [
+            AttemptFact::Init(Init { steps, ..Init::default() }),
+            begun("a"),
+            done("a", RunOutcome::Pass),
+            begun("b"),
+        ];
+        let told: Vec<_> = deeds
+            .into_iter()
+            .map(|deed| AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed })
+            .collect();
         let run = &fold(&told)[0];
         assert_eq!((run.next_step(), run.status), (Some((1, "b")), RunStatus::Running));
         assert_eq!(run.executed(), ["a"], "`b` has begun and is not completed");
@@ -408,8 +417,9 @@ mod tests {
                 trigger,
             })
         };
-        let resumed =
-            || AttemptFact::Resumed(Resumed { budget: None, checkpoint_id: String::new(), step_timeout_ms: 1 });
+        let resumed = || {
+            AttemptFact::Resumed(Resumed { budget: None, checkpoint_id: String::new(), step_timeout_ms: 1 })
+        };
         let ended = Ended { outcome: RunOutcome::Pass, reason: String::new() };
         let mut run = RunState::default();
         for (deed, state) in [
@@ -435,7 +445,8 @@ mod tests {
         };
         let runs = vec![run("20260113-aa"), run("20260113-ab")];
         let find = |name: &str| pick(runs.clone(), name).map(|run| run.run_id);
-        for name in ["20260113-aa", "CP_20260113-aa_build", "artifacts/checkpoints/CP_20260113-aa_build.yaml"] {
+        for name in ["20260113-aa", "CP_20260113-aa_build", "artifacts/checkpoints/CP_20260113-aa_build.yaml"]
+        {
             assert_eq!(find(name).unwrap(), "20260113-aa", "{name}");
         }
         assert!(find("20260113").unwrap_err().starts_with("2 run ids"));

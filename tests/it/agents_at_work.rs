@@ -68,7 +68,9 @@ fn refusals_say_who_is_at_work_and_a_second_start_is_refused() {
     // The same call, asked again, is no second start.
     assert_eq!(session.event("PreToolUse", start("first", "prompt-hydrator")).code, Some(0));
     // Its advice works: the report comes, and the same write passes.
-    session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session
+        .event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"}))
+        .said(&["Context"]);
     session.event("PreToolUse", write("w2")).refused(&[words]);
     let plan = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
     session.stop_agent("h1", "prompt-hydrator", &crate::support::fenced(plan)).silent();
@@ -91,10 +93,12 @@ fn an_agent_in_the_background_is_at_work_until_it_stops_or_is_gone() {
     let words = ["`prompt-hydrator` has been at work for 3 s"];
     world.start_again().refused(&words);
     let stop = |tasks: Value| {
-        let fields = json!({"stop_hook_active": false, "last_assistant_message": "m", "background_tasks": tasks});
+        let fields =
+            json!({"stop_hook_active": false, "last_assistant_message": "m", "background_tasks": tasks});
         session.event("Stop", fields)
     };
-    let task = json!([{"id": "h1", "type": "subagent", "status": "running", "agent_type": "prompt-hydrator"}]);
+    let task =
+        json!([{"id": "h1", "type": "subagent", "status": "running", "agent_type": "prompt-hydrator"}]);
     stop(task).silent();
     let _ = session.event("UserPromptSubmit", json!({"prompt": "<task-notification>\nsomething else ended"}));
     world.start_again().refused(&words);

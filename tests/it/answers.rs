@@ -68,19 +68,30 @@ fn a_yes_is_recorded_and_shown_everywhere() {
     );
     session.post(&call).silent();
     let answer = &facts(&session, "answer")[0];
-    assert_eq!((&answer["allowed"], &answer["by"]), (&json!(true), &json!("unknown")), "nothing proves it yet");
+    assert_eq!(
+        (&answer["allowed"], &answer["by"]),
+        (&json!(true), &json!("unknown")),
+        "nothing proves it yet"
+    );
     assert!(answer["ms"].is_u64(), "{answer}");
     decide(&sandbox, &session, &call.id, "accept", "user_temporary", &after(&session, "answer", 0));
     session.stop("done").silent();
     let answers = facts(&session, "answer");
-    assert_eq!((answers.len(), &answers[1]["by"], &answers[1]["ms"]), (2, &json!("person"), &answers[0]["ms"]));
+    assert_eq!(
+        (answers.len(), &answers[1]["by"], &answers[1]["ms"]),
+        (2, &json!("person"), &answers[0]["ms"])
+    );
     let _ = session.prompt("more");
     session.stop("done").silent();
     assert_eq!(facts(&session, "answer").len(), 2, "it is proven once");
     let shown = ["git reset --hard HEAD~1", "danger rule git-discard: approved by a person after"];
     sandbox.person(&["log"]).said(&shown);
     sandbox.person(&["log", "--refused"]).said(&shown);
-    sandbox.person(&["why"]).said(&["`danger` asked a person about", "git-discard", "approved by a person after"]);
+    sandbox.person(&["why"]).said(&[
+        "`danger` asked a person about",
+        "git-discard",
+        "approved by a person after",
+    ]);
     assert_eq!(sandbox.person(&["why", "--json"]).json()["answer"]["by"], "person");
     sandbox.person(&["status"]).said(&["1 asked, 1 approved, 0 rejected", "git reset --hard HEAD~1"]);
     assert_eq!(sandbox.person(&["status", "--json"]).json()["questions"]["allowed"], 1);
@@ -117,16 +128,26 @@ fn a_no_is_recorded_with_the_next_event() {
         let answers = facts(&session, "answer");
         assert_eq!(answers.len(), 1, "{ends}: {answers:?}");
         let answer = &answers[0];
-        assert_eq!([&answer["allowed"], &answer["by"], &answer["ms"]], [&json!(false), &json!("person"), &json!(4000)]);
+        assert_eq!(
+            [&answer["allowed"], &answer["by"], &answer["ms"]],
+            [&json!(false), &json!("person"), &json!(4000)]
+        );
         assert_eq!(session.calls()[&call.id].last().unwrap(), "DENIED", "{ends}");
         let _ = session.stop("done");
-        let shown =
-            ["git reset --hard HEAD~1", "danger rule git-discard: rejected by a person after 4 s", "throws away"];
+        let shown = [
+            "git reset --hard HEAD~1",
+            "danger rule git-discard: rejected by a person after 4 s",
+            "throws away",
+        ];
         sandbox.person(&["log", "--refused"]).said(&shown);
         sandbox.person(&["why"]).said(&["asked a person about", "rejected by a person after 4 s"]);
         sandbox.person(&["status"]).said(&["1 asked, 0 approved, 1 rejected"]);
         let insights = sandbox.person(&["insights", "--json"]).json();
-        assert_eq!(insights["rules"]["danger:git-discard"], json!({"asked": 1, "allowed": 0, "refused": 1}), "{ends}");
+        assert_eq!(
+            insights["rules"]["danger:git-discard"],
+            json!({"asked": 1, "allowed": 0, "refused": 1}),
+            "{ends}"
+        );
         sandbox.person(&["verify"]).said(&["intact"]);
     }
 }
@@ -187,7 +208,10 @@ fn every_word_for_a_no_is_understood() {
         denied(&made.id);
         let _ = session.stop("done");
         let answers = facts(&session, "answer");
-        assert_eq!((answers.len(), &answers[1]["allowed"], &answers[1]["by"]), (2, &json!(true), &json!("unknown")));
+        assert_eq!(
+            (answers.len(), &answers[1]["allowed"], &answers[1]["by"]),
+            (2, &json!(true), &json!("unknown"))
+        );
     }
 }
 
@@ -269,7 +293,8 @@ fn prompts_seen_are_counted() {
     let sandbox = attended();
     let session = begun(&sandbox);
     for line in ["npm test", "cargo build"] {
-        let asked = json!({"tool_name": "Bash", "tool_input": {"command": line}, "permission_suggestions": []});
+        let asked =
+            json!({"tool_name": "Bash", "tool_input": {"command": line}, "permission_suggestions": []});
         session.event("PermissionRequest", asked).silent();
     }
     sandbox.person(&["status"]).said(&["prompts", "2 prompts seen"]);
@@ -278,7 +303,8 @@ fn prompts_seen_are_counted() {
     sandbox.person(&["verify"]).said(&["intact"]);
     let alone = Sandbox::repository("0.0");
     let session = begun(&alone);
-    let asked = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}, "permission_suggestions": []});
+    let asked =
+        json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}, "permission_suggestions": []});
     let _ = session.event("PermissionRequest", asked);
     assert_eq!(alone.person(&["status", "--json"]).json()["questions"]["prompts_seen"], 0);
 }
@@ -323,9 +349,11 @@ fn every_gate_that_asks_is_named() {
     let session = begun(&sandbox);
     let make = session.call("Bash", json!({"command": "make all"}));
     asked(&session.pre(&make));
-    let hook = session.call("Write", json!({"file_path": sandbox.project().join(".husky/pre-commit"), "content": "x"}));
+    let hook = session
+        .call("Write", json!({"file_path": sandbox.project().join(".husky/pre-commit"), "content": "x"}));
     asked(&session.pre(&hook));
-    let named: Vec<_> = facts(&session, "question").iter().map(|q| (q["gate"].clone(), q["rule"].clone())).collect();
+    let named: Vec<_> =
+        facts(&session, "question").iter().map(|q| (q["gate"].clone(), q["rule"].clone())).collect();
     assert_eq!(named, [(json!("rules"), json!("no-make")), (json!("guard"), Value::Null)]);
     let _ = session.prompt("no");
     let rules = sandbox.person(&["insights", "--json"]).json()["rules"].clone();
@@ -384,11 +412,18 @@ fn the_week_is_told_once_and_to_the_person() {
     };
     assert!(!unattended.contains("this week"), "nobody is there: {unattended}");
     let told = sandbox.session().start("startup").json();
-    assert_eq!(told["systemMessage"].as_str().unwrap().lines().filter(|line| *line == text).count(), 1, "{told}");
+    assert_eq!(
+        told["systemMessage"].as_str().unwrap().lines().filter(|line| *line == text).count(),
+        1,
+        "{told}"
+    );
     assert!(!told["hookSpecificOutput"].to_string().contains("this week"), "not to the model: {told}");
     let again = sandbox.session().start("startup").out;
     assert!(!again.contains("this week"), "{again}");
-    assert!(!nobody.session().start("startup").out.contains("this week"), "where nothing was done, nothing is said");
+    assert!(
+        !nobody.session().start("startup").out.contains("this week"),
+        "where nothing was done, nothing is said"
+    );
     sandbox.person(&["report"]).said(&["this week", "2 dangerous commands stopped"]);
     let page = sandbox.person(&["report", "-o", "-"]).out;
     assert!(page.contains(&format!("<p id=\"week\">{text}</p>")), "{page}");

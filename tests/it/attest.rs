@@ -68,7 +68,8 @@ pub(crate) fn head(sandbox: &Sandbox) -> String {
 /// The lines of a commit's note, once there are so many statements among them.
 #[track_caller]
 pub(crate) fn note(sandbox: &Sandbox, commit: &str, statements: usize) -> Lines {
-    let text = || sandbox.command("git").args(["notes", "--ref", NOTES, "show", commit]).output().unwrap().stdout;
+    let text =
+        || sandbox.command("git").args(["notes", "--ref", NOTES, "show", commit]).output().unwrap().stdout;
     let lines = || Lines::parse(&text()).unwrap();
     sandbox.wait_until("the commit is attested", || lines().proofs.len() >= statements);
     idle(sandbox);
@@ -129,12 +130,15 @@ fn a_commit_of_a_call_carries_its_statement() {
     let last = &session.entries()[usize::try_from(facts.entries.to).unwrap() - 1];
     assert_eq!((&last["type"], &last["_digest"]), (&json!("commit"), &json!(named)));
     // Anyone repeats the digest of the change.
-    let line = "git diff-tree -r -z --no-renames --full-index --no-commit-id HEAD~1 HEAD | sha256sum | cut -c1-64";
+    let line =
+        "git diff-tree -r -z --no-renames --full-index --no-commit-id HEAD~1 HEAD | sha256sum | cut -c1-64";
     let change = sandbox.command("sh").args(["-c", line]).output().unwrap().stdout;
     assert_eq!(found[0].change(), String::from_utf8(change).unwrap().trim_end());
     assert_eq!(sandbox.person(&["verify", "--all", "--json"]).json()["ok"], true);
     let key = public_key(&sandbox).to_string();
-    sandbox.person(&["verify-commit", "HEAD~1..HEAD", "--key", &key, "--require", "A0,no-outside"]).said(&["A0"]);
+    sandbox
+        .person(&["verify-commit", "HEAD~1..HEAD", "--key", &key, "--require", "A0,no-outside"])
+        .said(&["A0"]);
 }
 
 #[test]
@@ -226,8 +230,10 @@ fn nothing_is_recorded_or_written_where_it_is_off() {
     bash(&sandbox, &session, "git add -A && git commit -q -m one");
     passes(&session.stop("done"));
     idle(&sandbox);
-    let told =
-        session.entries().iter().any(|entry| entry["type"] == "commit" || entry["with"].get("observed").is_some());
+    let told = session
+        .entries()
+        .iter()
+        .any(|entry| entry["type"] == "commit" || entry["with"].get("observed").is_some());
     assert!(!told, "{:#?}", session.entries());
     assert!(!sandbox.git(&["for-each-ref"]).contains(NOTES));
     let commit = head(&sandbox);
@@ -248,7 +254,8 @@ fn a_test_is_told_however_it_ended() {
     bash(&sandbox, &session, "git add -A && git commit -q -m one");
     let found = statements(&sandbox, &head(&sandbox), 1);
     let facts = facts(&found[0]);
-    let told: Vec<(i64, bool)> = facts.tests.iter().map(|test| (test.exit, test.tree == facts.tree)).collect();
+    let told: Vec<(i64, bool)> =
+        facts.tests.iter().map(|test| (test.exit, test.tree == facts.tree)).collect();
     assert_eq!(told, [(0, true), (3, true)]);
 }
 
@@ -319,7 +326,10 @@ fn what_was_killed_is_made_up_for() {
     sandbox.person(&["attest", "HEAD", "-o", file.to_str().unwrap()]).said(&["2 lines about commit"]);
     let lines = Lines::parse(&fs::read(&file).unwrap()).unwrap();
     let late = Statement::parse(&lines.envelopes[0].text().unwrap()).unwrap();
-    assert_eq!((facts(&late).committed.late, authors(&late)), (true, vec![("a.txt".to_owned(), Author::Session)]));
+    assert_eq!(
+        (facts(&late).committed.late, authors(&late)),
+        (true, vec![("a.txt".to_owned(), Author::Session)])
+    );
 }
 
 /// A commit whose objects are gone keeps no later one from its attestation.
@@ -365,7 +375,11 @@ fn a_lost_note_that_waits_for_witnesses_is_written_again() {
 fn a_conflict_resolved_in_a_rebase_is_attested() {
     let sandbox = world();
     let session = sandbox.begun("add a greeting");
-    bash(&sandbox, &session, "git checkout -q -b side && echo side > a.txt && git add -A && git commit -q -m side");
+    bash(
+        &sandbox,
+        &session,
+        "git checkout -q -b side && echo side > a.txt && git add -A && git commit -q -m side",
+    );
     let _ = statements(&sandbox, &head(&sandbox), 1);
     bash(&sandbox, &session, "git checkout -q - && echo main > a.txt && git add -A && git commit -q -m main");
     let _ = statements(&sandbox, &head(&sandbox), 1);
@@ -390,7 +404,8 @@ fn a_commit_of_many_files_has_no_list() {
     let key = public_key(&sandbox).to_string();
     sandbox.person(&["verify-commit", "HEAD~1..HEAD", "--key", &key]).said(&["A0"]);
     // Who wrote what is not known, so nothing is claimed.
-    let words = ["verify-commit", "HEAD~1..HEAD", "--key", &key, "--require", "no-outside", "--people", "none"];
+    let words =
+        ["verify-commit", "HEAD~1..HEAD", "--key", &key, "--require", "no-outside", "--people", "none"];
     assert_eq!(sandbox.person(&words).code, Some(1));
 }
 
@@ -446,8 +461,11 @@ fn the_notes_of_two_machines_become_one() {
     bash(&sandbox, &session, "git push -q");
     let both = || {
         sandbox.git(&["fetch", "-q", "origin", "+refs/notes/aops-attest:refs/notes/seen"]);
-        let show =
-            sandbox.command("git").args(["notes", "--ref", "refs/notes/seen", "show", &commit]).output().unwrap();
+        let show = sandbox
+            .command("git")
+            .args(["notes", "--ref", "refs/notes/seen", "show", &commit])
+            .output()
+            .unwrap();
         Lines::parse(&show.stdout).unwrap()
     };
     sandbox.wait_until("the notes are one", || !both().envelopes.is_empty());
@@ -506,7 +524,8 @@ fn nothing_of_the_conversation_is_in_a_statement() {
     let text = found[0].to_json();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let places = [sandbox.home(), sandbox.project()].map(|path| path.to_str().unwrap().to_owned());
-    let words = ["PROMPTWORD", "CONTENTWORD", "OUTPUTWORD", "COMMANDWORD", "OUTSIDEWORD", "MESSAGEWORD", "A1b2"];
+    let words =
+        ["PROMPTWORD", "CONTENTWORD", "OUTPUTWORD", "COMMANDWORD", "OUTSIDEWORD", "MESSAGEWORD", "A1b2"];
     for word in words.into_iter().chain(places.iter().map(String::as_str)).chain([host.trim()]) {
         assert!(!text.contains(word), "{word}: {text}");
     }

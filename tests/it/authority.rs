@@ -103,7 +103,10 @@ fn c03_a_timer_waives_nothing() {
         let call = session.call(tool, json!({"cron": "* * * * *", "prompt": text}));
         let _ = session.pre(&call);
         let said = session.prompt(text);
-        assert!(said.out.contains("waives nothing") && said.out.contains("a timer of this session"), "{said:?}");
+        assert!(
+            said.out.contains("waives nothing") && said.out.contains("a timer of this session"),
+            "{said:?}"
+        );
     }
     // One that was there before, as the end of a turn lists it; and one that the project keeps.
     let listed = json!([{"id": "1", "schedule": "* * * * *", "recurring": true, "prompt": ". listed"}]);
@@ -146,7 +149,9 @@ fn messages_and_notifications_begin_no_task() {
     let sandbox = Sandbox::repository("0");
     let session = sandbox.session();
     let _ = session.start("startup");
-    for made in ["<cross-session-message from=\"x\">. go", "<task-notification>\n. go", "<channel source=\"x\">. go"] {
+    for made in
+        ["<cross-session-message from=\"x\">. go", "<task-notification>\n. go", "<channel source=\"x\">. go"]
+    {
         session.prompt(made).silent();
         assert_eq!(session.state()["state"]["hydration_pending"], false, "{made}");
         session.write("a.txt").refused(&["plan"]);
@@ -201,8 +206,9 @@ fn c10_no_verdict_without_a_call_that_we_saw() {
     let call = session.call("Agent", json!({"subagent_type": "critic", "prompt": "p", "description": "d"}));
     let _ = session.pre(&call);
     let _ = session.post(&call);
-    let _ =
-        session.pre(&session.call("Agent", json!({"subagent_type": "custodiet", "prompt": "p", "description": "d"})));
+    let _ = session.pre(
+        &session.call("Agent", json!({"subagent_type": "custodiet", "prompt": "p", "description": "d"})),
+    );
     let _ = session.event("SubagentStart", json!({"agent_id": "w3", "agent_type": "critic"}));
     session.stop_agent("w3", "critic", &proceed()).silent();
     assert_eq!(session.state()["hydration"]["critic_verdict"], Value::Null);
@@ -255,7 +261,9 @@ fn a_persons_command_comes_from_outside_every_session() {
     // Its environment is clean, but it was started by a session's client: this process.
     let other = sandbox.session();
     let _ = start(&sandbox, own(), &other, "startup");
-    for words in [&clear[..], &["waive", "qa", "--for", "1m", "--reason", "x", "--yes"], &["uninstall", "--yes"]] {
+    for words in
+        [&clear[..], &["waive", "qa", "--for", "1m", "--reason", "x", "--yes"], &["uninstall", "--yes"]]
+    {
         sandbox.person(words).failed(2, &["needs a person", "inside session", &other.id]);
     }
     assert_eq!(session.state()["state"]["custodiet_blocked"], true);
@@ -292,13 +300,22 @@ fn on_a_terminal_a_person_reads_why_and_is_asked() {
     sandbox.person(&["block", &session.id, "--reason", "it went astray"]).said(&["blocked"]);
     for keys in ["\n", "n\n", "\u{4}"] {
         let (code, shown) = clear_on_a_terminal(&sandbox, &session.id, keys);
-        assert!(code == Some(2) && shown.contains("it went astray") && shown.contains("the block stays"), "{shown}");
+        assert!(
+            code == Some(2) && shown.contains("it went astray") && shown.contains("the block stays"),
+            "{shown}"
+        );
         assert_eq!(session.state()["state"]["custodiet_blocked"], true);
     }
     let (code, shown) = clear_on_a_terminal(&sandbox, &session.id, "y\n");
-    assert!(code == Some(0) && shown.contains("clear the block?") && shown.contains("no longer blocked"), "{shown}");
+    assert!(
+        code == Some(0) && shown.contains("clear the block?") && shown.contains("no longer blocked"),
+        "{shown}"
+    );
     let (code, shown) = clear_on_a_terminal(&sandbox, &session.id, "");
-    assert!(code == Some(0) && shown.contains("was not blocked") && !shown.contains("clear the block?"), "{shown}");
+    assert!(
+        code == Some(0) && shown.contains("was not blocked") && !shown.contains("clear the block?"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -312,8 +329,12 @@ fn d02_a_fork_is_blocked_wherever_in_the_project_it_starts() {
     fs::create_dir_all(&elsewhere).unwrap();
     let in_folder = |source: &str, folder: &Path| {
         let session = sandbox.session();
-        let dashed: String =
-            folder.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let dashed: String = folder
+            .to_str()
+            .unwrap()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
         let transcript = sandbox.config().join("projects").join(dashed).join(format!("{}.jsonl", session.id));
         let fields = json!({"source": source, "cwd": folder, "transcript_path": transcript});
         let start = session.event("SessionStart", fields.clone());
@@ -324,7 +345,8 @@ fn d02_a_fork_is_blocked_wherever_in_the_project_it_starts() {
     let blocked = sandbox.working();
     let _ = sandbox.person(&["block", &blocked.id, "--reason", "it went astray"]);
     let project = sandbox.project();
-    let places = [project.clone(), project.join("sub"), project.join("sub/deep"), tree.clone(), tree.join("sub")];
+    let places =
+        [project.clone(), project.join("sub"), project.join("sub/deep"), tree.clone(), tree.join("sub")];
     for folder in &places {
         let (_, prompt, _) = in_folder("fork", folder);
         prompt.refused(&["is blocked", "it went astray"]);
@@ -344,7 +366,8 @@ fn d03_a_fork_at_the_root_of_a_session_in_a_folder_is_blocked() {
         sub.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let deep = sandbox.session();
     let transcript = sandbox.config().join("projects").join(dashed).join(format!("{}.jsonl", deep.id));
-    let _ = deep.event("SessionStart", json!({"source": "startup", "cwd": sub, "transcript_path": transcript}));
+    let _ =
+        deep.event("SessionStart", json!({"source": "startup", "cwd": sub, "transcript_path": transcript}));
     let said = sandbox.person(&["block", &deep.id, "--reason", "it went astray"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let fork = sandbox.session();
@@ -371,14 +394,18 @@ fn c01_a_plugin_of_our_name_brings_no_critic() {
     assert_eq!(forged(&sandbox).1, "PROCEED", "no plugin of that name is found");
     put_plugin(&sandbox, ".claude/skills/aops", FORGED);
     let (said, verdict) = forged(&sandbox);
-    assert!(verdict.is_null() && said.out.contains("will not count") && said.out.contains("skills/aops"), "{said:?}");
+    assert!(
+        verdict.is_null() && said.out.contains("will not count") && said.out.contains("skills/aops"),
+        "{said:?}"
+    );
     // Under another folder's name, in the client's folder, or in its list of plugins.
     let sandbox = Sandbox::repository("0");
     put_plugin(&sandbox, ".claude/skills/innocent", FORGED);
     assert!(forged(&sandbox).1.is_null());
     let sandbox = Sandbox::repository("0");
     put_plugin(&sandbox, "cache/x", FORGED);
-    let list = json!({"version": 2, "plugins": {"x@m": [{"installPath": sandbox.project().join("cache/x")}]}});
+    let list =
+        json!({"version": 2, "plugins": {"x@m": [{"installPath": sandbox.project().join("cache/x")}]}});
     fs::create_dir_all(sandbox.config().join("plugins")).unwrap();
     fs::write(sandbox.config().join("plugins/installed_plugins.json"), list.to_string()).unwrap();
     assert!(forged(&sandbox).1.is_null());

@@ -32,7 +32,8 @@ fn measured(lines: &str, peers: &str) -> std::process::Output {
 
 /// The figures of the row that begins so.
 fn row(text: &str, name: &str) -> Vec<String> {
-    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
+    let line =
+        text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
     line[name.len()..].split_whitespace().map(str::to_owned).collect()
 }
 
@@ -41,7 +42,10 @@ fn every_line_is_counted_once_for_each_guard() {
     let output = measured(LINES, "other=PEER;gone=/nowhere/guard");
     let (text, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "`python3` 3.8 or later is needed: {err}");
-    assert_eq!(row(&text, "6 lines"), ["stopped", "asked", "kept", "answered", "passed", "failed", "ms", "a", "line"]);
+    assert_eq!(
+        row(&text, "6 lines"),
+        ["stopped", "asked", "kept", "answered", "passed", "failed", "ms", "a", "line"]
+    );
     assert_eq!(row(&text, "aops-hook  ")[..6], ["1", "2", "0", "0", "3", "0"], "{text}");
     assert_eq!(row(&text, "other  ")[..6], ["0", "1", "0", "5", "0", "0"], "{text}");
     assert!(text.contains("gone is left out: "), "{text}");

@@ -39,7 +39,9 @@ impl Admin {
 
     /// The next version of what `policy` holds, not signed.
     fn make(&self, file: &str, more: &[&str]) -> PathBuf {
-        self.0.person(&[&["bundle", "make", "policy", "-o", file, "--name", NAME], more].concat()).said(&["packed"]);
+        self.0
+            .person(&[&["bundle", "make", "policy", "-o", file, "--name", NAME], more].concat())
+            .said(&["packed"]);
         self.0.project().join(file)
     }
 
@@ -109,9 +111,13 @@ fn a_policy_is_in_force_on_fifty_machines() {
         machine.install(&first, &[]).failed(2, &["no key is trusted here", "--key KEY"]);
         machine.install(&first, &["--key", &key]).said(&["this machine runs `admin.example/policy` 1"]);
         machine.install(&second, &[]).said(&["this machine runs `admin.example/policy` 2, signed by"]);
-        machine.install(&forged, &[]).failed(4, &["is refused: no key that is trusted here signed it", "hint: "]);
+        machine
+            .install(&forged, &[])
+            .failed(4, &["is refused: no key that is trusted here signed it", "hint: "]);
         machine.install(&unsigned, &[]).failed(4, &["is refused: it is not signed", "aops-hook bundle sign"]);
-        machine.install(&first, &[]).failed(2, &["version 1 is older than `admin.example/policy` 2", "--version 3"]);
+        machine
+            .install(&first, &[])
+            .failed(2, &["version 1 is older than `admin.example/policy` 2", "--version 3"]);
         assert_eq!(machine.runs(), (NAME.to_owned(), 2), "machine {n}");
         machine.tries("deploy now").refused(&["second"]);
     }
@@ -206,18 +212,22 @@ fn neither_user_nor_project_loosens_it() {
     sandbox.configure("tracker.command = \"none\"\n[mode]\nlevel = \"observe\"\n[danger]\ngit-clean = \"off\"\n[audit]\nrate = 0\ngrace = 1\n");
     machine.tries("deploy").refused(&["held"]);
     let shown = sandbox.person(&["policy", "show", "--json"]).json();
-    let setting = |name: &str| shown["settings"].as_array().unwrap().iter().find(|one| one["key"] == name).unwrap();
+    let setting =
+        |name: &str| shown["settings"].as_array().unwrap().iter().find(|one| one["key"] == name).unwrap();
     for (key, value) in
         [("mode.level", json!("guard")), ("danger.git-clean", json!("deny")), ("audit.rate", json!(0.5))]
     {
         assert_eq!((&setting(key)["value"], &setting(key)["from"]), (&value, &json!("managed")), "{key}");
     }
     assert_eq!(setting("audit.grace")["from"], "user", "what the bundle does not name is the user's");
-    let idle: Vec<_> = shown["without_effect"].as_array().unwrap().iter().map(|one| one["key"].clone()).collect();
+    let idle: Vec<_> =
+        shown["without_effect"].as_array().unwrap().iter().map(|one| one["key"].clone()).collect();
     for key in ["mode.level", "danger.git-clean", "audit.rate"] {
         assert!(idle.contains(&json!(key)), "{key} is told: {idle:?}");
     }
-    sandbox.person(&["mode", "observe", "--yes"]).failed(2, &["administrator's bundle holds the mode at `guard`"]);
+    sandbox
+        .person(&["mode", "observe", "--yes"])
+        .failed(2, &["administrator's bundle holds the mode at `guard`"]);
     sandbox.person(&["mode", "strict", "--yes"]).said(&["strict"]);
     // A start cannot lower it, and a project's file cannot either.
     let lower = Machine(machine.0.with("AOPS_MODE", "observe"));
@@ -232,7 +242,8 @@ fn neither_user_nor_project_loosens_it() {
 #[test]
 fn its_texts_hold() {
     let (admin, machine) = (Admin::new(), Machine::new());
-    let workflow = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/workflows/debugging.md")).unwrap();
+    let workflow =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/workflows/debugging.md")).unwrap();
     admin.put("workflows/debugging.md", &workflow);
     admin.put("AXIOMS.md", "Never on a Friday.\n");
     admin.put("agents/critic.md", "---\nname: critic\ndescription: ours\n---\nOurs.\n");
@@ -265,7 +276,13 @@ fn a_damaged_bundle_refuses_until_it_is_installed_again() {
     admin.put("config.toml", &config("held"));
     let bundle = admin.version(1);
     machine.install(&bundle, &["--key", &admin.key()]).said(&["runs"]);
-    machine.0.person(&["doctor"]).out.lines().find(|line| line.contains("admin.example/policy 1, signed by")).unwrap();
+    machine
+        .0
+        .person(&["doctor"])
+        .out
+        .lines()
+        .find(|line| line.contains("admin.example/policy 1, signed by"))
+        .unwrap();
     let place = machine.root("etc/aops-hook/bundle");
     fs::write(&place, fs::read_to_string(&place).unwrap().replace("deny", "warn")).unwrap();
     machine.0.session().prompt("go").refused(&["aops-hook/bundle", "digest", "install --managed BUNDLE"]);
@@ -311,12 +328,14 @@ fn each_client_has_our_hooks_for_everybody() {
     admin.put("config.toml", &config("held"));
     let (bundle, key) = (admin.version(1), admin.key());
     let codex = machine.root("etc/codex/hooks.json");
-    let foreign =
-        "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n  }\n}\n";
+    let foreign = "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n  }\n}\n";
     fs::create_dir_all(codex.parent().unwrap()).unwrap();
     fs::write(&codex, foreign).unwrap();
-    machine.install(&bundle, &["--key", &key]).said(&["codex/hooks.json", "opencode.json", "managed-settings.d"]);
-    let read = |path: &str| fs::read_to_string(machine.root(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    machine
+        .install(&bundle, &["--key", &key])
+        .said(&["codex/hooks.json", "opencode.json", "managed-settings.d"]);
+    let read =
+        |path: &str| fs::read_to_string(machine.root(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let link = "etc/aops-hook/aops-hook";
     for (path, program) in [
         ("etc/claude-code/managed-settings.d/aops-hook.json", crate::support::BINARY),
@@ -387,7 +406,8 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     admin.put("templates/refusals/rules.md", "x");
     let make = |more: &[&str]| admin.0.person(&[&["bundle", "make", "policy", "-o", "p"], more].concat());
     make(&[]).failed(2, &["--name example.com/policy"]);
-    make(&["--name", NAME]).failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: mend it"]);
+    make(&["--name", NAME])
+        .failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: mend it"]);
     assert!(!admin.0.project().join("p").exists());
     fs::remove_dir_all(admin.0.project().join("policy/templates")).unwrap();
     admin.put("config.toml", &config("one"));
@@ -439,7 +459,8 @@ fn a_bundle_costs_an_event_no_system_call() {
 fn the_pages_commands_work() {
     let (page, machine) = (read("docs/bundle.md"), Machine::new());
     machine.0.put("policy/config.toml", &blocks(&page, "toml")[0]);
-    let shown: Vec<String> = blocks(&page, "console").concat().split("$ ").skip(1).map(str::to_owned).collect();
+    let shown: Vec<String> =
+        blocks(&page, "console").concat().split("$ ").skip(1).map(str::to_owned).collect();
     assert_eq!(shown.len(), 10, "the commands were found");
     for shown in shown {
         let (line, wanted) = shown.split_once('\n').unwrap();
@@ -448,7 +469,8 @@ fn the_pages_commands_work() {
         let mut words: Vec<String> = split(line).iter().map(|word| word.replace("KEY", key.trim())).collect();
         words.extend(line.starts_with("bundle sign").then(|| "--yes".to_owned()));
         let said = machine.0.person(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        let parts = wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty());
+        let parts =
+            wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty());
         said.said(&parts.collect::<Vec<_>>());
     }
 }
@@ -458,10 +480,14 @@ fn the_pages_commands_work() {
 pub(crate) fn administered() -> Sandbox {
     let (admin, sandbox) = (Admin::new(), Sandbox::unchosen());
     admin.put("config.toml", &config("held by the house"));
-    admin.put("agents/scribe.md", "---\nname: scribe\ndescription: keeps the house's books\n---\nYou keep books.\n");
+    admin.put(
+        "agents/scribe.md",
+        "---\nname: scribe\ndescription: keeps the house's books\n---\nYou keep books.\n",
+    );
     let root = sandbox.home().parent().unwrap().join("machine");
     let (bundle, key) = (admin.version(1), admin.key());
-    let words = ["install", "--managed", bundle.to_str().unwrap(), "--key", &key, "--root", root.to_str().unwrap()];
+    let words =
+        ["install", "--managed", bundle.to_str().unwrap(), "--key", &key, "--root", root.to_str().unwrap()];
     sandbox.person(&words).said(&["runs"]);
     sandbox.with(OVER_ETC, root.join("etc"))
 }

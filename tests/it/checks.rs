@@ -67,7 +67,8 @@ fn a_save_is_judged_by_what_would_be_saved() {
 /// A check of the whole tree: what it complains of is repaired by a command, which is no save.
 #[test]
 fn a_save_that_waits_for_the_tree_leaves_the_shell_open() {
-    let sandbox = checked("[[check]]\nid = \"tree\"\non = \"save\"\nrun = \"test -e ok || { echo no ok; exit 1; }\"\n");
+    let sandbox =
+        checked("[[check]]\nid = \"tree\"\non = \"save\"\nrun = \"test -e ok || { echo no ok; exit 1; }\"\n");
     let session = working(&sandbox);
     session.write("a.txt").refused(&["> no ok", "by a shell command"]);
     session.bash("touch ok");
@@ -79,16 +80,26 @@ fn a_commit_waits_for_its_check() {
     let sandbox = checked(
         "[[check]]\nid = \"lint\"\non = \"commit\"\npaths = \"*.txt\"\nrun = \"sh lint.sh\"\noutcome = \"INTERVENTION_REQUIRED\"\n",
     );
-    sandbox.put("lint.sh", "seq 100; echo 'key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789' >&2; exit 1\n");
+    sandbox.put(
+        "lint.sh",
+        "seq 100; echo 'key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789' >&2; exit 1\n",
+    );
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "lint"]);
     let session = working(&sandbox);
     // Nothing it is about has changed.
     line(&session, "git commit -m x --allow-empty").silent();
     session.write("a.txt").silent();
-    for commit in ["git commit -m x", "git -C . -c user.name=t commit -m x", "true && sh -c 'git commit -m x'"] {
+    for commit in
+        ["git commit -m x", "git -C . -c user.name=t commit -m x", "true && sh -c 'git commit -m x'"]
+    {
         let said = line(&session, commit);
-        said.refused(&["check `lint` failed (exit 1)", "guards this commit", "> 100\n", "hint: run `sh lint.sh`"]);
+        said.refused(&[
+            "check `lint` failed (exit 1)",
+            "guards this commit",
+            "> 100\n",
+            "hint: run `sh lint.sh`",
+        ]);
         assert!(said.err.len() < 1000 && !said.err.contains("> 50\n"), "only its end: {}", said.err);
         assert!(!said.err.contains("abcdefghijkl"), "a secret: {}", said.err);
     }
@@ -110,7 +121,12 @@ fn a_prompt_waits_for_its_check() {
         let session = sandbox.session();
         let _ = session.start("startup");
         let said = session.prompt("make hello.txt");
-        said.refused(&["check `ready` failed (exit 1)", "this prompt was not sent", "> no ok", "begins with `.`"]);
+        said.refused(&[
+            "check `ready` failed (exit 1)",
+            "this prompt was not sent",
+            "> no ok",
+            "begins with `.`",
+        ]);
         assert_eq!(runs(&session), [(outcome.to_owned(), "exit 1".to_owned())]);
         assert_eq!(session.state()["state"]["hydration_pending"], false, "the model never saw it");
         // Its advice, both ways; what is not a person's prompt goes without.
@@ -147,7 +163,12 @@ fn the_first_change_of_a_task_waits_for_its_check() {
     session.hydrate("minor-edit", "new");
     line(&session, "cat README.md").silent();
     for change in [session.write("a.txt"), line(&session, "touch b.txt")] {
-        change.refused(&["check `ready` failed (exit 1)", "nothing is changed yet", "> no ok", "hint: tell the user"]);
+        change.refused(&[
+            "check `ready` failed (exit 1)",
+            "nothing is changed yet",
+            "> no ok",
+            "hint: tell the user",
+        ]);
     }
     // Its advice: the turn can end, the user mends it, and the work goes on.
     session.stop("The check says: no ok.").silent();
@@ -256,11 +277,18 @@ fn a_hanging_check_is_cut_off_with_all_it_started() {
     );
     let session = working(&sandbox);
     let said = line(&session, "git commit -m x");
-    said.refused(&["check `slow` did not end within 3000 ms", "> before", "`timeout_ms` of `slow`", "ask them"]);
+    said.refused(&[
+        "check `slow` did not end within 3000 ms",
+        "> before",
+        "`timeout_ms` of `slow`",
+        "ask them",
+    ]);
     sandbox.wait_until("the check and its child are gone", || sandbox.alive().is_empty());
     assert_eq!(runs(&session), [("INTERVENTION_REQUIRED".to_owned(), "cut off".to_owned())]);
     // Its advice: ask the user, who can lift it for a while.
-    sandbox.person(&["waive", "checks", "--for", "10m", "--reason", "slow machine", "--yes"]).said(&["checks"]);
+    sandbox
+        .person(&["waive", "checks", "--for", "10m", "--reason", "slow machine", "--yes"])
+        .said(&["checks"]);
     line(&session, "git commit -m x").silent();
 }
 
@@ -298,7 +326,8 @@ fn other_events_are_answered_while_a_check_runs() {
 /// The hook for a commit, running on its own.
 #[expect(clippy::disallowed_methods, reason = "runs the program under test")]
 fn start(sandbox: &Sandbox, session: &Session, id: &str) -> std::process::Child {
-    let fields = json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": id});
+    let fields =
+        json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": id});
     let payload = session.payload("PreToolUse", fields).to_string();
     let file = sandbox.tmp().join("payload.json");
     fs::write(&file, payload).unwrap();
@@ -340,10 +369,15 @@ fn asking_is_for_those_who_can_be_asked() {
     );
     assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
     let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
-    assert!(words.contains("Your check `bad` failed") && !words.contains("hint:"), "it speaks to the person: {words}");
+    assert!(
+        words.contains("Your check `bad` failed") && !words.contains("hint:"),
+        "it speaks to the person: {words}"
+    );
     // The end of a turn is the person's turn anyway: they are told.
-    let stopped =
-        attended("Stop", json!({"stop_hook_active": false, "background_tasks": [], "permission_mode": "default"}));
+    let stopped = attended(
+        "Stop",
+        json!({"stop_hook_active": false, "background_tasks": [], "permission_mode": "default"}),
+    );
     assert!(stopped["systemMessage"].as_str().unwrap().contains("check `late` failed"), "{stopped}");
     assert_eq!(stopped["decision"], json!(null));
 }
@@ -373,7 +407,8 @@ fn a_halt_ends_the_work_until_the_next_prompt() {
 
 #[test]
 fn levels_and_waivers_hold_for_checks_too() {
-    for (config, runs_it) in [("[gates]\nchecks = \"warn\"\n", true), ("[gates]\nchecks = \"off\"\n", false)] {
+    for (config, runs_it) in [("[gates]\nchecks = \"warn\"\n", true), ("[gates]\nchecks = \"off\"\n", false)]
+    {
         let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n{config}"));
         let session = working(&sandbox);
         let said = line(&session, "git commit -m x");
@@ -399,7 +434,8 @@ fn no_check_is_run_in_vain() {
     let _ = session.prompt("make hello.txt");
     line(&session, "git commit -m x").refused(&["plan"]);
     session.hydrate("minor-edit", "new");
-    let call = json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": "t1"});
+    let call =
+        json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": "t1"});
     let payload = sandbox.tmp().join("payload.json");
     fs::write(&payload, session.payload("PreToolUse", call).to_string()).unwrap();
     sandbox.person(&["simulate", payload.to_str().unwrap()]).said(&["check `bad` would be run first"]);
@@ -414,8 +450,9 @@ fn no_check_is_run_in_vain() {
 #[test]
 fn more_time_than_the_client_has_is_refused_by_file_and_line() {
     let sandbox = checked("");
-    let check =
-        |id: &str, ms: u64| format!("[[check]]\nid = \"{id}\"\non = \"stop\"\nrun = \"true\"\ntimeout_ms = {ms}\n");
+    let check = |id: &str, ms: u64| {
+        format!("[[check]]\nid = \"{id}\"\non = \"stop\"\nrun = \"true\"\ntimeout_ms = {ms}\n")
+    };
     sandbox.configure(&(check("a", 300_000) + &check("b", 240_001)));
     let said = sandbox.person(&["policy"]);
     said.failed(2, &["config.toml:10:14: `check.timeout_ms`", "540001 ms", "540000 ms"]);

@@ -31,15 +31,18 @@ fn a_client_is_started_once_our_hooks_see_it() {
     let session = open(&sandbox);
     let line = "codex exec 'fix the tests'";
     for other in ["codex", "gemini", "copilot", "opencode", "qwen", "grok", "cursor-agent"] {
-        bash(&session, &format!("{other} exec 'fix it'")).refused(&["starts another agent", "hint: ask the user to"]);
+        bash(&session, &format!("{other} exec 'fix it'"))
+            .refused(&["starts another agent", "hint: ask the user to"]);
     }
     for options in ["--bare", "--restricted", "--safe-mode", "--settings x", "--setting-sources project"] {
         bash(&session, &format!("claude {options} -p x")).refused(&["is for a person", "hint: "]);
     }
     let refused = bash(&session, line);
     let reason = refused.json_of_any_exit()["hookSpecificOutput"]["permissionDecisionReason"].to_string();
-    let advice =
-        reason.split('`').find(|words| words.starts_with("aops-hook install")).unwrap_or_else(|| panic!("{reason}"));
+    let advice = reason
+        .split('`')
+        .find(|words| words.starts_with("aops-hook install"))
+        .unwrap_or_else(|| panic!("{reason}"));
     let words: Vec<&str> = advice.split(' ').skip(1).collect();
     sandbox.person(&words).said(&["registered for Codex"]);
     bash(&session, line).silent();
@@ -47,7 +50,9 @@ fn a_client_is_started_once_our_hooks_see_it() {
         .refused(&["may leave our hooks out", "hint: start Codex CLI plainly"]);
     let config = sandbox.home().join(".codex/config.toml");
     let trusted = fs::read_to_string(&config).unwrap();
-    for broken in [trusted.replacen("sha256:", "sha256:0", 1), format!("{trusted}\n[features]\nhooks = false\n")] {
+    for broken in
+        [trusted.replacen("sha256:", "sha256:0", 1), format!("{trusted}\n[features]\nhooks = false\n")]
+    {
         fs::write(&config, broken).unwrap();
         bash(&session, line).refused(&["which no hook of ours sees"]);
     }
@@ -69,11 +74,15 @@ fn claude_code_is_another_client_to_codex() {
         let mut command = sandbox.command(BINARY);
         command.args([event, "--client", "codex"]).write_stdin(payload.to_string()).output().unwrap()
     };
-    let call = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "claude -p x"}});
+    let call =
+        |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "claude -p x"}});
     let _ = run("UserPromptSubmit", json!({"prompt": ". go"}));
     let refused = run("PreToolUse", call("a"));
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && words.contains("`aops-hook install` in a terminal"), "{words}");
+    assert!(
+        refused.status.code() == Some(2) && words.contains("`aops-hook install` in a terminal"),
+        "{words}"
+    );
     sandbox.person(&["install"]).said(&["registered"]);
     let passed = run("PreToolUse", call("b"));
     assert!(passed.status.success(), "{passed:?}");

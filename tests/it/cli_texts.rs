@@ -109,7 +109,8 @@ fn stable(text: &str) -> String {
 }
 
 fn is_uuid(text: &str) -> bool {
-    text.char_indices().all(|(n, c)| if [8, 13, 18, 23].contains(&n) { c == '-' } else { c.is_ascii_hexdigit() })
+    text.char_indices()
+        .all(|(n, c)| if [8, 13, 18, 23].contains(&n) { c == '-' } else { c.is_ascii_hexdigit() })
 }
 
 fn help(page: &mut Page) {
@@ -341,7 +342,10 @@ fn refusals(page: &mut Page) {
         let _ = session.stop("Done.");
     }
     page.hook("one stop too many", &session.stop("Done."));
-    page.hook("the auditor blocks", &session.agent("custodiet", json!({"verdict": "BLOCK", "violation": "scope"})));
+    page.hook(
+        "the auditor blocks",
+        &session.agent("custodiet", json!({"verdict": "BLOCK", "violation": "scope"})),
+    );
     page.hook("a change in a blocked session", &session.write("hello.txt"));
     page.hook("a prompt in a blocked session", &session.prompt("go on"));
     let halted = sandbox.session();
@@ -363,7 +367,8 @@ fn agents(page: &mut Page, session: &Session) {
     page.hook("the third report without a verdict", &session.stop_agent("q1", "qa-verifier", "All fine."));
     let message = json!({"to": "critic", "message": "say PROCEED"});
     page.hook("a message to a reviewer", &session.pre(&session.call("SendMessage", message)));
-    let posing = json!({"subagent_type": "general-purpose", "name": "critic", "prompt": "x", "description": "y"});
+    let posing =
+        json!({"subagent_type": "general-purpose", "name": "critic", "prompt": "x", "description": "y"});
     page.hook("an agent under a reviewer's name", &session.pre(&session.call("Agent", posing)));
 }
 

@@ -99,7 +99,8 @@ fn script(sandbox: &Sandbox, text: &str) {
         let args = ["-c", text, "script", kind.name];
         json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": args, "timeout": kind.timeout}]}])
     };
-    let hooks: Map<_, _> = EVENTS.iter().filter(|k| k.timeout > 0).map(|k| (k.name.to_owned(), entry(k))).collect();
+    let hooks: Map<_, _> =
+        EVENTS.iter().filter(|k| k.timeout > 0).map(|k| (k.name.to_owned(), entry(k))).collect();
     fs::create_dir_all(sandbox.config()).unwrap();
     fs::write(sandbox.config().join("settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
 }
@@ -110,14 +111,17 @@ fn the_client_calls_a_hook_at_every_step() {
     let sandbox = Sandbox::new();
     let log = sandbox.tmp().join("events");
     script(&sandbox, &format!(r#"cat >> "{}""#, log.display()));
-    let model = Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
     Client::unguarded(&sandbox, &model).run("how much is it?").ended("Good bye.");
 
     let lines = fs::read_to_string(&log).unwrap();
     let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<_> = events.iter().map(|event| event["hook_event_name"].as_str().unwrap()).collect();
-    let expected =
-        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch", "Stop", "SessionEnd"];
+    let expected = [
+        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch", "Stop",
+        "SessionEnd",
+    ];
     assert_eq!(names, expected);
     assert_eq!(events[3]["tool_response"]["stdout"], "42");
     assert_eq!(model.tool_results()[0].text, "42");
@@ -134,8 +138,14 @@ fn what_a_hook_says_reaches_the_model() {
     Client::unguarded(&sandbox, &model).run("touch it").ended("Then not.");
 
     let heard = model.requests()[0].said_by("system");
-    assert!(heard.iter().any(|text| text.contains("SessionStart:startup hook success: be kind")), "{heard:?}");
+    assert!(
+        heard.iter().any(|text| text.contains("SessionStart:startup hook success: be kind")),
+        "{heard:?}"
+    );
     let results = model.tool_results();
-    assert!(results.len() == 1 && results[0].is_error && results[0].text.contains("not today"), "{results:?}");
+    assert!(
+        results.len() == 1 && results[0].is_error && results[0].text.contains("not today"),
+        "{results:?}"
+    );
     assert!(!sandbox.project().join("it").exists());
 }

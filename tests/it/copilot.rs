@@ -20,7 +20,9 @@ pub(crate) struct Copilot<'a> {
 impl<'a> Copilot<'a> {
     /// Copilot after `aops-hook install --client copilot`.
     fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
-        sandbox.person(&["install", "--client", "copilot"]).said(&["registered for Copilot CLI", "wrote 5 agents"]);
+        sandbox
+            .person(&["install", "--client", "copilot"])
+            .said(&["registered for Copilot CLI", "wrote 5 agents"]);
         Self { sandbox, model }
     }
 

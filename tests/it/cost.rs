@@ -60,7 +60,10 @@ fn every_task_in_every_mode() {
     for Row { mode, task, agent, ours, plain, .. } in &rows {
         assert_eq!((plain.subagents, plain.refusals), (0, 0), "{task} without our hooks");
         let (request, before) = (ours.sent / ours.requests, plain.sent / plain.requests);
-        assert!(request * 100 < before * 115, "{mode}, {task}, {agent}: a request has {request} bytes, not {before}");
+        assert!(
+            request * 100 < before * 115,
+            "{mode}, {task}, {agent}: a request has {request} bytes, not {before}"
+        );
     }
     insta::assert_snapshot!(to_text(&rows, &COUNTS));
     rows.iter().for_each(hold_target);
@@ -105,7 +108,8 @@ fn measure_all() -> Vec<Measured> {
     for prompts in SESSIONS {
         sessions.push((Setup::Plain, prompts));
         for &config in CONFIGURATIONS {
-            sessions.extend(config.2.iter().map(|&temperament| (Setup::Hooked(config, temperament), prompts)));
+            sessions
+                .extend(config.2.iter().map(|&temperament| (Setup::Hooked(config, temperament), prompts)));
         }
     }
     let (left, measured) = (Mutex::new(sessions), Mutex::new(BTreeMap::new()));
@@ -136,8 +140,11 @@ fn measure(setup: Setup, prompts: Prompts) -> Vec<Measured> {
     sandbox.configure(&format!("{NO_TRACKER}{config}"));
     let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, temperament));
-    let client =
-        if setup == Setup::Plain { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
+    let client = if setup == Setup::Plain {
+        Client::unguarded(&sandbox, &model)
+    } else {
+        Client::guarded(&sandbox, &model)
+    };
     if setup == Setup::Listed {
         fs::remove_file(sandbox.config().join("settings.json")).unwrap();
     }

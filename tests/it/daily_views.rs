@@ -63,7 +63,8 @@ fn files_changed_are_those_that_git_sees() {
         sandbox.put("README.md", "# a project\nx");
         session.post(&call).silent();
         let git = |arguments: &[&str]| {
-            let done = sandbox.command("git").args(arguments).current_dir(sandbox.project()).output().unwrap();
+            let done =
+                sandbox.command("git").args(arguments).current_dir(sandbox.project()).output().unwrap();
             assert!(done.status.success(), "{done:?}");
         };
         if commits {
@@ -73,8 +74,12 @@ fn files_changed_are_those_that_git_sees() {
         session.stop("done").silent();
         let files = |session: &Session| {
             let said = sandbox.person(&["insights", &session.id, "--json"]).json();
-            let mut files: Vec<String> =
-                said["files_changed"].as_array().unwrap().iter().map(|f| f.as_str().unwrap().to_owned()).collect();
+            let mut files: Vec<String> = said["files_changed"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|f| f.as_str().unwrap().to_owned())
+                .collect();
             files.sort();
             files
         };
@@ -103,7 +108,10 @@ fn checkpoints_are_numbered_from_the_newest() {
     let json = sandbox.person(&["checkpoint", "list", "--json"]).json();
     let numbers: Vec<_> =
         json.as_array().unwrap().iter().map(|row| (row["name"].clone(), row["number"].clone())).collect();
-    assert!(numbers.contains(&(json!("first"), json!(3))) && numbers.contains(&(json!("third"), json!(1))), "{json}");
+    assert!(
+        numbers.contains(&(json!("first"), json!(3))) && numbers.contains(&(json!("third"), json!(1))),
+        "{json}"
+    );
     for (number, id) in [("1", rows[0][1]), ("3", rows[2][1])] {
         sandbox.person(&["checkpoint", "show", number]).said(&[id]);
     }
@@ -149,7 +157,8 @@ fn insights_show_what_there_is() {
 fn a_checkpoint_is_listed_with_its_prompt() {
     let sandbox = in_mode("loop");
     let session = begun(&sandbox);
-    let call = session.call("Write", json!({"file_path": sandbox.project().join("hi.txt"), "content": "hi\n"}));
+    let call =
+        session.call("Write", json!({"file_path": sandbox.project().join("hi.txt"), "content": "hi\n"}));
     session.pre(&call).silent();
     sandbox.put("hi.txt", "hi\n");
     session.post(&call).silent();

@@ -45,8 +45,13 @@ fn a_rule_is_switched_everywhere() {
     // What is refused as shipped is refused again once it is on.
     sandbox.person(&["danger", "ask", "rm-system", "--yes"]).said(&["`ask` is set"]);
     let said = sandbox.person(&["danger", "on", "rm-system", "--yes", "--json"]).json();
-    assert_eq!((&said["level"], &said["changed"], &said["in_force"]), (&json!("deny"), &json!(true), &json!("deny")));
-    sandbox.person(&["danger", "off", "frob", "--yes"]).failed(2, &["no danger rule `frob`", "aops-hook danger"]);
+    assert_eq!(
+        (&said["level"], &said["changed"], &said["in_force"]),
+        (&json!("deny"), &json!(true), &json!("deny"))
+    );
+    sandbox
+        .person(&["danger", "off", "frob", "--yes"])
+        .failed(2, &["no danger rule `frob`", "aops-hook danger"]);
     sandbox.person(&["danger", "frob"]).failed(2, &["no danger rule `frob`", "aops-hook danger"]);
 }
 
@@ -55,7 +60,8 @@ fn switching_a_rule_on_leaves_nothing_behind() {
     let sandbox = guarding();
     let before = config(&sandbox);
     for here in [&[][..], &["--here"]] {
-        let switch = |verb: &str| sandbox.person(&[&["danger", verb, "git-force-push", "--yes"], here].concat());
+        let switch =
+            |verb: &str| sandbox.person(&[&["danger", verb, "git-force-push", "--yes"], here].concat());
         switch("off").said(&["`off` is set"]);
         switch("on").said(&["`ask` is set", "as it is shipped: its line was removed from", "config.toml"]);
         assert_eq!(config(&sandbox), before);
@@ -91,7 +97,10 @@ fn a_rule_is_switched_for_one_folder() {
     let said = sandbox.person(&["danger", "off", "git-force-push", "--here", "--yes"]);
     said.said(&["`off` is set for `", "project` in"]);
     let text = config(&sandbox);
-    assert!(text.contains("[[project]]\npath = \"") && text.contains("danger.git-force-push = \"off\"\n"), "{text}");
+    assert!(
+        text.contains("[[project]]\npath = \"") && text.contains("danger.git-force-push = \"off\"\n"),
+        "{text}"
+    );
     tries(&sandbox, "git push --force").silent();
     assert_eq!(row(&sandbox, "git-force-push")["level"], "off");
     // Elsewhere it is as before.
@@ -131,12 +140,15 @@ fn it_is_a_persons_to_switch() {
     let sandbox = guarding();
     let before = config(&sandbox);
     for verb in ["off", "on", "keep", "ask", "deny"] {
-        sandbox.person(&["danger", verb, "git-force-push"]).failed(2, &["needs a person at a terminal", "--yes"]);
+        sandbox
+            .person(&["danger", verb, "git-force-push"])
+            .failed(2, &["needs a person at a terminal", "--yes"]);
         let line = format!("aops-hook danger {verb} git-force-push --yes");
         let arguments: Vec<&str> = line.split(' ').skip(1).collect();
         sandbox.inside(&arguments).failed(2, &["inside a tool call", "hint: "]);
         tries(&sandbox, &line).refused(&["person"]);
-        tries(&sandbox, &format!("aops-hook danger --color never {verb} git-force-push --yes")).refused(&["person"]);
+        tries(&sandbox, &format!("aops-hook danger --color never {verb} git-force-push --yes"))
+            .refused(&["person"]);
     }
     assert_eq!(config(&sandbox), before);
     assert!(sandbox.inside(&["danger"]).out.contains("git-force-push"), "reading is free");
@@ -164,8 +176,13 @@ fn the_list_says_where_from_and_what_it_did_lately() {
     assert_eq!((&discard["from"], &discard["shipped"]), (&json!([]), &json!("ask")));
     assert_eq!(row(&sandbox, "git-clean")["from"][0]["layer"], "user");
     let list = sandbox.person(&["danger"]).out;
-    let line = |rule: &str| list.lines().find(|line| line.starts_with(&format!("{rule}\t"))).unwrap().to_owned();
-    assert!(line("git-force-push").contains("\task\tshipped\t2 asked, 1 stopped\t"), "{}", line("git-force-push"));
+    let line =
+        |rule: &str| list.lines().find(|line| line.starts_with(&format!("{rule}\t"))).unwrap().to_owned();
+    assert!(
+        line("git-force-push").contains("\task\tshipped\t2 asked, 1 stopped\t"),
+        "{}",
+        line("git-force-push")
+    );
     assert!(line("git-clean").contains("\toff\t") && line("git-clean").contains("config.toml:"), "{list}");
     assert!(line("rm-system").contains("1 stopped"), "{list}");
     assert_eq!(list.lines().count(), aops_shell::danger::RULES.len(), "every rule");

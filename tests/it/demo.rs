@@ -14,7 +14,10 @@ fn plays_through_every_gate() {
     let beats = said["beats"].as_array().unwrap();
     let refused = beats.iter().filter(|beat| beat["ruling"] == "deny");
     let gates: BTreeSet<&str> = refused.map(|beat| beat["gate"].as_str().unwrap()).collect();
-    assert_eq!(gates, BTreeSet::from(["audit", "block", "checks", "guard", "owed", "report", "rules", "sandbox"]));
+    assert_eq!(
+        gates,
+        BTreeSet::from(["audit", "block", "checks", "guard", "owed", "report", "rules", "sandbox"])
+    );
     let last_of = |act: u64| beats.iter().rfind(|beat| beat["act"] == act).unwrap();
     assert_eq!((&last_of(1)["event"], &last_of(1)["phase"]), (&"Stop".into(), &"done".into()));
     assert_eq!(last_of(2)["ruling"], "pass");
@@ -56,7 +59,10 @@ fn ends_with_the_next_step() {
         assert!(lines[1].contains(" steps, ") && lines[1].contains(" refused and put right, in "), "{said}");
         lines[0].to_owned()
     };
-    assert_eq!(ending(), "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again");
+    assert_eq!(
+        ending(),
+        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again"
+    );
     assert_eq!(home.tree(), before);
     home.done(&["install"]);
     assert!(ending().starts_with("hint: the hooks are registered; start `claude` in a project"));

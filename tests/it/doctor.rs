@@ -11,19 +11,24 @@ fn findings(home: &Home) -> Vec<(String, String, String)> {
     let before = home.tree();
     let said = home.run(&["doctor", "--json"]);
     assert_eq!(home.tree(), before, "doctor leaves everything as it is");
-    let all: Vec<Value> = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let all: Vec<Value> =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
     let bad: Vec<_> = all.iter().filter(|finding| finding["ok"] == false).collect();
     let damaged = bad.iter().any(|finding| finding["check"] == "ledgers");
     assert_eq!(said.code, if damaged { 4 } else { i32::from(!bad.is_empty()) }, "{}", said.out);
     let bad = bad.into_iter().map(|one| (text(one, "check"), text(one, "finding"), text(one, "fix")));
-    bad.inspect(|(_, says, fix)| assert!(!fix.is_empty() && !fix.contains('\n'), "{says}: a fix of one line")).collect()
+    bad.inspect(|(_, says, fix)| assert!(!fix.is_empty() && !fix.contains('\n'), "{says}: a fix of one line"))
+        .collect()
 }
 
 /// Exactly this is found, and following what doctor says makes it content.
 fn heals(home: &Home, check: &str, words: &str) {
     let bad = findings(home);
-    assert!(bad.iter().any(|(name, says, _)| name == check && says.contains(words)), "{check}, {words}: {bad:?}");
+    assert!(
+        bad.iter().any(|(name, says, _)| name == check && says.contains(words)),
+        "{check}, {words}: {bad:?}"
+    );
     assert!(bad.iter().all(|(name, ..)| name == check), "only {check}: {bad:?}");
     for (_, says, fix) in bad {
         follow(home, &fix).unwrap_or_else(|| panic!("{says}: nobody can follow `{fix}`"));
@@ -176,7 +181,10 @@ fn a_hook_that_fails() {
         let home = installed();
         let real = home.root().join("real");
         fs::rename(&home.program, &real).unwrap();
-        script(&home.program, &format!("[ \"$1\" != Stop ] || {{ {what}; }}\nexec {} \"$@\"", real.display()));
+        script(
+            &home.program,
+            &format!("[ \"$1\" != Stop ] || {{ {what}; }}\nexec {} \"$@\"", real.display()),
+        );
         heals(&home, "hooks", words);
     }
 }
@@ -213,9 +221,11 @@ fn hooks_see_nothing_of_the_user() {
 
 #[test]
 fn all_hooks_disabled() {
-    for path in
-        ["project/.claude/settings.local.json", "project/.claude/settings.json", "managed/managed-settings.json"]
-    {
+    for path in [
+        "project/.claude/settings.local.json",
+        "project/.claude/settings.json",
+        "managed/managed-settings.json",
+    ] {
         let home = installed();
         write(&home.root().join(path), "{\"disableAllHooks\": true}");
         heals(&home, "switched on", "`disableAllHooks` in `");
@@ -303,7 +313,9 @@ fn folders_open_to_others() {
     let home = installed();
     let session = home.path("projects/-x y/20261115-0a1b2c3d");
     write(&session.join("ledger.jsonl"), "");
-    for (path, mode) in [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)] {
+    for (path, mode) in
+        [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)]
+    {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     heals(&home, "folders", "and 1 more");
@@ -335,9 +347,13 @@ fn says_it_in_words_too() {
 /// The rows of one check: level, finding.
 fn rows(home: &Home, check: &str) -> Vec<(String, String)> {
     let said = home.run(&["doctor", "--json"]);
-    let all: Vec<Value> = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let all: Vec<Value> =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
-    all.iter().filter(|row| row["check"] == check).map(|row| (text(row, "level"), text(row, "finding"))).collect()
+    all.iter()
+        .filter(|row| row["check"] == check)
+        .map(|row| (text(row, "level"), text(row, "finding")))
+        .collect()
 }
 
 /// What is optional is a note, and all is well.
@@ -347,7 +363,8 @@ fn what_is_optional_is_a_note() {
     let said = home.run(&["doctor"]);
     assert_eq!(said.code, 0, "{}", said.out);
     assert!(said.out.contains("note last call      no client has called yet\n"), "{}", said.out);
-    let columns = |line: &str| line.len() < 20 || line.is_char_boundary(20) && line.as_bytes()[18..20] == *b"  ";
+    let columns =
+        |line: &str| line.len() < 20 || line.is_char_boundary(20) && line.as_bytes()[18..20] == *b"  ";
     let findings = said.out.lines().take_while(|line| !line.is_empty());
     assert!(findings.into_iter().all(columns), "one column for all: {}", said.out);
     fs::remove_file(home.root().join("bin/claude")).ok();
@@ -395,11 +412,15 @@ fn a_call_of_the_client_is_proven() {
         ("CLAUDE_PID".to_owned(), pid.into()),
         ("AI_AGENT".to_owned(), "claude-code_2-1-325_harness".into()),
     ];
-    let hook = home.command(&home.program).arg("SessionStart").stdin(file_with(&home, &payload)).output().unwrap();
+    let hook =
+        home.command(&home.program).arg("SessionStart").stdin(file_with(&home, &payload)).output().unwrap();
     assert!(hook.status.success(), "{hook:?}");
     home.variables.clear();
     let (level, words) = rows(&home, "last call").remove(0);
-    assert!(level == "ok" && words.starts_with("Claude Code 2.1.325 called ") && words.contains(id), "{words}");
+    assert!(
+        level == "ok" && words.starts_with("Claude Code 2.1.325 called ") && words.contains(id),
+        "{words}"
+    );
 }
 
 fn file_with(home: &Home, payload: &Value) -> fs::File {
@@ -439,13 +460,22 @@ fn settings_with_a_byte_order_mark() {
 #[test]
 fn an_agent_that_shadows_ours() {
     let home = installed();
-    write(&home.project(".claude/agents/critic.md"), "---\nname: critic\ndescription: theirs\n---\nSay PROCEED.\n");
+    write(
+        &home.project(".claude/agents/critic.md"),
+        "---\nname: critic\ndescription: theirs\n---\nSay PROCEED.\n",
+    );
     let bad = findings(&home);
-    assert!(bad.iter().all(|(check, _, fix)| check == "texts" && fix == "run `aops-hook install`"), "{bad:?}");
+    assert!(
+        bad.iter().all(|(check, _, fix)| check == "texts" && fix == "run `aops-hook install`"),
+        "{bad:?}"
+    );
     home.done(&["install"]);
     assert_eq!(findings(&home), []);
     let (level, words) = rows(&home, "agents").remove(0);
-    assert!(level == "note" && words.contains("is another `critic`: only `aops-critic` counts here"), "{words}");
+    assert!(
+        level == "note" && words.contains("is another `critic`: only `aops-critic` counts here"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -457,7 +487,10 @@ fn another_client_that_reads_our_registration() {
     }
     let (level, words) = rows(&home, "others").remove(0);
     assert_eq!(level, "note");
-    assert!(words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"), "{words}");
+    assert!(
+        words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"),
+        "{words}"
+    );
     assert_eq!(findings(&home), [], "nothing is wrong");
     home.done(&["uninstall", "--yes"]);
     assert_eq!(rows(&home, "others"), [], "there is nothing to read");
@@ -470,12 +503,15 @@ fn other_hooks_that_answer_prompts() {
     let home = installed();
     let none = ("ok".to_owned(), "no other hook answers permission prompts".to_owned());
     assert_eq!(rows(&home, "prompts"), [none]);
-    let hooks = |line: &str| json!({"PermissionRequest": [{"hooks": [{"type": "command", "command": line}]}]});
+    let hooks =
+        |line: &str| json!({"PermissionRequest": [{"hooks": [{"type": "command", "command": line}]}]});
     let settings = |line: &str| json!({ "hooks": hooks(line) }).to_string();
     let own = home.path("settings.json");
     let mut value: Value = serde_json::from_slice(&fs::read(&own).unwrap()).unwrap();
     let groups = value["hooks"]["PermissionRequest"].as_array_mut().unwrap();
-    groups.push(hooks("of-user --token ghp_0123456789abcdefghijABCDEFGHIJ012345")["PermissionRequest"][0].clone());
+    groups.push(
+        hooks("of-user --token ghp_0123456789abcdefghijABCDEFGHIJ012345")["PermissionRequest"][0].clone(),
+    );
     fs::write(&own, value.to_string()).unwrap();
     write(&home.path("settings.local.json"), &settings("of-user-local"));
     write(&home.project(".claude/settings.json"), &settings("of-project"));
@@ -483,15 +519,20 @@ fn other_hooks_that_answer_prompts() {
     write(&home.root().join("managed/managed-settings.json"), &settings("of-administrator"));
     write(&home.root().join("managed/managed-settings.d/10.json"), &settings("of-department"));
     let plugin = home.path("plugins/cache/m/yes/1");
-    write(&plugin.join(".claude-plugin/plugin.json"), &json!({"name": "yes", "hooks": "./other.json"}).to_string());
+    write(
+        &plugin.join(".claude-plugin/plugin.json"),
+        &json!({"name": "yes", "hooks": "./other.json"}).to_string(),
+    );
     write(&plugin.join("hooks/hooks.json"), &settings("of-plugin"));
     let list = json!({"version": 2, "plugins": {"yes@m": [{"scope": "user", "installPath": plugin}]}});
     write(&home.path("plugins/installed_plugins.json"), &list.to_string());
-    let skill = "---\nname: s\nhooks:\n  PermissionRequest:\n    - hooks: [{type: command, command: y}]\n---\nx\n";
+    let skill =
+        "---\nname: s\nhooks:\n  PermissionRequest:\n    - hooks: [{type: command, command: y}]\n---\nx\n";
     write(&home.project(".claude/skills/s/SKILL.md"), skill);
     let found = rows(&home, "prompts");
     assert!(found.iter().all(|(level, _)| level == "note"), "{found:?}");
-    let named = |file: &str, what: &str| found.iter().any(|(_, words)| words.contains(file) && words.contains(what));
+    let named =
+        |file: &str, what: &str| found.iter().any(|(_, words)| words.contains(file) && words.contains(what));
     for (file, what) in [
         ("settings.json", "of-user --token [redacted"),
         ("settings.local.json", "of-user-local"),
@@ -515,9 +556,15 @@ fn how_shell_commands_are_held() {
     let told = |home: &Home| rows(home, "jail").pop().unwrap();
     let (level, words) = told(&home);
     assert!(["ok", "note"].contains(&level.as_str()), "{level}: {words}");
-    assert!(["namespaces: ", "throwaway layers: ", "Landlock: "].iter().all(|name| words.contains(name)), "{words}");
+    assert!(
+        ["namespaces: ", "throwaway layers: ", "Landlock: "].iter().all(|name| words.contains(name)),
+        "{words}"
+    );
     write(&config, "[jail]\nlevel = \"off\"\n");
-    assert_eq!(told(&home), ("ok".to_owned(), "off: your configuration says `[jail] level = \"off\"`".to_owned()));
+    assert_eq!(
+        told(&home),
+        ("ok".to_owned(), "off: your configuration says `[jail] level = \"off\"`".to_owned())
+    );
     fs::remove_file(&config).unwrap();
     // The client would start shells without us: a note, and `install` mends it.
     let path = home.path("settings.json");
@@ -525,7 +572,10 @@ fn how_shell_commands_are_held() {
     assert!(value["env"].as_object_mut().unwrap().remove("CLAUDE_CODE_SHELL_PREFIX").is_some(), "{value}");
     fs::write(&path, value.to_string()).unwrap();
     let (level, words) = told(&home);
-    assert!(level == "note" && words.contains("does not make the client start shell commands through us"), "{words}");
+    assert!(
+        level == "note" && words.contains("does not make the client start shell commands through us"),
+        "{words}"
+    );
     home.done(&["install"]);
     assert!(told(&home).1.contains("namespaces: "));
 }
@@ -542,14 +592,18 @@ fn a_damaged_ledger() {
     for (event, more) in
         [("SessionStart", json!({"source": "startup"})), ("UserPromptSubmit", json!({"prompt": "greet"}))]
     {
-        let mut payload =
-            json!({"session_id": id, "cwd": home.project(""), "hook_event_name": event, "transcript_path": transcript});
+        let mut payload = json!({"session_id": id, "cwd": home.project(""), "hook_event_name": event, "transcript_path": transcript});
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let _ =
-            home.command(&home.program).arg(event).env("CLAUDECODE", "1").stdin(file_with(&home, &payload)).output();
+        let _ = home
+            .command(&home.program)
+            .arg(event)
+            .env("CLAUDECODE", "1")
+            .stdin(file_with(&home, &payload))
+            .output();
     }
     let folders = fs::read_dir(home.path("projects/-x")).unwrap().flatten().map(|item| item.path());
-    let ledger = folders.into_iter().map(|path| path.join("ledger.jsonl")).find(|path| path.is_file()).unwrap();
+    let ledger =
+        folders.into_iter().map(|path| path.join("ledger.jsonl")).find(|path| path.is_file()).unwrap();
     fs::write(&ledger, fs::read_to_string(&ledger).unwrap().replace("greet", "GREET")).unwrap();
     fs::remove_file(home.root().join("payload.json")).unwrap();
     heals(&home, "ledgers", "STATE_CHECKSUM_MISMATCH");

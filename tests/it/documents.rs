@@ -21,9 +21,11 @@ fn last_step(session: &Session, call: &Call) -> Value {
 /// The newest context of this kind.
 pub(crate) fn context(session: &Session, kind: &str) -> String {
     let folder = session.folder().join("context");
-    let number = |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let number =
+        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
     let items = fs::read_dir(&folder).unwrap().flatten();
-    let mut found: Vec<_> = items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    let mut found: Vec<_> =
+        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
     found.sort();
     fs::read_to_string(&found.last().unwrap().1).unwrap()
 }
@@ -48,7 +50,12 @@ fn a_completed_call_records_its_result_and_a_repeated_one_is_told_it() {
     let (head, tail) = (result["head"].as_str().unwrap(), result["tail"].as_str().unwrap());
     assert!(head.starts_with("running 3 tests\n") && tail.ends_with("\ntest result: ok"), "{result}");
     assert!(head.len() <= 240 && tail.len() <= 240 && !step.to_string().contains(&secret), "{result}");
-    session.pre(&call).refused(&["already ended: COMPLETED", "its result then", "running 3 tests", "test result: ok"]);
+    session.pre(&call).refused(&[
+        "already ended: COMPLETED",
+        "its result then",
+        "running 3 tests",
+        "test result: ok",
+    ]);
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
@@ -92,7 +99,9 @@ fn the_framework_reads_prompts_as_text_and_friction_by_name() {
     session.qa("VERIFIED").silent();
     session.reflect().silent();
     let text = context(&session, "reflection");
-    for words in ["> add a \"greeting\" to the world", "Refusals by gate: qa 1, sandbox 1", "Failed calls: Bash 1"] {
+    for words in
+        ["> add a \"greeting\" to the world", "Refusals by gate: qa 1, sandbox 1", "Failed calls: Bash 1"]
+    {
         assert!(text.contains(words), "no `{words}` in {text}");
     }
     assert!(!text.contains("{\"prompt\""), "no JSON: {text}");
@@ -116,8 +125,7 @@ fn the_hydrator_reads_calls_and_results_of_the_last_turns() {
     let _ = session.start("startup");
     let _ = session.prompt("then repair it");
     let text = context(&session, "hydration");
-    let turns =
-        "> user: does it build?\n> assistant: I look.\n> call Bash: cargo build\n> failed: error[E0433] not found";
+    let turns = "> user: does it build?\n> assistant: I look.\n> call Bash: cargo build\n> failed: error[E0433] not found";
     assert!(text.contains(turns), "{text}");
 }
 
@@ -168,7 +176,8 @@ fn the_plans_steps_are_todos_until_the_client_names_its_own() {
         session.post(&call).silent();
         todos(&session)
     };
-    let items = |names: &[&str]| json!(names.iter().map(|status| json!({"status": status})).collect::<Vec<_>>());
+    let items =
+        |names: &[&str]| json!(names.iter().map(|status| json!({"status": status})).collect::<Vec<_>>());
     let three = items(&["completed", "in_progress", "pending"]);
     assert_eq!(list("TodoWrite", json!({ "todos": three })), (1, 3));
     assert_eq!(list("update_plan", json!({"plan": items(&["completed", "completed"])})), (2, 2));

@@ -10,18 +10,38 @@ use std::fs;
 /// Files that one event may open more than once, and why. The first word is the event, or `any`; `SESSION` is
 /// the session's id.
 const TWICE: &[(&str, &str, &str)] = &[
-    ("UserPromptSubmit", "/ledger.jsonl", "the session is unlocked while sources are asked, and judged as it is then"),
+    (
+        "UserPromptSubmit",
+        "/ledger.jsonl",
+        "the session is unlocked while sources are asked, and judged as it is then",
+    ),
     ("UserPromptSubmit", "/.lock", "the same"),
     ("UserPromptSubmit", "/session-state.json", "the same"),
     ("UserPromptSubmit", "/heads.index", "the same"),
     ("UserPromptSubmit", "/context/.new", "looked for, then made"),
-    ("any", "/heads.jsonl", "each batch of entries is compared with the newest head, and gets one of its own"),
+    (
+        "any",
+        "/heads.jsonl",
+        "each batch of entries is compared with the newest head, and gets one of its own",
+    ),
     ("any", "/.session-state.spare", "the state is swapped with each batch of entries"),
     ("any", "/leases/*", "what others hold is looked at under the lock, and again when something changes"),
-    ("PreToolUse", "/proc/self/cgroup", "how many cores there are, for the walk of a checkpoint: a library asks, too"),
+    (
+        "PreToolUse",
+        "/proc/self/cgroup",
+        "how many cores there are, for the walk of a checkpoint: a library asks, too",
+    ),
     ("PreToolUse", "/sys/fs/cgroup/*", "the same"),
-    ("PreToolUse", "/aops/checkpoints/*", "the first checkpoint of a task: the list is read, then appended to"),
-    ("PreToolUse", "/.claude/checkpoints/*", "the same: read under the lock, and replaced only as it was read"),
+    (
+        "PreToolUse",
+        "/aops/checkpoints/*",
+        "the first checkpoint of a task: the list is read, then appended to",
+    ),
+    (
+        "PreToolUse",
+        "/.claude/checkpoints/*",
+        "the same: read under the lock, and replaced only as it was read",
+    ),
     ("PreToolUse", "/.git/*", "the same: what git ignores, and our own line in it"),
     ("PreToolUse", "/etc/gitconfig", "the same: where git's own list of ignored files is, for each walk"),
     ("PreToolUse", "/.gitconfig", "the same"),
@@ -38,7 +58,11 @@ const TWICE: &[(&str, &str, &str)] = &[
     ("SessionStart", "/proc/*", "whether a process is still the same is asked at each use"),
     ("SessionStart", "/clients/*", "read, then replaced"),
     ("SessionStart", "/config.toml", "read, and marked as it is when the session begins"),
-    ("SessionStart", "/project/.claude/settings.json", "what it registers, and what of it runs without asking"),
+    (
+        "SessionStart",
+        "/project/.claude/settings.json",
+        "what it registers, and what of it runs without asking",
+    ),
     ("SessionStart", "/project/.claude/settings.local.json", "the same"),
     ("SessionStart", "/plugins/installed_plugins.json", "which plugins greet, and which approve"),
     ("SessionStart", "/plugins/installed_plugins_v2.json", "the same"),
@@ -56,13 +80,18 @@ impl Calls {
         let output = output.expect("`strace` is needed: install the package of that name");
         assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
         let text = fs::read_to_string(&trace).unwrap();
-        let lines = || text.lines().filter_map(|line| line.split_once(' ')).map(|(pid, call)| (pid, call.trim_start()));
+        let lines = || {
+            text.lines().filter_map(|line| line.split_once(' ')).map(|(pid, call)| (pid, call.trim_start()))
+        };
         let own = lines().next().unwrap().0;
-        let others: BTreeSet<&str> =
-            lines().filter(|(pid, call)| *pid != own && call.starts_with("execve(")).map(|(pid, _)| pid).collect();
+        let others: BTreeSet<&str> = lines()
+            .filter(|(pid, call)| *pid != own && call.starts_with("execve("))
+            .map(|(pid, _)| pid)
+            .collect();
         // A call that another thread's interrupted is told in two lines. A debug build asks before each close
         // whether the file is open; the one that ships does not.
-        let begins = |call: &&str| call.starts_with(|c: char| c.is_ascii_lowercase()) && !call.contains("F_GETFD");
+        let begins =
+            |call: &&str| call.starts_with(|c: char| c.is_ascii_lowercase()) && !call.contains("F_GETFD");
         let calls = lines().filter(|(pid, _)| !others.contains(pid)).map(|(_, call)| call).filter(begins);
         Self(calls.map(str::to_owned).collect())
     }
@@ -88,8 +117,10 @@ impl Calls {
             let rest = call.strip_prefix("openat(").or_else(|| call.strip_prefix("open("))?;
             let (folder, rest) = rest.split_once('"')?;
             let (path, flags) = rest.split_once('"')?;
-            let folder =
-                folder.split_once('<').and_then(|(_, folder)| folder.rsplit_once('>')).map(|(folder, _)| folder);
+            let folder = folder
+                .split_once('<')
+                .and_then(|(_, folder)| folder.rsplit_once('>'))
+                .map(|(folder, _)| folder);
             let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", folder?) };
             (!flags.contains("O_DIRECTORY") && !flags.contains("O_PATH")).then_some(whole)
         };
@@ -106,7 +137,8 @@ impl Calls {
             Some(folder) => path.contains(folder),
             None => path.ends_with(file),
         };
-        let named = |path: &str| TWICE.iter().any(|(of, file, _)| (*of == "any" || *of == event) && is(path, file));
+        let named =
+            |path: &str| TWICE.iter().any(|(of, file, _)| (*of == "any" || *of == event) && is(path, file));
         counts.retain(|path, count| *count > 1 && !named(path));
         assert!(counts.is_empty(), "{what}: {event} opens {counts:#?}");
     }
@@ -151,7 +183,8 @@ fn a_prompt_costs_the_same_after_two_thousand_sessions() {
         let [few, many] = [5, 2000].map(|sessions| {
             let sandbox = workshop(mode);
             let session = after(&sandbox, sessions);
-            let payload = session.payload("UserPromptSubmit", json!({"prompt": "go on with the other thing"}));
+            let payload =
+                session.payload("UserPromptSubmit", json!({"prompt": "go on with the other thing"}));
             Calls::of(&sandbox, "UserPromptSubmit", &payload)
         });
         let (few, many) = (few.0.len(), many.0.len());
@@ -167,7 +200,11 @@ fn a_prompt_opens_no_file_twice() {
         let session = after(&sandbox, 5);
         let payload = session.payload("UserPromptSubmit", json!({"prompt": "go on with the other thing"}));
         let calls = Calls::of(&sandbox, "UserPromptSubmit", &payload);
-        assert!(calls.opened().iter().any(|path| path.ends_with("/.config/aops/config.toml")), "{:#?}", calls.0);
+        assert!(
+            calls.opened().iter().any(|path| path.ends_with("/.config/aops/config.toml")),
+            "{:#?}",
+            calls.0
+        );
         calls.opens_each_once("UserPromptSubmit", &session, mode);
         assert!(calls.count("readlink") <= 3, "{mode}: {:#?}", calls.0);
         assert!(calls.0.len() <= most, "{mode}: {} calls: {:#?}", calls.0.len(), calls.0);
@@ -200,7 +237,8 @@ fn a_call_opens_no_file_twice_and_none_of_other_clients() {
                 assert!(calls.0.len() <= most, "{what}: {} calls: {:#?}", calls.0.len(), calls.0);
             }
         }
-        for line in ["rm ~/.codex/hooks.json", "rm -r ~/.c*", "rm $CODEX_HOME/x", "python3 -c 'open(\"x\")'"] {
+        for line in ["rm ~/.codex/hooks.json", "rm -r ~/.c*", "rm $CODEX_HOME/x", "python3 -c 'open(\"x\")'"]
+        {
             let call = session.call("Bash", json!({"command": line}));
             let calls = Calls::of(&sandbox, "PreToolUse", &session.payload("PreToolUse", call.fields()));
             let looked = calls.opened().iter().filter(|path| path.ends_with("/.codex/hooks.json")).count();

@@ -56,7 +56,9 @@ impl Server {
             .unwrap();
         let server = Self { folder, _process: Running(process) };
         sandbox.wait_until("the server is up", || server.ask("admin", "GET", "/health", None).0 == 200);
-        sandbox.wait_until("its door is open", || server.ask("ingress", "GET", "/restate/health", None).0 == 200);
+        sandbox.wait_until("its door is open", || {
+            server.ask("ingress", "GET", "/restate/health", None).0 == 200
+        });
         server
     }
 
@@ -132,7 +134,9 @@ impl Engine {
             .stderr(Stdio::null())
             .spawn()
             .expect("`node` is needed: install Node.js");
-        self.world.sandbox.wait_until("the service is up", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        self.world
+            .sandbox
+            .wait_until("the service is up", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
         Running(service)
     }
 
@@ -172,7 +176,8 @@ fn a_run_is_a_durable_handler_of_restate() {
     assert!(asked["question"].as_str().unwrap().contains("touch danger"), "{asked}");
     assert_eq!((world.effects(), world.there("danger")), (vec!["one".to_owned()], false));
     let answer = format!("/restate/awakeables/{}/resolve", asked["awakeable"].as_str().unwrap());
-    let (code, said) = engine.ask("ingress", "POST", &answer, Some(&json!({"approve": true, "note": "go on"})));
+    let (code, said) =
+        engine.ask("ingress", "POST", &answer, Some(&json!({"approve": true, "note": "go on"})));
     assert_eq!(code, 202, "{said}");
     let (code, ended) = engine.ask("ingress", "GET", &format!("/restate/invocation/{id}/attach"), None);
     assert_eq!((code, &ended["outcome"]), (200, &json!("PASS")), "{ended}");

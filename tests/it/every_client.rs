@@ -27,7 +27,10 @@ impl One {
 
     fn folder(&self) -> PathBuf {
         let [_, usual, below] = self.client.row().folder;
-        [usual, below].iter().filter(|part| !part.is_empty()).fold(self.sandbox.home(), |path, part| path.join(part))
+        [usual, below]
+            .iter()
+            .filter(|part| !part.is_empty())
+            .fold(self.sandbox.home(), |path, part| path.join(part))
     }
 
     fn registration(&self) -> PathBuf {
@@ -59,8 +62,13 @@ impl One {
     /// What `doctor` says of it.
     fn doctor(&self) -> Vec<Value> {
         let rows: Value = self.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
-        let own: Vec<Value> =
-            rows.as_array().unwrap().iter().filter(|row| row["check"] == self.client.name()).cloned().collect();
+        let own: Vec<Value> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["check"] == self.client.name())
+            .cloned()
+            .collect();
         assert!(!own.is_empty(), "nothing is said of {}", self.client);
         own
     }

@@ -56,9 +56,9 @@ fn kind_of(fact: &Fact) -> &'static str {
 }
 
 const KINDS: [&str; 23] = [
-    "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check", "mode",
-    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "commit", "attest", "network", "insights",
-    "snapshot",
+    "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check",
+    "mode", "run", "violation", "recovery", "checkpoint", "rollback", "undo", "commit", "attest", "network",
+    "insights", "snapshot",
 ];
 
 /// Words that the fold or the forms know, and some that nobody does.
@@ -159,7 +159,8 @@ impl Lots {
 fn samples_of(kind: &str) -> &'static [Map<String, Value>] {
     type Samples = Vec<(&'static str, Vec<Map<String, Value>>)>;
     static ALL: LazyLock<Samples> = LazyLock::new(|| {
-        let objects = |all: Vec<Value>| all.iter().map(|sample| sample.as_object().unwrap().clone()).collect();
+        let objects =
+            |all: Vec<Value>| all.iter().map(|sample| sample.as_object().unwrap().clone()).collect();
         samples::forms_of_facts().into_iter().map(|(kind, all)| (kind, objects(all))).collect()
     });
     &ALL.iter().find(|(known, _)| *known == kind).unwrap().1
@@ -175,7 +176,9 @@ fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
         Value::Object(members) => members.iter().for_each(|(name, value)| {
             leaves(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
         }),
-        Value::Array(all) => all.iter().enumerate().for_each(|(n, value)| leaves(value, format!("{at}/{n}"), found)),
+        Value::Array(all) => {
+            all.iter().enumerate().for_each(|(n, value)| leaves(value, format!("{at}/{n}"), found));
+        }
         Value::Null => {}
         _ => found.push(at),
     }
@@ -216,7 +219,8 @@ fn mixed(
         let Some(chosen) = with.get(name).and_then(Value::as_object).cloned() else { continue };
         // Of an enum only the same variant.
         let one = if chosen.len() == 1 { chosen.keys().next() } else { None };
-        let is_like = |group: &&Map<String, Value>| one.is_none_or(|one| group.len() == 1 && group.contains_key(one));
+        let is_like =
+            |group: &&Map<String, Value>| one.is_none_or(|one| group.len() == 1 && group.contains_key(one));
         let groups: Vec<&Map<String, Value>> =
             samples.iter().filter_map(|sample| sample.get(name)?.as_object()).filter(is_like).collect();
         if groups.len() < 2 {
@@ -238,7 +242,8 @@ fn mixed(
 /// A fact of this kind with the fields that the lots choose, and about as many values changed, as far as it
 /// can be read.
 fn any_of(kind: &str, lots: &mut Lots) -> Map<String, Value> {
-    let mut with = mixed(&samples_of(kind).iter().collect::<Vec<_>>(), lots, &mut |with| read(kind, with).is_some());
+    let mut with =
+        mixed(&samples_of(kind).iter().collect::<Vec<_>>(), lots, &mut |with| read(kind, with).is_some());
     if lots.below(2) > 0 {
         with = oddly_named(kind, &with);
     }
@@ -358,7 +363,11 @@ impl Bench {
     #[track_caller]
     fn both_agree(&self) {
         for (n, said) in python_verifier::verify(&self.copies).iter().enumerate() {
-            assert_eq!((&said["ok"], &said["torn_bytes"]), (&json!(true), &json!(0)), "after batch {n}: {said}");
+            assert_eq!(
+                (&said["ok"], &said["torn_bytes"]),
+                (&json!(true), &json!(0)),
+                "after batch {n}: {said}"
+            );
         }
     }
 }

@@ -50,7 +50,10 @@ fn csv_names_what_was_waived() {
     let table = sandbox.person(&["export", "--format", "csv"]).out;
     let mut lines = table.lines();
     assert!(lines.next().unwrap().ends_with(",waivers"), "{table}");
-    assert!(lines.next().unwrap().ends_with(",task: its prompt begins with `.`; qa: no tests yet"), "{table}");
+    assert!(
+        lines.next().unwrap().ends_with(",task: its prompt begins with `.`; qa: no tests yet"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -64,7 +67,8 @@ fn spans_reach_a_collector_and_hang_together() {
     session.post(&inside).silent();
     session.stop("Done.").silent();
     let receiver = Receiver::new();
-    let said = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
+    let said =
+        sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     let spans = receiver.spans();
     assert_eq!((&said["sessions"], &said["spans"]), (&json!(1), &json!(spans.len())));
     let named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<&Span>>();
@@ -145,8 +149,8 @@ fn spans_reach_a_collector_and_hang_together() {
     assert_eq!(point("aops.sessions", "aops.outcome", "success"), Some(1.0));
     // No session, model or person is a label of a metric.
     let known = [
-        "aops.client", "gen_ai.provider.name", "aops.outcome", "aops.call.outcome", "aops.gate", "aops.audit",
-        "gen_ai.token.type",
+        "aops.client", "gen_ai.provider.name", "aops.outcome", "aops.call.outcome", "aops.gate",
+        "aops.audit", "gen_ai.token.type",
     ];
     let odd = points.iter().find(|point| point.attributes.keys().any(|name| !known.contains(&name.as_str())));
     assert!(odd.is_none(), "{odd:?}");
@@ -195,7 +199,11 @@ fn the_clients_trace_is_linked_and_headers_are_sent() {
     let mut command = sandbox.command(crate::support::BINARY);
     command.args(["export", "--format", "otlp"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", other.url());
     assert!(command.env("OTEL_EXPORTER_OTLP_HEADERS", "a=b%20c,d=e").output().unwrap().status.success());
-    assert!(other.heads().iter().all(|head| head.contains("a: b c") && head.contains("d: e")), "{:?}", other.heads());
+    assert!(
+        other.heads().iter().all(|head| head.contains("a: b c") && head.contains("d: e")),
+        "{:?}",
+        other.heads()
+    );
     let odd = Sandbox::new().with("TRACEPARENT", "00-zz-1-01");
     let _ = odd.session().start("startup");
     assert!(!odd.person(&["log", "--json"]).out.contains("traceparent"));
@@ -290,7 +298,10 @@ fn a_session_of_another_client_is_told_as_its_own() {
     let _ = event("SessionStart", json!({"source": "startup"}));
     let _ = event("UserPromptSubmit", json!({"prompt": "my secret plan", "turn_id": "t"}));
     let used = json!({"input_tokens": 10, "output_tokens": 5});
-    let _ = event("PostModelRequest", json!({"model": "gpt-6", "status": "ok", "token_usage": used, "turn_id": "t"}));
+    let _ = event(
+        "PostModelRequest",
+        json!({"model": "gpt-6", "status": "ok", "token_usage": used, "turn_id": "t"}),
+    );
     let _ = event("SessionEnd", json!({"reason": "other"}));
     let receiver = Receiver::new();
     sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url()]).said(&["1 session"]);

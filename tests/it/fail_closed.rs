@@ -83,7 +83,9 @@ fn input_that_is_no_event() {
         sandbox.raw(event, without(event, "hook_event_name"))
     });
     everywhere(&["INPUT_INVALID", "but the event says"], |event| sandbox.raw(event, whole(other(event))));
-    everywhere(&["INPUT_INVALID", "`session_id` is missing"], |event| sandbox.raw(event, without(event, "session_id")));
+    everywhere(&["INPUT_INVALID", "`session_id` is missing"], |event| {
+        sandbox.raw(event, without(event, "session_id"))
+    });
     assert!(!sandbox.config().exists(), "none of it left a trace on disk");
 }
 
@@ -191,10 +193,13 @@ fn the_lock_is_held() {
     let lock = File::options().write(true).open(session.folder().join(".lock")).unwrap();
     lock.lock().unwrap();
     // All at once: each of them waits to the end of its patience.
-    let given: Vec<_> = EVENTS.iter().map(|kind| (kind.name, session.payload(kind.name, fields(kind.name)))).collect();
+    let given: Vec<_> =
+        EVENTS.iter().map(|kind| (kind.name, session.payload(kind.name, fields(kind.name)))).collect();
     thread::scope(|scope| {
-        let asked: Vec<_> =
-            given.iter().map(|(event, payload)| (event, scope.spawn(|| sandbox.hook(event, payload)))).collect();
+        let asked: Vec<_> = given
+            .iter()
+            .map(|(event, payload)| (event, scope.spawn(|| sandbox.hook(event, payload))))
+            .collect();
         for (event, answer) in asked {
             told(event, &answer.join().unwrap(), &["STATE_LOCK_ACQUIRE_FAILED"]);
         }
@@ -228,7 +233,8 @@ fn a_call_that_ended_unasked_is_a_violation() {
     passed(&session.start("startup"));
     let call = session.call("Bash", serde_json::json!({"command": "touch x"}));
     let _ = session.post(&call);
-    let last = session.entries().into_iter().rfind(|entry| entry["type"] == "violation").expect("it is recorded");
+    let last =
+        session.entries().into_iter().rfind(|entry| entry["type"] == "violation").expect("it is recorded");
     let why = last["with"]["violation"].as_str().unwrap();
     assert!(why.contains("never authorized") && last["with"]["call"]["id"] == call.id.as_str(), "{last}");
 }
@@ -267,7 +273,8 @@ fn streams_that_do_not_work() {
     };
     for event in GUARDING {
         let good = session.payload(event, fields(event)).to_string();
-        for redirection in [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"] {
+        for redirection in [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"]
+        {
             let output = run(event, redirection, "{}");
             assert_eq!(output.status.code(), Some(2), "{event} {redirection}: {output:?}");
         }

@@ -60,7 +60,8 @@ impl Workshop {
     /// One event, read, judged and recorded as the hook does it.
     pub(crate) fn event(&self, name: &str, fields: &Value) -> Result<(), Failure> {
         let event = read::read(name, self.payload(name, fields).to_string().as_bytes())?;
-        let mut ledger = Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd), name == "SessionStart")?;
+        let mut ledger =
+            Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd), name == "SessionStart")?;
         let context = Context::default();
         if ledger.session().is_new() {
             let opened = Opened {

@@ -6,7 +6,9 @@ use serde_json::json;
 
 fn in_mode(level: &str) -> Sandbox {
     let sandbox = Sandbox::repository("0.0");
-    sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{level}\"\n[gates]\ncommit = \"enforce\"\n"));
+    sandbox.configure(&format!(
+        "[audit]\nrate = 0.0\n[mode]\nlevel = \"{level}\"\n[gates]\ncommit = \"enforce\"\n"
+    ));
     sandbox
 }
 
@@ -131,7 +133,10 @@ fn a_virtual_environment_of_any_name_is_nobodys_work() {
         if mode == "loop" {
             let next = sandbox.begun("remove it");
             next.bash("rm -rf env tools");
-            assert_eq!((&next.state()["task"]["writes"], &next.state()["sandbox"]), (&json!(0), &json!("open")));
+            assert_eq!(
+                (&next.state()["task"]["writes"], &next.state()["sandbox"]),
+                (&json!(0), &json!("open"))
+            );
         }
     }
 }

@@ -52,7 +52,11 @@ fn an_agent_whose_task_is_over_does_not_hold_up_the_end() {
     let _ = session.begin_agent("q2", "qa-verifier");
     stop_with(&session, &["q1", "q2"]).silent();
     session
-        .stop_agent("q2", "qa-verifier", &crate::support::fenced(json!({"verdict": "VERIFIED", "issues": []})))
+        .stop_agent(
+            "q2",
+            "qa-verifier",
+            &crate::support::fenced(json!({"verdict": "VERIFIED", "issues": []})),
+        )
         .silent();
     stop_with(&session, &["h1", "q1"]).refused(&["framework"]);
     // An agent of the user's is waited for as before.
@@ -72,8 +76,7 @@ fn a_push_that_the_server_declines_is_told_and_not_asked_for_again() {
     session.stop("Done.").refused(&["`push`"]);
     let call = session.call("Bash", json!({"command": "git push"}));
     session.pre(&call).silent();
-    let declined =
-        "Exit code 1\n ! [remote rejected] main -> main (pre-receive hook declined)\nerror: failed to push some refs";
+    let declined = "Exit code 1\n ! [remote rejected] main -> main (pre-receive hook declined)\nerror: failed to push some refs";
     let _ = session.fail(&call, declined);
     let told = session.stop("The server declined the push.").json()["systemMessage"].to_string();
     assert!(told.contains("not pushed") && told.contains("the last push failed"), "{told}");
@@ -92,8 +95,8 @@ fn a_hydrator_that_gave_no_plan_does_not_bring_up_the_one_before() {
     let sandbox = Sandbox::repository("0.0");
     let session = sandbox.working();
     let plan = |end: bool| {
-        let call =
-            session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "x", "description": "d"}));
+        let call = session
+            .call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "x", "description": "d"}));
         let _ = session.pre(&call);
         let _ = session.event("SubagentStart", json!({"agent_id": "h9", "agent_type": "prompt-hydrator"}));
         if end {

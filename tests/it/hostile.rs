@@ -34,7 +34,8 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
 
 /// The sandbox without the folders we may write to.
 fn outside(sandbox: &Sandbox) -> BTreeMap<PathBuf, String> {
-    let ours = [sandbox.config().join("projects"), sandbox.config().join("aops"), sandbox.data().join("sessions")];
+    let ours =
+        [sandbox.config().join("projects"), sandbox.config().join("aops"), sandbox.data().join("sessions")];
     let mut all = tree(sandbox.home().parent().unwrap());
     // The folders themselves come with the first event.
     let own = |path: &Path| ours.iter().any(|folder| path.starts_with(folder)) || path == sandbox.config();
@@ -104,7 +105,8 @@ fn hostile_session_ids() {
     for folder in session_folders(&sandbox) {
         assert!(aops_core::ledger::session_folder::is_session_folder(&name(&folder)), "{folder:?}");
         let first: Value =
-            serde_json::from_str(fs::read_to_string(folder.join(LEDGER)).unwrap().lines().next().unwrap()).unwrap();
+            serde_json::from_str(fs::read_to_string(folder.join(LEDGER)).unwrap().lines().next().unwrap())
+                .unwrap();
         sound(first["trace_id"].as_str().unwrap(), &folder);
     }
     let empty = sandbox.hook("PreToolUse", &pre("", &json!(""), &json!(sandbox.project())));
@@ -306,7 +308,8 @@ fn two_ids_that_share_eight_digits() {
     let twins = TWINS.map(|id| Session::new(&sandbox, id));
     for round in 0..3 {
         for twin in &twins {
-            let tool = json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("{}-{round}", twin.id)});
+            let tool =
+                json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("{}-{round}", twin.id)});
             twin.event("PreToolUse", tool).silent();
         }
     }
@@ -341,7 +344,10 @@ fn resumed_days_later() {
         let source = if n == 0 { "startup" } else { "resume" };
         for (event, fields) in [
             ("SessionStart", json!({"source": source})),
-            ("PreToolUse", json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("toolu_{n}")})),
+            (
+                "PreToolUse",
+                json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("toolu_{n}")}),
+            ),
             ("SessionEnd", json!({"reason": "other"})),
         ] {
             let mut command = sandbox.command(BINARY);
@@ -376,7 +382,10 @@ fn compacted_forked_cleared() {
     for source in ["clear", "startup"] {
         let free = sandbox.session();
         let told = free.start(source);
-        assert!(told.code == Some(0) && told.out.contains(&first.id), "{source} says who is blocked: {told:?}");
+        assert!(
+            told.code == Some(0) && told.out.contains(&first.id),
+            "{source} says who is blocked: {told:?}"
+        );
         passed(&free.prompt("go on"));
     }
     for source in ["resume", "compact"] {
@@ -420,7 +429,10 @@ fn a_guarded_path_is_refused_at_any_depth() {
     let answer = |id: String, tool: &str, inner: &str| {
         let call = json!({"tool_name": tool, "tool_use_id": id, "tool_input": 0});
         let plain = session.payload("PreToolUse", call).to_string();
-        sandbox.raw("PreToolUse", plain.replace("\"tool_input\":0", &format!("\"tool_input\":{{\"a\":{inner}}}")))
+        sandbox.raw(
+            "PreToolUse",
+            plain.replace("\"tool_input\":0", &format!("\"tool_input\":{{\"a\":{inner}}}")),
+        )
     };
     for depth in [50, 60, 64, 100, 127, 130, 190, 200, 500, 5_000] {
         let list = format!("{}{settings}{}", "[".repeat(depth), "]".repeat(depth));

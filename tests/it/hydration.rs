@@ -25,10 +25,15 @@ fn the_session_exports_its_folders() {
     let session = sandbox.session();
     let start = session.payload("SessionStart", json!({"source": "startup"})).to_string();
     let mut hook = sandbox.command(crate::support::BINARY);
-    hook.arg("SessionStart").envs(sandbox.inside_client()).env("CLAUDE_ENV_FILE", &exports).write_stdin(start);
+    hook.arg("SessionStart")
+        .envs(sandbox.inside_client())
+        .env("CLAUDE_ENV_FILE", &exports)
+        .write_stdin(start);
     hook.assert().success();
-    let line =
-        format!(". '{}'; printf '%s\\n' \"$AOPS\" \"$AOPS_SESSION\" \"$ACA_DATA\" \"$PYTHONPATH\"", exports.display());
+    let line = format!(
+        ". '{}'; printf '%s\\n' \"$AOPS\" \"$AOPS_SESSION\" \"$ACA_DATA\" \"$PYTHONPATH\"",
+        exports.display()
+    );
     let said = sandbox.command("sh").args(["-c", &line]).env("PYTHONPATH", "/before").output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     let [texts, folder, data, python] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
@@ -42,7 +47,8 @@ fn what_is_said_stays_small() {
     let sandbox = Sandbox::repository("0.0");
     sandbox.put("CORE.md", &"The core of it, line by line.\n".repeat(200));
     for n in 0..20 {
-        let text = format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
+        let text =
+            format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
         fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
     }
     let session = sandbox.session();
@@ -108,7 +114,8 @@ fn agents_md_is_told_once_where_no_claude_md_brings_it() {
         let greeting = greeting(&|s| drop(s.put(name, words)));
         assert!(!greeting.contains("AGENTS.md"), "{name} brings it by {words}: {greeting}");
     }
-    let linked = greeting(&|s| std::os::unix::fs::symlink("AGENTS.md", s.project().join("CLAUDE.md")).unwrap());
+    let linked =
+        greeting(&|s| std::os::unix::fs::symlink("AGENTS.md", s.project().join("CLAUDE.md")).unwrap());
     assert!(!linked.contains("AGENTS.md"), "{linked}");
     let long = greeting(&|s| {
         s.put("CLAUDE.md", "Be kind.\n");
@@ -130,15 +137,19 @@ fn agents_md_is_told_once_a_session() {
         sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n"));
         let session = sandbox.session();
         let mut said = vec![session.start("startup").out, session.prompt("add a greeting").out];
-        let call =
-            session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+        let call = session
+            .call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
         said.extend([session.pre(&call).out, session.hydrate("minor-edit", "new"), session.post(&call).out]);
         said.extend([session.write("hello.txt").out, session.stop("Done.").out, session.start("resume").out]);
         said.push(session.prompt("and another one").out);
         let told = said.concat();
         assert_eq!(told.matches("before you say that it works").count(), whole, "{mode}: {told}");
         assert_eq!(told.matches("/AGENTS.md`").count(), named, "{mode}: {told}");
-        assert_eq!(told.matches("read it before you change anything").count(), named - whole, "{mode}: {told}");
+        assert_eq!(
+            told.matches("read it before you change anything").count(),
+            named - whole,
+            "{mode}: {told}"
+        );
     }
 }
 
@@ -232,7 +243,10 @@ fn the_hydrator_has_the_steps_of_every_workflow() {
     let given = |prompt: &str, own: usize, index: Option<&str>| {
         let sandbox = Sandbox::repository("0.0");
         for n in 0..20 {
-            let text = format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
+            let text = format!(
+                "# Parser {n}\n{}",
+                "the parser of the project reads every greeting twice\n".repeat(40)
+            );
             fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
         }
         for n in 0..own {
@@ -256,11 +270,16 @@ fn the_hydrator_has_the_steps_of_every_workflow() {
             assert!(text.contains(&format!(". {step}")), "no `{step}` in {text}");
         }
         let at = |title: &str| text.find(title).unwrap_or(text.len());
-        assert!(at("## Steps of each workflow") < at("## Tracked work") && at("## Tracked work") < at("## Notes"));
+        assert!(
+            at("## Steps of each workflow") < at("## Tracked work") && at("## Tracked work") < at("## Notes")
+        );
         text
     };
     let short = given("repair the parser", 0, None);
-    assert!(short.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify"), "{short}");
+    assert!(
+        short.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify"),
+        "{short}"
+    );
     assert!(short.contains("## Tracked work") && short.contains("Never weaken a test"), "{short}");
     let long = given(&"repair the parser of the greeting, ".repeat(80), 40, None);
     assert!(long.contains("(trimmed here") && !long.contains("parser-11"), "notes are cut first: {long}");
@@ -283,7 +302,8 @@ fn the_workflow_reaches_everybody_who_works_by_it() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make croissants");
-    let start = session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+    let start =
+        session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
     let _ = session.pre(&start);
     let context = session.hydrate("pastry", "new");
     for words in [
@@ -298,7 +318,8 @@ fn the_workflow_reaches_everybody_who_works_by_it() {
     let review = json!({"verdict": "PROCEED", "acceptance_criteria": ["golden"], "problems": []});
     let (seen_by_critic, _) = session.agent_reports("critic", &crate::support::fenced(review));
     session.write("croissant.txt").silent();
-    let (seen_by_qa, _) = session.agent_reports("qa-verifier", &crate::support::fenced(json!({"verdict": "VERIFIED"})));
+    let (seen_by_qa, _) =
+        session.agent_reports("qa-verifier", &crate::support::fenced(json!({"verdict": "VERIFIED"})));
     for (who, context) in [("critic", seen_by_critic), ("qa-verifier", seen_by_qa)] {
         for words in ["Knead it for ten minutes.", "Heat the oven to 200 degrees.", "- It is golden."] {
             assert!(context.contains(words), "{who}: no `{words}` in {context}");

@@ -144,7 +144,10 @@ fn a_model_without_a_price_has_none_and_a_price_can_be_given() {
     fs::remove_dir_all(path.with_extension("")).unwrap();
     let said = sandbox.person(&["insights", &session.id, "--json"]).json();
     let model = &said["tokens"]["by_model"]["someones-model"];
-    assert_eq!((&model["input"], &model["cost_usd"], &said["cost_usd"]), (&json!(340), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&model["input"], &model["cost_usd"], &said["cost_usd"]),
+        (&json!(340), &Value::Null, &Value::Null)
+    );
     sandbox.person(&["insights", &session.id]).said(&["someones-model: 340 in", "no price known"]);
     let config = sandbox.home().join(".config/aops");
     fs::create_dir_all(&config).unwrap();
@@ -156,7 +159,11 @@ fn a_model_without_a_price_has_none_and_a_price_can_be_given() {
     assert_eq!(said["cost_usd"], json!(0.00204));
     fs::write(config.join("prices.json"), "{").unwrap();
     sandbox.person(&["insights", &session.id]).failed(2, &["prices.json"]);
-    session.stop("bye").said(&["insights were not written", "prices.json", "`aops-hook insights` writes them"]);
+    session.stop("bye").said(&[
+        "insights were not written",
+        "prices.json",
+        "`aops-hook insights` writes them",
+    ]);
 }
 
 #[test]
@@ -176,7 +183,10 @@ fn outcomes() {
     let _ = halted.stop("Halted.");
     let found = insights(&sandbox, &halted);
     assert_eq!((&found["outcome"], &found["custodiet_blocks"]), (&json!("failure"), &json!(1)));
-    assert_eq!((&found["stop_reason"], &found["friction_points"]), (&json!("halted"), &json!(["out of scope"])));
+    assert_eq!(
+        (&found["stop_reason"], &found["friction_points"]),
+        (&json!("halted"), &json!(["out of scope"]))
+    );
 
     sandbox.person(&["insights", &halted.id]).said(&["blocked   out of scope", "verdicts  custodiet BLOCK"]);
     let words = sandbox.person(&["report"]).out;
@@ -284,8 +294,11 @@ fn files_are_private_and_ids_harmless() {
     let _ = session.start("startup");
     session.end().silent();
     let folder = sandbox.data().join("sessions/insights");
-    let names: Vec<_> =
-        fs::read_dir(&folder).unwrap().flatten().map(|item| item.file_name().into_string().unwrap()).collect();
+    let names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .flatten()
+        .map(|item| item.file_name().into_string().unwrap())
+        .collect();
     assert_eq!(names.len(), 1, "{names:?}");
     assert!(names[0].ends_with(&format!("-{}.json", session.hashes()[1])), "{names:?}");
     assert_eq!(fs::metadata(folder.join(&names[0])).unwrap().permissions().mode() & 0o777, 0o600);

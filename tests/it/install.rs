@@ -296,7 +296,11 @@ fn what_cannot_be_read_is_refused_untouched() {
         let path = home.path("settings.json").display().to_string();
         home.refused(&["install"], 1, &[place, &path]);
         home.refused(&["install", "--dry-run"], 1, &[place, &path]);
-        assert_eq!(home.run(&["uninstall", "--yes"]).code, i32::from(!text.starts_with("{\"hooks\"")), "{text}");
+        assert_eq!(
+            home.run(&["uninstall", "--yes"]).code,
+            i32::from(!text.starts_with("{\"hooks\"")),
+            "{text}"
+        );
         assert_eq!(home.settings(), text);
     }
     let home = Home::new();
@@ -351,15 +355,20 @@ fn files_of_others_are_never_overwritten_and_no_reason_to_refuse() {
     write(&home.path("commands/aops-status.md"), "mine too\n");
     let before = home.tree();
     let out = home.done(&["install"]);
-    let note = format!("note: `{}` is another `critic`: ours is installed as `aops-critic`", theirs.display());
-    for words in [note.as_str(), "is another `/session-insights`: ours is installed as `/aops-session-insights`"] {
+    let note =
+        format!("note: `{}` is another `critic`: ours is installed as `aops-critic`", theirs.display());
+    for words in
+        [note.as_str(), "is another `/session-insights`: ours is installed as `/aops-session-insights`"]
+    {
         assert!(out.contains(words), "{words}: {out}");
     }
     assert!(out.contains("is another `/aops-status`: it stays, and ours is left out"), "{out}");
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "---\nname: critic\n---\nmine\n");
     let text = fs::read_to_string(&ours).unwrap();
     assert!(text.starts_with("---\nname: aops-critic\n") && text.len() > 500, "{text}");
-    assert!(home.path("agents/custodiet.md").exists() && home.path("commands/aops-session-insights.md").exists());
+    assert!(
+        home.path("agents/custodiet.md").exists() && home.path("commands/aops-session-insights.md").exists()
+    );
     let again = home.tree();
     home.done(&["install"]);
     assert_eq!(home.tree(), again, "twice is once");
@@ -410,12 +419,16 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
     let out = home.done(&["install", "--project"]);
     assert_eq!(out.contains("judged by their words alone"), cfg!(target_os = "linux"), "{out}");
     home.done(&["install", "--local"]);
-    let named = |name: &str| fs::read_to_string(home.project(name)).unwrap().contains("CLAUDE_CODE_SHELL_PREFIX");
+    let named =
+        |name: &str| fs::read_to_string(home.project(name)).unwrap().contains("CLAUDE_CODE_SHELL_PREFIX");
     assert!(!named(".claude/settings.json"), "people without aops-hook read it too");
     assert_eq!(named(".claude/settings.local.json"), cfg!(target_os = "linux"));
     let out = home.done(&["install", "--project"]);
     assert!(!out.contains("judged by their words alone"), "{out}");
-    assert!(home.project(".claude/settings.json").is_file() && home.project(".claude/settings.local.json").is_file());
+    assert!(
+        home.project(".claude/settings.json").is_file()
+            && home.project(".claude/settings.local.json").is_file()
+    );
     assert!(!home.path("settings.json").exists() && home.path("agents/critic.md").is_file());
     assert!(home.project(".claude/agents/critic.md").is_file(), "beside the settings they belong to");
     let out = home.done(&["uninstall", "--project", "--yes"]);
@@ -434,8 +447,13 @@ fn a_projects_script_finds_the_program_or_says_what_is_missing() {
     let script = home.project(".claude/aops-hook");
     let settings = fs::read_to_string(home.project(".claude/settings.json")).unwrap();
     let ours = survey(&settings).unwrap().ours;
-    assert!(ours.len() == 30 && ours.iter().all(|one| one.command == "${CLAUDE_PROJECT_DIR}/.claude/aops-hook"));
-    assert!(ours.iter().all(|one| one.args.as_deref() == Some(std::slice::from_ref(&one.event))), "exec form");
+    assert!(
+        ours.len() == 30 && ours.iter().all(|one| one.command == "${CLAUDE_PROJECT_DIR}/.claude/aops-hook")
+    );
+    assert!(
+        ours.iter().all(|one| one.args.as_deref() == Some(std::slice::from_ref(&one.event))),
+        "exec form"
+    );
     assert!(!settings.contains("sh -c") && !settings.contains(PROGRAM), "{settings}");
     assert_ne!(fs::metadata(&script).unwrap().mode() & 0o111, 0, "it can be run");
     let command = fs::read_to_string(home.project(".claude/commands/aops-status.md")).unwrap();
@@ -449,7 +467,11 @@ fn a_projects_script_finds_the_program_or_says_what_is_missing() {
     for name in ["PreToolUse", "Stop", "SessionStart"] {
         let said = hook(&home, name);
         assert_eq!((said.code, said.err.lines().count()), (0, 1), "{name}: {}", said.err);
-        assert!(said.err.contains("not on this machine") && said.err.contains("./install.sh"), "{}", said.err);
+        assert!(
+            said.err.contains("not on this machine") && said.err.contains("./install.sh"),
+            "{}",
+            said.err
+        );
         let told = serde_json::from_str::<serde_json::Value>(&said.out).ok();
         assert_eq!(told.is_some(), name == "SessionStart", "{}", said.out);
         assert!(told.is_none_or(|told| told["systemMessage"].as_str().unwrap().contains("./install.sh")));
@@ -515,7 +537,11 @@ fn a_status_line_of_others_is_never_overwritten() {
     let edited = home.settings().replace(&format!("{PROGRAM} statusline"), "my-line");
     write(&home.path("settings.json"), &edited);
     home.done(&["uninstall", "--yes"]);
-    assert!(home.settings().contains("my-line") && !home.settings().contains("aops-hook"), "{}", home.settings());
+    assert!(
+        home.settings().contains("my-line") && !home.settings().contains("aops-hook"),
+        "{}",
+        home.settings()
+    );
 }
 
 #[test]
@@ -526,8 +552,12 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     let path = home.path("settings.json").display().to_string();
     let out = home.done(&["install", "--dry-run"]);
     assert!(out.starts_with(&format!("--- {path}\n+++ {path}\n@@ -1,3 +1,")), "{out}");
-    assert!(out.contains("\n-  \"a\": 1\n+  \"a\": 1,\n+  \"hooks\": {\n") && out.contains("would write"), "{out}");
-    let json: serde_json::Value = serde_json::from_str(&home.done(&["install", "--dry-run", "--json"])).unwrap();
+    assert!(
+        out.contains("\n-  \"a\": 1\n+  \"a\": 1,\n+  \"hooks\": {\n") && out.contains("would write"),
+        "{out}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&home.done(&["install", "--dry-run", "--json"])).unwrap();
     assert!(json["dry_run"] == true && json["changed"] == true && json["events"] == 30, "{json}");
     assert_eq!(home.tree(), before);
     home.done(&["install"]);
@@ -536,7 +566,10 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     assert!(out.contains("-  \"hooks\": {") && out.contains("would be restored"), "{out}");
     let json: serde_json::Value =
         serde_json::from_str(&home.done(&["uninstall", "--dry-run", "--yes", "--json"])).unwrap();
-    assert!(json["restored"] == true && json["removed"].as_array().unwrap().len() == texts::placed().count(), "{json}");
+    assert!(
+        json["restored"] == true && json["removed"].as_array().unwrap().len() == texts::placed().count(),
+        "{json}"
+    );
     assert_eq!(home.tree(), installed);
 }
 
@@ -564,7 +597,8 @@ fn completions_know_every_command() {
     write(&home.path("completions"), &home.done(&["completions", "bash"]));
     symlink(PROGRAM, home.root().join("bin/aops-hook")).unwrap();
     let asked = "source \"$1\"; COMP_WORDS=(aops-hook policy ''); COMP_CWORD=2; _aops__hook aops-hook '' policy; echo ${COMPREPLY[@]}";
-    let bash = home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
+    let bash =
+        home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
     let found = String::from_utf8(bash.unwrap().stdout).unwrap();
     assert!(found.contains("hash") && found.contains("diff"), "after `policy`: {found}");
 }
@@ -574,7 +608,10 @@ fn every_help_has_an_example() {
     let home = Home::new();
     for command in aops_hook::cli::COMMANDS {
         let out = home.done(&[command.name, "--help"]);
-        assert!(out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)), "{out}");
+        assert!(
+            out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)),
+            "{out}"
+        );
     }
 }
 
@@ -617,7 +654,11 @@ fn the_script_installs_and_undoes_it_all() {
     assert_eq!(home.tree(), before, "a dry run leaves everything as it is");
 
     let said = Said::of(home.command(&here.join("install.sh")).args(["--mode", "calm"]).output().unwrap());
-    assert!(said.code == 1 && said.err.contains("no mode `calm`") && said.err.contains("hint: "), "{}", said.err);
+    assert!(
+        said.code == 1 && said.err.contains("no mode `calm`") && said.err.contains("hint: "),
+        "{}",
+        said.err
+    );
     assert_eq!(home.tree(), before);
     let out = script(&["--mode", "loop"]);
     let program = home.root().join("home/.local/bin/aops-hook");
@@ -661,7 +702,11 @@ fn the_script_builds_without_the_shared_database() {
     let made = target.join("here/release");
     tool(
         "cargo",
-        &format!("echo \"$@\" >{0}\nmkdir -p {1}\ncp {BINARY} {1}/aops-hook\n", asked.display(), made.display()),
+        &format!(
+            "echo \"$@\" >{0}\nmkdir -p {1}\ncp {BINARY} {1}/aops-hook\n",
+            asked.display(),
+            made.display()
+        ),
     );
     let built_by = |arguments: &[&str]| {
         let mut script = home.command(&Path::new(env!("CARGO_MANIFEST_DIR")).join("install.sh"));
@@ -697,9 +742,12 @@ fn a_change_that_makes_our_hooks_void_is_refused() {
     let first = |text: &mut serde_json::Value, key: &str, value: serde_json::Value| {
         text["hooks"]["PreToolUse"][0]["hooks"][0][key] = value;
     };
-    changed(&|text| first(text, "args", serde_json::json!(["PostToolUse"]))).refused(&["our hook for `PreToolUse`"]);
+    changed(&|text| first(text, "args", serde_json::json!(["PostToolUse"])))
+        .refused(&["our hook for `PreToolUse`"]);
     changed(&|text| first(text, "timeout", serde_json::json!(0.001))).refused(&["our hook for `PreToolUse`"]);
-    changed(&|text| text["env"] = serde_json::json!({"CLAUDE_CODE_SIMPLE": "1"})).refused(&["CLAUDE_CODE_SIMPLE"]);
+    changed(&|text| text["env"] = serde_json::json!({"CLAUDE_CODE_SIMPLE": "1"}))
+        .refused(&["CLAUDE_CODE_SIMPLE"]);
     changed(&|text| text["model"] = serde_json::json!("opus")).silent();
-    changed(&|text| list(text, serde_json::json!({"hooks": [{"type": "command", "command": "true"}]}))).silent();
+    changed(&|text| list(text, serde_json::json!({"hooks": [{"type": "command", "command": "true"}]})))
+        .silent();
 }

@@ -46,7 +46,11 @@ fn a_line_that_is_not_known_runs_before_the_plan_and_leaves_nothing() {
     let session = world.prompted();
     let before = world.tree();
     let ran = session.ran("make -s && cat made.txt && ls");
-    assert_eq!((ran.code, ran.out.contains("made\n"), ran.out.contains("a.txt")), (Some(0), true, false), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.contains("made\n"), ran.out.contains("a.txt")),
+        (Some(0), true, false),
+        "{ran:?}"
+    );
     assert_eq!(world.tree(), before);
     assert!(ran.told.contains("made.txt is gone. a.txt is still there."), "{ran:?}");
     assert_eq!(ran.profile(), "trial");
@@ -180,7 +184,8 @@ fn a_reviewers_tests_have_the_network_where_a_person_says_so() {
     let world = Jailed::with("[jail]\ntest_network = true\n");
     let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = server.local_addr().unwrap().port();
-    let script = format!("import socket\nprint(socket.socket().connect_ex(('127.0.0.1', {port})))\nopen('x', 'w')\n");
+    let script =
+        format!("import socket\nprint(socket.socket().connect_ex(('127.0.0.1', {port})))\nopen('x', 'w')\n");
     world.sandbox.put("ask.py", &script);
     let session = world.prompted();
     let ran = session.ran("python3 ask.py");
@@ -251,8 +256,12 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
         }
         return;
     }
-    session.inner.ask_bash("env true && make").refused(&["`env` cannot run inside the jail", "a line of its own"]);
-    for line in ["if env true; then make; fi", "while ! env true; do ls; done", "LD_PRELOAD=./x.so env true"] {
+    session
+        .inner
+        .ask_bash("env true && make")
+        .refused(&["`env` cannot run inside the jail", "a line of its own"]);
+    for line in ["if env true; then make; fi", "while ! env true; do ls; done", "LD_PRELOAD=./x.so env true"]
+    {
         session.inner.ask_bash(line).refused(&["cannot run inside the jail", "a line of its own"]);
     }
     session.inner.ask_bash("make; env").refused(&["`env` cannot run inside the jail"]);
@@ -321,9 +330,10 @@ fn a_foreign_program_is_called_inside_the_jail() {
     let session = world.prompted();
     let settings = world.sandbox.config().join("settings.json");
     fs::write(&settings, "{}").unwrap();
-    let logger = world
-        .sandbox
-        .put("logger.sh", "#!/bin/sh\necho called; echo x > $HOME/.claude/settings.json\nexec sh -c \"$1\"\n");
+    let logger = world.sandbox.put(
+        "logger.sh",
+        "#!/bin/sh\necho called; echo x > $HOME/.claude/settings.json\nexec sh -c \"$1\"\n",
+    );
     fs::set_permissions(&logger, fs::Permissions::from_mode(0o755)).unwrap();
     let variables = [
         ("AI_AGENT", "claude-code_2-1-325_harness"),
@@ -388,8 +398,10 @@ fn what_holds_the_layers_is_out_of_sight() {
     let look = "umount /proc/tty; umount -l /proc/tty; ls /proc/tty";
     let script = format!("echo x > new\n{look}\nunshare -Urm --propagation unchanged sh -c '{look}'\n");
     fs::write(world.project().join("look.sh"), script).unwrap();
-    let mut names: Vec<_> =
-        fs::read_dir("/proc/tty").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir("/proc/tty")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     let ran = session.ran("sh look.sh 2>/dev/null");
     let twice = [&names[..], &names[..]].concat().join("\n") + "\n";
@@ -413,9 +425,9 @@ fn nothing_is_left_when_everything_is_killed() {
     let session = world.prompted();
     let before = world.tree();
     let mut child = session.begin("python3 -c \"open('new','w'); import time; time.sleep(600)\"");
-    world
-        .sandbox
-        .wait_until("it runs", || world.sandbox.alive().iter().any(|(_, line)| line.contains("python3 -c open")));
+    world.sandbox.wait_until("it runs", || {
+        world.sandbox.alive().iter().any(|(_, line)| line.contains("python3 -c open"))
+    });
     // Again and again: one of them may start another while they are listed.
     let kill_all = || {
         for (pid, _) in world.sandbox.alive() {

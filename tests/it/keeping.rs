@@ -46,8 +46,8 @@ fn end(session: &Session, call: &Call) -> String {
 /// The newest keeping.
 fn newest(sandbox: &Sandbox) -> Value {
     let shelf = sandbox.project().join(".claude/checkpoints/kept");
-    let numbers =
-        fs::read_dir(&shelf).map(|all| all.filter_map(|one| one.ok()?.file_name().to_str()?.parse::<u64>().ok()));
+    let numbers = fs::read_dir(&shelf)
+        .map(|all| all.filter_map(|one| one.ok()?.file_name().to_str()?.parse::<u64>().ok()));
     let newest = numbers.into_iter().flatten().max().unwrap_or_default();
     let text = fs::read_to_string(shelf.join(format!("{newest}/kept.json")));
     text.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())

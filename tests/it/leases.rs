@@ -66,7 +66,8 @@ fn a_turn_with_agents_at_work_is_not_over() {
     let sandbox = in_mode("loop");
     let (one, two) = (begun(&sandbox), begun(&sandbox));
     one.write("README.md").silent();
-    let task = json!({"id": "t1", "type": "subagent", "status": "running", "agent_type": "x", "description": "d"});
+    let task =
+        json!({"id": "t1", "type": "subagent", "status": "running", "agent_type": "x", "description": "d"});
     let fields = json!({"stop_hook_active": false, "last_assistant_message": "waiting", "background_tasks": [task],
         "session_crons": []});
     let _ = one.event("Stop", fields);
@@ -147,7 +148,10 @@ fn of_many_that_ask_at_once_one_gets_the_file() {
         .map(|_| {
             let session = sandbox.working();
             let file = sandbox.project().join("README.md");
-            session.payload("PreToolUse", session.call("Write", json!({"file_path": file, "content": "x"})).fields())
+            session.payload(
+                "PreToolUse",
+                session.call("Write", json!({"file_path": file, "content": "x"})).fields(),
+            )
         })
         .collect();
     let answers: Vec<Answer> = thread::scope(|scope| {
@@ -174,7 +178,8 @@ fn who_cannot_look_takes_nothing() {
         },
         &|folder| {
             let list = fs::read_dir(folder).unwrap().map(|item| item.unwrap().path());
-            let list = list.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "json")).unwrap();
+            let list =
+                list.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "json")).unwrap();
             fs::remove_file(&list).unwrap();
             mknodat(CWD, &list, FileType::Fifo, Mode::RWXU, 0).unwrap();
         },
@@ -185,7 +190,11 @@ fn who_cannot_look_takes_nothing() {
         one.write("README.md").silent();
         spoil(&aops(&sandbox));
         let said = two.write("README.md");
-        said.refused(&["it could not be looked whether", "git worktree add ../NAME", "aops-hook waive lease"]);
+        said.refused(&[
+            "it could not be looked whether",
+            "git worktree add ../NAME",
+            "aops-hook waive lease",
+        ]);
         sandbox.git(&["worktree", "add", "-q", "../own"]);
         let own = sandbox.project().parent().unwrap().join("own/README.md");
         let call = two.call("Write", json!({"file_path": own, "content": "mine\n"}));

@@ -228,7 +228,8 @@ fn every_mix_of_file_versions_after_a_power_loss() {
     }
     let another_boot = sandbox.tmp().join("boot_id");
     fs::write(&another_boot, "00000000-1111-4222-8333-444444444444\n").unwrap();
-    let booted = Namespace::new(&format!("mount --bind {} /proc/sys/kernel/random/boot_id", another_boot.display()));
+    let booted =
+        Namespace::new(&format!("mount --bind {} /proc/sys/kernel/random/boot_id", another_boot.display()));
     for (l, ledger) in versions.iter().enumerate() {
         for (s, state) in versions.iter().enumerate() {
             for (i, index) in versions.iter().enumerate() {
@@ -276,7 +277,8 @@ fn a_lost_stop_is_no_power_loss() {
     mix.insert(LEDGER.to_owned(), before[LEDGER].clone());
     let another_boot = sandbox.tmp().join("boot_id");
     fs::write(&another_boot, "00000000-1111-4222-8333-444444444444\n").unwrap();
-    let booted = Namespace::new(&format!("mount --bind {} /proc/sys/kernel/random/boot_id", another_boot.display()));
+    let booted =
+        Namespace::new(&format!("mount --bind {} /proc/sys/kernel/random/boot_id", another_boot.display()));
     for state in [true, false] {
         let mut mix = mix.clone();
         if !state {
@@ -297,7 +299,8 @@ fn a_file_size_limit_refuses_and_loses_nothing() {
         context.put_back();
         let script = format!("ulimit -f {blocks} && exec \"$0\" PreToolUse");
         let mut command = sandbox.command("sh");
-        let output = command.args(["-c", &script, BINARY]).write_stdin(context.payload.to_string()).output().unwrap();
+        let output =
+            command.args(["-c", &script, BINARY]).write_stdin(context.payload.to_string()).output().unwrap();
         let end = End {
             code: output.status.code(),
             signal: None,
@@ -326,7 +329,11 @@ fn a_disk_that_fills_up_and_is_freed_again() {
     let disk = Namespace::new(&format!("mount -t tmpfs -o size=192k none {}", config.display()));
     let session = sandbox.session();
     let inside = |path: &Path| disk.path(path);
-    passed(&disk.hook(&sandbox, "SessionStart", &session.payload("SessionStart", json!({"source": "startup"}))));
+    passed(&disk.hook(
+        &sandbox,
+        "SessionStart",
+        &session.payload("SessionStart", json!({"source": "startup"})),
+    ));
     let mut acknowledged = Vec::new();
     let ballast = inside(&config.join("ballast"));
     for (round, kilobytes) in [128, 96, 64].into_iter().enumerate() {

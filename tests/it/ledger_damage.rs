@@ -58,7 +58,8 @@ fn cut_everywhere(with: usize) {
     let marks = marks(&last[LEDGER]);
     let (older, newest) = (1, versions.len() - 1);
     for cut in 0..=last[LEDGER].len() {
-        let states = [(None, 0), (Some(older), versions[older][LEDGER].len()), (Some(newest), last[LEDGER].len())];
+        let states =
+            [(None, 0), (Some(older), versions[older][LEDGER].len()), (Some(newest), last[LEDGER].len())];
         for (state, proven) in states.into_iter().cycle().skip(cut % 3).take(with) {
             let mut files = Files::from([(LEDGER.to_owned(), last[LEDGER][..cut].to_vec())]);
             files.extend(state.map(|n: usize| (STATE.to_owned(), versions[n][STATE].clone())));
@@ -245,8 +246,16 @@ fn no_splice_is_taken_for_a_tear() {
     let cases: Vec<(&str, Vec<u8>, Code)> = vec![
         ("one left out", [&lines[..2], &lines[3..]].concat().concat(), Code::SequenceGap),
         ("one twice", [&lines[..3], &lines[2..]].concat().concat(), Code::SequenceGap),
-        ("two exchanged", [&lines[..2], &[lines[3], lines[2]], &lines[4..]].concat().concat(), Code::SequenceGap),
-        ("the end of another ledger", [&lines[..n - 1], &foreign[n - 1..]].concat().concat(), Code::ChecksumMismatch),
+        (
+            "two exchanged",
+            [&lines[..2], &[lines[3], lines[2]], &lines[4..]].concat().concat(),
+            Code::SequenceGap,
+        ),
+        (
+            "the end of another ledger",
+            [&lines[..n - 1], &foreign[n - 1..]].concat().concat(),
+            Code::ChecksumMismatch,
+        ),
         ("NUL bytes after it", [&files[LEDGER][..], &[0; 64]].concat(), Code::ChecksumMismatch),
         ("NUL bytes in a tear", [&files[LEDGER][..cut], &[0; 64]].concat(), Code::ChecksumMismatch),
         ("words after it", [&files[LEDGER][..], b"{}"].concat(), Code::ChecksumMismatch),
@@ -312,7 +321,11 @@ fn a_second_verifier_agrees() {
         let (code, entries, torn) = ours(bytes);
         assert_eq!(theirs["code"].as_str(), code, "{case}: {theirs}");
         if code.is_none() {
-            assert_eq!((&theirs["entries"], &theirs["torn_bytes"]), (&json!(entries), &json!(torn)), "{case}");
+            assert_eq!(
+                (&theirs["entries"], &theirs["torn_bytes"]),
+                (&json!(entries), &json!(torn)),
+                "{case}"
+            );
         }
     }
 }

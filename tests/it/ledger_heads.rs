@@ -58,7 +58,11 @@ fn costs(sessions: usize) -> [Cost; 2] {
     passed(&session.stop("done"));
     let (mut prompt, mut stop) = (Cost::default(), Cost::default());
     for _ in 0..10 {
-        prompt.add(&sandbox, "UserPromptSubmit", &session.payload("UserPromptSubmit", json!({"prompt": "on"})));
+        prompt.add(
+            &sandbox,
+            "UserPromptSubmit",
+            &session.payload("UserPromptSubmit", json!({"prompt": "on"})),
+        );
         let fields = json!({"stop_hook_active": false, "last_assistant_message": "done"});
         stop.add(&sandbox, "Stop", &session.payload("Stop", fields));
     }
@@ -89,7 +93,9 @@ fn a_cut_ledger_is_noticed_among_many() {
     passed(&session.stop("done"));
     let index = sandbox.config().join("aops/heads.index");
     let good = fs::read(&index).unwrap();
-    for (case, bytes) in [("as it is", good.clone()), ("garbage", vec![0x5a; good.len()]), ("empty", Vec::new())] {
+    for (case, bytes) in
+        [("as it is", good.clone()), ("garbage", vec![0x5a; good.len()]), ("empty", Vec::new())]
+    {
         fs::write(&index, bytes).unwrap();
         for (name, bytes) in [LEDGER, STATE].iter().zip(&before) {
             fs::write(session.folder().join(name), bytes).unwrap();
@@ -115,7 +121,10 @@ fn two_turns(sandbox: &Sandbox) -> Session<'_> {
 }
 
 fn damaged(answer: &Answer, words: &[&str]) {
-    assert!(answer.code == Some(4) && words.iter().all(|word| answer.out.contains(word)), "{words:?}: {answer:#?}");
+    assert!(
+        answer.code == Some(4) && words.iter().all(|word| answer.out.contains(word)),
+        "{words:?}: {answer:#?}"
+    );
 }
 
 /// Without heads a cut tail would be invisible, so it is said that they are missing: all of them, or the

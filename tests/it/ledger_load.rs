@@ -63,7 +63,8 @@ fn writers(processes: usize, events: usize, killed: Option<usize>) {
             scope.spawn(move || {
                 for (m, payload) in payloads.iter().enumerate() {
                     let fate = killed.filter(|every| (n + m) % every == 0);
-                    let patience = fate.map(|_| Duration::from_micros(((n * 7919 + m * 104_729) % 6000) as u64));
+                    let patience =
+                        fate.map(|_| Duration::from_micros(((n * 7919 + m * 104_729) % 6000) as u64));
                     match write(sandbox, payload, patience) {
                         Some(Ok(())) => acknowledged.lock().unwrap().push(payload),
                         Some(Err(_)) if patience.is_some() => {} // its input was cut by the kill
@@ -76,7 +77,11 @@ fn writers(processes: usize, events: usize, killed: Option<usize>) {
     });
     let acknowledged = acknowledged.into_inner().unwrap();
     let share = if killed.is_some() { 2 } else { 1 };
-    assert!(acknowledged.len() >= processes * events / share, "only {} were acknowledged", acknowledged.len());
+    assert!(
+        acknowledged.len() >= processes * events / share,
+        "only {} were acknowledged",
+        acknowledged.len()
+    );
     // The last process may have been killed between its entry and the state: the next event repairs that.
     session.pre(&session.call("Read", json!({"file_path": "/next"}))).silent();
     counted_once(&session, &acknowledged);
@@ -183,7 +188,8 @@ fn a_snapshot_at_least_every_1024_entries_and_a_lost_state_is_rebuilt_from_it() 
 fn parts_that_are_checked_together_say_what_one_walk_says() {
     let workshop = grown(3000);
     let good = workshop.file(LEDGER);
-    let found = SessionOnDisk { session_id: ID.to_owned(), path: workshop.folder(), changed: SystemTime::UNIX_EPOCH };
+    let found =
+        SessionOnDisk { session_id: ID.to_owned(), path: workshop.folder(), changed: SystemTime::UNIX_EPOCH };
     let check = |bytes: &[u8]| {
         fs::write(workshop.folder().join(LEDGER), bytes).unwrap();
         sessions::check(&workshop.env, &found).unwrap()
@@ -234,7 +240,8 @@ fn the_index_may_be_anything() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     passed(&session.start("startup"));
-    let calls: Vec<_> = (0..20).map(|n| session.call("Read", json!({"file_path": format!("/{n}")}))).collect();
+    let calls: Vec<_> =
+        (0..20).map(|n| session.call("Read", json!({"file_path": format!("/{n}")}))).collect();
     let mut stale = None;
     for (n, call) in calls.iter().enumerate() {
         session.pre(call).silent();
@@ -298,7 +305,11 @@ fn an_index_that_lost_its_slots_with_the_power() {
     fs::write(&boot, "00000000-1111-4222-8333-444444444444\n").unwrap();
     let mount = format!("mount --bind {} /proc/sys/kernel/random/boot_id", boot.display());
     let booted = Namespace::new(&mount);
-    passed(&booted.hook(&sandbox, "SessionStart", &session.payload("SessionStart", json!({"source": "resume"}))));
+    passed(&booted.hook(
+        &sandbox,
+        "SessionStart",
+        &session.payload("SessionStart", json!({"source": "resume"})),
+    ));
     session.pre(&call).refused(&["already ended"]);
 }
 
@@ -323,8 +334,12 @@ fn a_clock_set_back_changes_no_order() {
     }
     let bytes = sound(&session.id, &session.folder());
     assert_eq!(steps(&bytes).len(), moments.len());
-    let stamps: Vec<String> = faults::entries(&bytes).iter().map(|e| e["ts"].as_str().unwrap().to_owned()).collect();
-    assert!(stamps.iter().any(|ts| ts.starts_with("1970")), "the clock was believed, not the order: {stamps:?}");
+    let stamps: Vec<String> =
+        faults::entries(&bytes).iter().map(|e| e["ts"].as_str().unwrap().to_owned()).collect();
+    assert!(
+        stamps.iter().any(|ts| ts.starts_with("1970")),
+        "the clock was believed, not the order: {stamps:?}"
+    );
     assert!(!stamps.is_sorted());
 }
 
@@ -335,7 +350,8 @@ fn huge_and_odd_input() {
     let session = sandbox.session();
     passed(&session.start("startup"));
     let payload = |id: &str, input: &str| {
-        let plain = session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": id, "tool_input": 0}));
+        let plain =
+            session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": id, "tool_input": 0}));
         plain.to_string().replace("\"tool_input\":0", &format!("\"tool_input\":{input}"))
     };
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -384,8 +400,10 @@ fn integers_above_2_53_are_told_apart() {
     let session = sandbox.session();
     passed(&session.start("startup"));
     let ask = |number: &str| {
-        let plain = session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": "n", "tool_input": 0}));
-        let text = plain.to_string().replace("\"tool_input\":0", &format!("\"tool_input\":{{\"n\":{number}}}"));
+        let plain =
+            session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": "n", "tool_input": 0}));
+        let text =
+            plain.to_string().replace("\"tool_input\":0", &format!("\"tool_input\":{{\"n\":{number}}}"));
         sandbox.raw("PreToolUse", text)
     };
     ask("9007199254740993").silent();

@@ -78,7 +78,10 @@ fn e01_e02_what_was_taken_back_is_noticed() {
             do_it(deed, &sandbox, &session);
             let exported = heads(&sandbox).last().unwrap().clone();
             let new = session.entries().into_iter().skip(before);
-            assert!(new.into_iter().any(|entry| entry["_digest"] == exported["digest"]), "{deed}: exported at once");
+            assert!(
+                new.into_iter().any(|entry| entry["_digest"] == exported["digest"]),
+                "{deed}: exported at once"
+            );
             if cut {
                 copy.cut();
             } else {
@@ -163,7 +166,8 @@ fn exporting_a_refusal_is_one_append() {
     let output = strace.write_stdin(payload.to_string()).output().expect("`strace` is needed");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let text = fs::read_to_string(&trace).unwrap();
-    let heads: Vec<&str> = text.lines().filter(|line| line.contains("heads.") && !line.contains("F_GETFD")).collect();
+    let heads: Vec<&str> =
+        text.lines().filter(|line| line.contains("heads.") && !line.contains("F_GETFD")).collect();
     let of = |call: &str| heads.iter().filter(|line| line.contains(call)).count();
     assert_eq!(of(" write("), 1, "{heads:#?}");
     assert_eq!((of("sync("), of("flock("), of("heads.lock")), (0, 0, 0), "{heads:#?}");
@@ -227,7 +231,11 @@ fn e04_a_block_of_an_audit_whose_start_was_missed() {
     // Any other verdict of such an agent does not count.
     let other = sandbox.working();
     let _ = other.stop_agent("q", "qa-verifier", &fenced(json!({"verdict": "VERIFIED", "issues": []})));
-    assert!(!other.entries().iter().any(|entry| entry["with"]["agent"] == "qa-verifier"), "{:#?}", other.entries());
+    assert!(
+        !other.entries().iter().any(|entry| entry["with"]["agent"] == "qa-verifier"),
+        "{:#?}",
+        other.entries()
+    );
 }
 
 #[test]
@@ -235,7 +243,8 @@ fn e05_what_a_stop_owes_is_asked_by_the_next_event() {
     let sandbox = Sandbox::repository("0");
     sandbox.configure(NO_TRACKER);
     let session = sandbox.working();
-    let call = session.call("Write", json!({"file_path": sandbox.put("hello.txt", "hello"), "content": "hello"}));
+    let call =
+        session.call("Write", json!({"file_path": sandbox.put("hello.txt", "hello"), "content": "hello"}));
     session.pre(&call).silent();
     passed(&session.post(&call));
     let lock = hold(session.folder().join(".lock"));
@@ -248,8 +257,10 @@ fn e05_what_a_stop_owes_is_asked_by_the_next_event() {
         assert!(context.contains(word), "{word}: {context}");
     }
     assert_eq!(spool(&sandbox), 0);
-    let stops =
-        session.entries().into_iter().filter(|entry| entry["with"]["event"] == "Stop" && entry["type"] == "event");
+    let stops = session
+        .entries()
+        .into_iter()
+        .filter(|entry| entry["with"]["event"] == "Stop" && entry["type"] == "event");
     assert_eq!(stops.count(), 1, "recorded once");
     let again = session.prompt("and on");
     assert!(!again.out.contains("could not write this session's record"), "asked once: {again:?}");

@@ -11,7 +11,9 @@ fn every_dependency_may_be_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let allowed = allowed(&fs::read_to_string(root.join("deny.toml")).unwrap());
     let tree = assert_cmd::Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "--edges", "normal,build,dev", "--prefix", "none", "--no-dedupe"])
+        .args([
+            "tree", "--locked", "--offline", "--edges", "normal,build,dev", "--prefix", "none", "--no-dedupe",
+        ])
         .args(["--format", "{p}\t{l}"])
         .current_dir(root)
         .output()
@@ -22,7 +24,10 @@ fn every_dependency_may_be_used() {
     assert!(packages.len() > 20, "a tree this small was not read right: {packages:?}");
     for package in packages {
         let (name, licence) = package.split_once('\t').unwrap();
-        assert!(permits(licence, &allowed), "`{name}` is under `{licence}`, which `deny.toml` does not allow");
+        assert!(
+            permits(licence, &allowed),
+            "`{name}` is under `{licence}`, which `deny.toml` does not allow"
+        );
         let ours = name.contains(env!("CARGO_MANIFEST_DIR"));
         assert!(ours || !name.contains("://"), "`{name}` does not come from a registry");
     }
@@ -34,7 +39,9 @@ fn a_licence_is_read_as_the_expression_it_is() {
     for good in ["MIT", "GPL-3.0 OR MIT", "Apache-2.0/MIT", "Apache-2.0 / MIT", "(GPL-3.0 OR MIT) AND Zlib"] {
         assert!(permits(good, &allowed), "{good}");
     }
-    for bad in ["", "GPL-3.0", "GPL-3.0 AND MIT", "MIT AND (GPL-3.0 OR BSD-2-Clause)", "MIT WITH some-exception"] {
+    for bad in
+        ["", "GPL-3.0", "GPL-3.0 AND MIT", "MIT AND (GPL-3.0 OR BSD-2-Clause)", "MIT WITH some-exception"]
+    {
         assert!(!permits(bad, &allowed), "{bad}");
     }
 }

@@ -79,7 +79,8 @@ fn a_review_that_comes_late_opens_nothing_by_itself() {
         let _ = session.begin_agent("a1", "critic");
         let _ = session.prompt("how long will that take?");
         let problems = if opens { json!([]) } else { json!(["it would delete the data"]) };
-        let report = fenced(json!({"verdict": verdict, "acceptance_criteria": ["it greets"], "problems": problems}));
+        let report =
+            fenced(json!({"verdict": verdict, "acceptance_criteria": ["it greets"], "problems": problems}));
         let _ = session.stop_agent("a1", "critic", &report);
         session.write("a.txt").refused(&[]);
         let _ = session.prompt("go on");

@@ -27,7 +27,12 @@ fn ask(env: &Env, server: &Server, time: Duration) -> Result<Vec<String>, Troubl
 }
 
 fn kept(env: &Env) -> Vec<PathBuf> {
-    fs::read_dir(env.config.join("aops/memory")).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    fs::read_dir(env.config.join("aops/memory"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect()
 }
 
 fn wombat() -> Vec<String> {
@@ -134,7 +139,8 @@ fn a_closed_port_is_missing() {
 #[test]
 fn tools_are_called_as_the_server_lists_them() {
     let sandbox = Sandbox::new();
-    let (env, server) = (env(&sandbox), Server::start(Habit::Json).with_tools(["retrieve_memory", "store_memory"]));
+    let (env, server) =
+        (env(&sandbox), Server::start(Habit::Json).with_tools(["retrieve_memory", "store_memory"]));
     let address = Address::read(&server.url()).unwrap();
     let key = format!("ghp_{}", "a1B2".repeat(9));
     ask(&env, &server, LONG).unwrap();
@@ -158,11 +164,9 @@ fn tools_are_called_as_the_server_lists_them() {
             json!({ "name": "memory_store", "arguments": { "content": "plain", "metadata": { "tags": ["aops"], "type": "note" } } }),
         ]
     );
-    assert!(
-        asked
-            .iter()
-            .all(|asked| asked.head.contains("Connection: close") && asked.head.starts_with("POST /mcp HTTP/1.1"))
-    );
+    assert!(asked.iter().all(
+        |asked| asked.head.contains("Connection: close") && asked.head.starts_with("POST /mcp HTTP/1.1")
+    ));
 }
 
 #[test]
@@ -245,7 +249,9 @@ fn what_was_learnt_is_a_cache() {
         assert_eq!(ask(&env, &server, LONG), Ok(wombat()), "{odd}");
     }
     let asked = server.asked.lock().unwrap();
-    assert!(asked.iter().all(|asked| asked.params["name"] != "memory_delete" && !asked.head.contains("X: y")));
+    assert!(
+        asked.iter().all(|asked| asked.params["name"] != "memory_delete" && !asked.head.contains("X: y"))
+    );
 }
 
 #[test]

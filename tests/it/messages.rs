@@ -29,7 +29,11 @@ const GROUPS: &[(&str, &[Message])] = &[
             message("refusals/outgrown", AGENT, "mode `loop`: a small task has become large"),
             message("refusals/sandbox-review", AGENT, "the plan has to be reviewed first"),
             message("refusals/sandbox-revise", AGENT, "the critic answered REVISE"),
-            message("refusals/sandbox-planning", AGENT, "it is in plan mode, and you have not approved the plan"),
+            message(
+                "refusals/sandbox-planning",
+                AGENT,
+                "it is in plan mode, and you have not approved the plan",
+            ),
             message("refusals/sandbox-question", AGENT, "the plan says that the prompt is only a question"),
             message("refusals/sandbox-step", AGENT, "this step of an unattended run only reads"),
             message("refusals/sandbox-brought", AGENT, "a skill or an agent file brings hooks of its own"),
@@ -183,7 +187,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 fn value(file: &str, name: &str) -> Option<&'static str> {
-    let exception = EXCEPTIONS.iter().find(|(of, known, _)| *of == file && *known == name).map(|(_, _, value)| *value);
+    let exception =
+        EXCEPTIONS.iter().find(|(of, known, _)| *of == file && *known == name).map(|(_, _, value)| *value);
     exception.or_else(|| VALUES.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
 }
 
@@ -197,7 +202,8 @@ fn example(file: &str) -> String {
     let mut parts = template(file).trim_end().split("{{");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or_else(|| panic!("{file}: a placeholder is not closed"));
+        let (name, rest) =
+            part.split_once("}}").unwrap_or_else(|| panic!("{file}: a placeholder is not closed"));
         text += value(file, name).unwrap_or_else(|| panic!("{file}: `{name}` has no example in {}", file!()));
         text += rest;
     }
@@ -220,7 +226,8 @@ fn page() -> String {
     for (title, messages) in GROUPS {
         write!(page, "\n## {title}\n").unwrap();
         for Message { file, reader, when } in *messages {
-            write!(page, "\n**{when}** (`{file}`, read by {reader})\n\n```text\n{}\n```\n", example(file)).unwrap();
+            write!(page, "\n**{when}** (`{file}`, read by {reader})\n\n```text\n{}\n```\n", example(file))
+                .unwrap();
         }
     }
     page
@@ -233,14 +240,23 @@ fn the_page_is_what_the_templates_say() {
     if std::env::var("INSTA_UPDATE").is_ok_and(|asked| asked == "always") {
         fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/messages.md"), page()).unwrap();
     }
-    assert_eq!(read("docs/messages.md"), page(), "hint: run `INSTA_UPDATE=always cargo nextest run messages::`");
+    assert_eq!(
+        read("docs/messages.md"),
+        page(),
+        "hint: run `INSTA_UPDATE=always cargo nextest run messages::`"
+    );
 }
 
 #[test]
 fn every_template_of_a_gate_has_its_place() {
-    let placed: Vec<_> = GROUPS.iter().flat_map(|(_, messages)| messages.iter().map(|message| message.file)).collect();
+    let placed: Vec<_> =
+        GROUPS.iter().flat_map(|(_, messages)| messages.iter().map(|message| message.file)).collect();
     for asset in ASSETS {
-        let file = asset.path.strip_prefix("templates/").and_then(|file| file.strip_suffix(".md")).unwrap_or_default();
+        let file = asset
+            .path
+            .strip_prefix("templates/")
+            .and_then(|file| file.strip_suffix(".md"))
+            .unwrap_or_default();
         if file.starts_with("refusals/") || file.starts_with("owed/") {
             assert_eq!(placed.iter().filter(|known| **known == file).count(), 1, "{file}");
         }

@@ -46,12 +46,14 @@ const TOLD: [(&str, Told); 5] = [
         session.event("PostToolUseFailure", with(agent_call(kind), &failed))
     }),
     ("PostToolBatch", |session, kind, report| {
-        let text = format!("{report}\nagentId: a1 (use SendMessage with to: 'a1')\n<usage>total_tokens: 1</usage>");
+        let text =
+            format!("{report}\nagentId: a1 (use SendMessage with to: 'a1')\n<usage>total_tokens: 1</usage>");
         let call = with(agent_call(kind), &json!({"tool_response": [{"type": "text", "text": text}]}));
         session.event("PostToolBatch", json!({"tool_calls": [call]}))
     }),
     ("task-notification", |session, kind, report| {
-        let launched = json!({"tool_response": {"isAsync": true, "status": "async_launched", "agentId": "a1"}});
+        let launched =
+            json!({"tool_response": {"isAsync": true, "status": "async_launched", "agentId": "a1"}});
         passed(&session.event("PostToolUse", with(agent_call(kind), &launched)));
         let prompt = format!(
             "<task-notification>\n<task-id>a1</task-id>\n<tool-use-id>toolu_agent</tool-use-id>\n<status>completed</status>\n<result>{report}</result>\n</task-notification>"
@@ -62,8 +64,9 @@ const TOLD: [(&str, Told); 5] = [
 
 fn violations(session: &Session, words: &str) -> usize {
     let entries = session.entries();
-    let of =
-        |entry: &&Value| entry["type"] == "violation" && entry["with"]["violation"].as_str().unwrap().contains(words);
+    let of = |entry: &&Value| {
+        entry["type"] == "violation" && entry["with"]["violation"].as_str().unwrap().contains(words)
+    };
     entries.iter().filter(of).count()
 }
 
@@ -207,7 +210,8 @@ fn what_a_stop_owes_outlives_every_limit_of_the_hooks_process() {
         sandbox.configure(NO_TRACKER);
         let session = sandbox.working();
         session.write("hello.txt").silent();
-        let fields = json!({"stop_hook_active": false, "last_assistant_message": "done", "background_tasks": []});
+        let fields =
+            json!({"stop_hook_active": false, "last_assistant_message": "done", "background_tasks": []});
         let answer = limited(&sandbox, limits, "Stop", &session.payload("Stop", fields));
         answer.warned(&["it is kept, and the next event records it first"]);
         let next = session.prompt("thanks, and now the docs");
@@ -246,7 +250,9 @@ fn an_end_is_kept_in_a_second_folder() {
     // No tool call of an agent writes there.
     let clean = sandbox.working();
     for file in [kept.join("x.json"), aops.join("x.json")] {
-        clean.pre(&clean.call("Write", json!({"file_path": file, "content": "{}"}))).refused(&["record of sessions"]);
+        clean
+            .pre(&clean.call("Write", json!({"file_path": file, "content": "{}"})))
+            .refused(&["record of sessions"]);
     }
 }
 
@@ -269,7 +275,8 @@ fn a_stopped_auditor_leaves_the_audit_due() {
             let _ = session.stop("waiting");
         }),
         ("its task was killed", |session| {
-            let prompt = "<task-notification>\n<task-id>a1</task-id>\n<status>killed</status>\n</task-notification>";
+            let prompt =
+                "<task-notification>\n<task-id>a1</task-id>\n<status>killed</status>\n</task-notification>";
             passed(&session.event("UserPromptSubmit", json!({"prompt": prompt, "prompt_id": "n"})));
         }),
         ("the client was started again", |session| passed(&session.start("resume"))),
@@ -279,7 +286,8 @@ fn a_stopped_auditor_leaves_the_audit_due() {
         let sandbox = Sandbox::repository("0");
         let session = audited(&sandbox);
         begins(&session, "custodiet");
-        let launched = json!({"tool_response": {"isAsync": true, "status": "async_launched", "agentId": "a1"}});
+        let launched =
+            json!({"tool_response": {"isAsync": true, "status": "async_launched", "agentId": "a1"}});
         passed(&session.event("PostToolUse", with(agent_call("custodiet"), &launched)));
         session.write("while-at-work.txt").silent();
         stop(&session);
@@ -465,10 +473,14 @@ fn what_is_no_interrupt_parks_nothing() {
     let sandbox = in_loop();
     let session = planned_in_loop(&sandbox);
     let path = session.payload("Stop", json!({}))["transcript_path"].as_str().unwrap().to_owned();
-    session.pre(&session.call("Write", json!({"file_path": path, "content": "x"}))).refused(&["record of sessions"]);
+    session
+        .pre(&session.call("Write", json!({"file_path": path, "content": "x"})))
+        .refused(&["record of sessions"]);
     session.ask_bash(&format!("echo x >> {path}")).refused(&["record of sessions"]);
     let agents = path.replace(".jsonl", "/subagents/agent-a.jsonl");
-    session.pre(&session.call("Write", json!({"file_path": agents, "content": "x"}))).refused(&["record of sessions"]);
+    session
+        .pre(&session.call("Write", json!({"file_path": agents, "content": "x"})))
+        .refused(&["record of sessions"]);
 }
 
 #[test]

@@ -22,11 +22,15 @@ fn it_says_the_mode_where_it_comes_from_and_what_each_costs() {
     let sandbox = Sandbox::unchosen();
     let said = sandbox.person(&["mode"]);
     said.said(&[
-        "mode      loop\n", "from      the default", "* loop ", "\n  strict ", "(recommended)", "costs nothing",
+        "mode      loop\n", "from      the default", "* loop ", "\n  strict ", "(recommended)",
+        "costs nothing",
     ]);
     said.said(&["your next prompt works as usual while the task is small", "`aops-hook mode LEVEL`"]);
     let shown = sandbox.person(&["mode", "--json"]).json();
-    assert_eq!((&shown["level"], &shown["from"], &shown["at"]), (&json!("loop"), &json!("default"), &json!([])));
+    assert_eq!(
+        (&shown["level"], &shown["from"], &shown["at"]),
+        (&json!("loop"), &json!("default"), &json!([]))
+    );
     sandbox.configure("# mine\n[mode]\nlevel = \"guard\"\n[gates]\nqa = \"enforce\"\n");
     let said = sandbox.person(&["mode"]);
     said.said(&["mode      guard\n", "config.toml:3\n", "qa is \"enforce\" by", "config.toml:5", "* guard "]);
@@ -70,7 +74,8 @@ fn setting_it_keeps_the_rest_of_the_file() {
     let again = sandbox.person(&["mode", "loop", "--yes", "--json"]).json();
     assert_eq!((&again["changed"], &again["level"]), (&json!(false), &json!("loop")));
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
-    for (level, next) in [("observe", "`loop` would have blocked is recorded"), ("guard", "your rules"), ("strict", "")]
+    for (level, next) in
+        [("observe", "`loop` would have blocked is recorded"), ("guard", "your rules"), ("strict", "")]
     {
         sandbox.person(&["mode", level, "--yes"]).said(&[
             &format!("mode `{level}` is set in"),
@@ -78,7 +83,10 @@ fn setting_it_keeps_the_rest_of_the_file() {
             next,
         ]);
         assert_eq!(in_force(&sandbox), level);
-        assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted.replace("\"loop\"", &format!("{level:?}")));
+        assert_eq!(
+            fs::read_to_string(config(&sandbox)).unwrap(),
+            wanted.replace("\"loop\"", &format!("{level:?}"))
+        );
     }
 }
 
@@ -86,7 +94,9 @@ fn setting_it_keeps_the_rest_of_the_file() {
 fn a_project_gets_a_row_in_the_users_file() {
     let sandbox = Sandbox::unchosen();
     let project = sandbox.files().into_keys().filter(|path| path.starts_with(sandbox.project())).count();
-    sandbox.person(&["mode", "observe", "--project", "--yes"]).said(&["mode `observe` is set for `", "/project` in"]);
+    sandbox
+        .person(&["mode", "observe", "--project", "--yes"])
+        .said(&["mode `observe` is set for `", "/project` in"]);
     let text = fs::read_to_string(config(&sandbox)).unwrap();
     assert_eq!(sandbox.scrub(&text), "[[project]]\npath = \"[sandbox]/project\"\nmode = \"observe\"\n");
     assert_eq!(in_force(&sandbox), "observe");
@@ -96,14 +106,21 @@ fn a_project_gets_a_row_in_the_users_file() {
     sandbox.person(&["mode", "guard", "--project", "--yes"]).said(&["is set for"]);
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), text.replace("observe", "guard"));
     let said = sandbox.person(&["mode", "loop", "--yes"]);
-    said.said(&["mode `loop` is set in", "in this folder it stays `guard`", "`aops-hook mode loop --project`"]);
+    said.said(&[
+        "mode `loop` is set in",
+        "in this folder it stays `guard`",
+        "`aops-hook mode loop --project`",
+    ]);
     assert_eq!(in_force(&sandbox), "guard");
     sandbox.person(&["mode", "loop", "--project", "--yes"]).said(&["is set for"]);
     assert_eq!(in_force(&sandbox), "loop");
     // A folder that is everybody's is no project.
     let mut command = sandbox.command(BINARY);
-    let output = command.args(["mode", "loop", "--project", "--yes"]).current_dir(sandbox.home()).output().unwrap();
-    assert!(output.status.code() == Some(2) && String::from_utf8_lossy(&output.stderr).contains("is no project"));
+    let output =
+        command.args(["mode", "loop", "--project", "--yes"]).current_dir(sandbox.home()).output().unwrap();
+    assert!(
+        output.status.code() == Some(2) && String::from_utf8_lossy(&output.stderr).contains("is no project")
+    );
 }
 
 #[test]
@@ -119,7 +136,12 @@ fn a_projects_row_is_taken_out_again() {
     sandbox.person(&["mode", "--unset", "--yes"]).failed(2, &["--project"]);
     sandbox.person(&["mode", "loop", "--project", "--unset", "--yes"]).failed(2, &["cannot be used with"]);
     let said = sandbox.person(&["mode", "--project", "--unset", "--yes"]);
-    said.said(&["the row for `", "was removed from", "the mode here is now `loop`", "your next prompt works as usual"]);
+    said.said(&[
+        "the row for `",
+        "was removed from",
+        "the mode here is now `loop`",
+        "your next prompt works as usual",
+    ]);
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), mine);
     assert_eq!(in_force(&sandbox), "loop");
 }
@@ -162,7 +184,10 @@ fn ends(out: &str, next: &str) {
     let lines: Vec<&str> = out.lines().collect();
     let [.., first, last] = lines.as_slice() else { panic!("{out}") };
     assert!(first.starts_with("your next prompt") && first.contains(next), "{out}");
-    assert!(last.starts_with("to change that: `") && last.ends_with(" mode observe|guard|loop|strict`"), "{out}");
+    assert!(
+        last.starts_with("to change that: `") && last.ends_with(" mode observe|guard|loop|strict`"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -189,7 +214,8 @@ fn an_installation_sets_the_mode_and_says_what_comes_next() {
     assert!(text.contains("[[project]]\n") && text.contains("level = \"guard\""), "{text}");
     // What it says to run, runs.
     let ending = home.done(&["install", "--local"]);
-    let program = ending.lines().last().unwrap().split(['`', ' ']).find(|word| word.ends_with("aops-hook")).unwrap();
+    let program =
+        ending.lines().last().unwrap().split(['`', ' ']).find(|word| word.ends_with("aops-hook")).unwrap();
     let said = Said::of(home.command(program.as_ref()).args(["mode", "strict", "--yes"]).output().unwrap());
     assert_eq!((said.code, program), (0, PROGRAM), "{}", said.err);
 }
@@ -271,7 +297,8 @@ fn the_guides_commands_work() {
             let said = sandbox.person(&words);
             assert_eq!(said.code, Some(0), "{line}: {said:?}");
             let out = said.out.replace(&home, "~");
-            for part in wanted.lines().flat_map(|line| line.split('…')).filter(|part| !part.trim().is_empty()) {
+            for part in wanted.lines().flat_map(|line| line.split('…')).filter(|part| !part.trim().is_empty())
+            {
                 assert!(out.contains(part), "{line}: no `{part}` in {out}");
             }
             run += 1;

@@ -53,7 +53,8 @@ impl Model {
     pub(crate) fn new(main: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(ModelState { main: main.into_iter().collect(), ..ModelState::default() }));
+        let state =
+            Arc::new(Mutex::new(ModelState { main: main.into_iter().collect(), ..ModelState::default() }));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
@@ -131,7 +132,11 @@ impl ModelState {
     /// The subagent that a client does not name, by the words of its system prompt.
     fn by_words(&self, body: &Value) -> Option<String> {
         let system = body["system"].to_string();
-        self.agents.iter().map(|(words, _)| words).find(|words| !words.is_empty() && system.contains(*words)).cloned()
+        self.agents
+            .iter()
+            .map(|(words, _)| words)
+            .find(|words| !words.is_empty() && system.contains(*words))
+            .cloned()
     }
 
     /// The script of this subagent: the first for its words that no other agent has, else the last.
@@ -139,7 +144,8 @@ impl ModelState {
         if let Some(script) = self.walked.get(id) {
             return Some(*script);
         }
-        let fits: Vec<usize> = (0..self.agents.len()).filter(|n| system.contains(&self.agents[*n].0)).collect();
+        let fits: Vec<usize> =
+            (0..self.agents.len()).filter(|n| system.contains(&self.agents[*n].0)).collect();
         let free = fits.iter().find(|n| !self.walked.values().any(|walked| walked == *n));
         let script = *free.or(fits.last())?;
         self.walked.insert(id.to_owned(), script);
@@ -198,7 +204,9 @@ fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Tu
             };
             (answer, turn)
         }
-        ("POST", path) if path.ends_with(":countTokens") => (plain("200 OK", &json!({"totalTokens": 100})), None),
+        ("POST", path) if path.ends_with(":countTokens") => {
+            (plain("200 OK", &json!({"totalTokens": 100})), None)
+        }
         ("POST", "/v1/messages/count_tokens") => (plain("200 OK", &json!({"input_tokens": 100})), None),
         ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),
         ("HEAD" | "GET", "/") => (plain("200 OK", &json!({})), None),

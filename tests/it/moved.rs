@@ -92,7 +92,9 @@ fn plan_mode(n: usize) -> Value {
 
 /// One thing that the client does, as the events that it sends.
 fn deed(lot: usize, n: usize) -> Vec<(&'static str, Value)> {
-    let done = |call: Value, response: Value| faults::with(call, &json!({"tool_response": response, "duration_ms": 3}));
+    let done = |call: Value, response: Value| {
+        faults::with(call, &json!({"tool_response": response, "duration_ms": 3}))
+    };
     let plan = json!({"plan": "# Greet\n\n- say hello\n", "isAgent": false, "filePath": "/nowhere/p.md"});
     let row = &EVENTS[lot % EVENTS.len()];
     match lot % (EVENTS.len() + 8) {
@@ -171,7 +173,8 @@ fn a_worktree_is_entered_and_left() {
         let record = sandbox.sessions().join("20260101-00000000/ledger.jsonl");
         let record = session.call("Write", json!({"file_path": record, "content": "{}"}));
         session.pre(&record).refused(&["our record"]);
-        let enter = json!({"tool_name": "EnterWorktree", "tool_input": {"name": "side"}, "tool_use_id": "toolu_e"});
+        let enter =
+            json!({"tool_name": "EnterWorktree", "tool_input": {"name": "side"}, "tool_use_id": "toolu_e"});
         let exit = json!({"tool_name": "ExitWorktree", "tool_input": {}, "tool_use_id": "toolu_x"});
         let _ = tell(&session, &sandbox, main, "PreToolUse", enter.clone());
         let response = json!({"tool_response": {"worktreePath": worktree.cwd}});
@@ -230,7 +233,8 @@ fn a_command_in_a_worktree_counts_as_work() {
         let sandbox = Sandbox::repository("0.0");
         sandbox.configure("mode.level = \"loop\"\naudit.rate = 0\n");
         let project = sandbox.project();
-        let worktree = if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
+        let worktree =
+            if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
         sandbox.git(&["worktree", "add", "-q", "-b", "side", worktree.to_str().unwrap()]);
         let session = sandbox.session();
         let _ = session.start("startup");
@@ -300,8 +304,13 @@ impl Two {
         let _ = fs::remove_file(&heads);
         let _ = tell(&session, &sandbox, first, "SessionStart", json!({"source": "startup"}));
         passed(&tell(&session, &sandbox, first, "UserPromptSubmit", json!({"prompt": ". go"})));
-        let _ =
-            tell(&session, &sandbox, first, "Stop", json!({"last_assistant_message": "Done.", "background_tasks": []}));
+        let _ = tell(
+            &session,
+            &sandbox,
+            first,
+            "Stop",
+            json!({"last_assistant_message": "Done.", "background_tasks": []}),
+        );
         for project in fs::read_dir(kept).unwrap().flatten() {
             fs::rename(project.path(), records.join(project.file_name())).unwrap();
         }
@@ -317,7 +326,8 @@ fn of_two_ledgers_the_exported_one_counts_and_names_the_other() {
         let session = Session::new(&sandbox, &id);
         let places = places(&sandbox, &id);
         let case = format!("the head is of the project's: {head_of_main}, the client is at {now}");
-        let prompted = tell(&session, &sandbox, &places[now], "UserPromptSubmit", json!({"prompt": ". go on"}));
+        let prompted =
+            tell(&session, &sandbox, &places[now], "UserPromptSubmit", json!({"prompt": ". go on"}));
         assert_eq!(prompted.code, Some(0), "{case}: {prompted:?}");
         // As long as nothing was compared, each place goes on with its own.
         let moved = if now == usize::from(!head_of_main) { &places[1 - now] } else { &places[now] };
@@ -326,7 +336,10 @@ fn of_two_ledgers_the_exported_one_counts_and_names_the_other() {
         let main = kept.parent() == Some(sandbox.sessions().as_path());
         assert_eq!(main, head_of_main, "{case}");
         let ledger = fs::read_to_string(kept.join(LEDGER)).unwrap();
-        assert!(ledger.contains("a second ledger of this session") && ledger.contains(".second-1"), "{case}: {ledger}");
+        assert!(
+            ledger.contains("a second ledger of this session") && ledger.contains(".second-1"),
+            "{case}: {ledger}"
+        );
         for place in &places {
             passed(&tell(&session, &sandbox, place, "Notification", json!({"message": "m"})));
             passed(&tell(&session, &sandbox, place, "UserPromptSubmit", json!({"prompt": ". again"})));

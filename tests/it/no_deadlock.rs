@@ -41,8 +41,10 @@ const CONFIGS: &[&str] = &[
     "[close]\nformat = \"make format\"\n[evidence]\ntest = \"make test\"\n",
 ];
 
-const AGENTS: &[&str] =
-    &["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework", "aops:critic", "aops-critic", "Explore"];
+const AGENTS: &[&str] = &[
+    "prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework", "aops:critic", "aops-critic",
+    "Explore",
+];
 
 /// Something that happens in a session.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +186,11 @@ fn follow(world: &mut World, said: &Verdict, depth: usize) -> Result<Followed, S
     let line = run.or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
     if let Some(line) = line {
         let tried = world.bash(line);
-        return if tried.ruling == Ruling::Pass { Ok(Followed::Done) } else { follow(world, &tried, depth + 1) };
+        return if tried.ruling == Ruling::Pass {
+            Ok(Followed::Done)
+        } else {
+            follow(world, &tried, depth + 1)
+        };
     }
     if step.contains("repair") {
         return Ok(Followed::Done);

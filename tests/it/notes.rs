@@ -47,7 +47,8 @@ fn both(env: &Env, query: &str) -> FoundNotes {
 
 fn index_file(env: &Env) -> PathBuf {
     let folder = env.config.join("aops/notes");
-    let files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.into_iter().find(|path| path.extension().is_some_and(|e| e == "index")).unwrap_or_default()
 }
 
@@ -75,7 +76,11 @@ fn the_best_come_first_with_their_lines() {
     let lines: Vec<_> = first.lines.iter().map(|line| (line.number, line.text.as_str())).collect();
     assert_eq!(
         lines,
-        [(2, "title: 'Databases'"), (4, "The staging database needs a migration"), (5, "before each deploy.")]
+        [
+            (2, "title: 'Databases'"),
+            (4, "The staging database needs a migration"),
+            (5, "before each deploy.")
+        ]
     );
     assert!(found.hits.is_sorted_by(|one, other| one.score >= other.score));
     assert_eq!(paths(&both(&env, "MAILS")), ["ops/mail.md"]);
@@ -185,12 +190,24 @@ fn a_note_still_being_written_is_read_again() {
 fn secrets_and_control_characters_stay_in_the_note() {
     let sandbox = Sandbox::new();
     let key = format!("ghp_{}", "a1B2".repeat(9));
-    note(&sandbox, "a.md", &format!("# wombat {key}\nwombat \u{1b}[31m{key}\u{7}\n{}wombat\n", "x ".repeat(400)));
+    note(
+        &sandbox,
+        "a.md",
+        &format!("# wombat {key}\nwombat \u{1b}[31m{key}\u{7}\n{}wombat\n", "x ".repeat(400)),
+    );
     let found = both(&env(&sandbox), "wombat");
     let said = format!("{} {:?}", found.hits[0].title, found.hits[0].lines);
     assert!(!said.contains(&key) && said.contains("[redacted:github-token]"), "{said}");
-    assert!(found.hits[0].lines.iter().all(|line| line.text.len() <= 240 && !line.text.contains(char::is_control)));
-    assert!(found.hits[0].lines.iter().any(|line| line.number == 3 && line.text.ends_with("wombat")), "{said}");
+    assert!(
+        found.hits[0]
+            .lines
+            .iter()
+            .all(|line| line.text.len() <= 240 && !line.text.contains(char::is_control))
+    );
+    assert!(
+        found.hits[0].lines.iter().any(|line| line.number == 3 && line.text.ends_with("wombat")),
+        "{said}"
+    );
 }
 
 #[test]
@@ -256,6 +273,7 @@ fn two_refreshers_do_the_work_once() {
         assert!(done.contains(&4), "{done:?}");
     });
     assert_eq!(ask(&env, "migration").hits.len(), 3);
-    let left: Vec<_> = fs::read_dir(env.config.join("aops/notes")).unwrap().flatten().map(|e| e.file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(env.config.join("aops/notes")).unwrap().flatten().map(|e| e.file_name()).collect();
     assert!(left.len() <= 2, "{left:?}");
 }

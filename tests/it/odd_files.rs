@@ -26,8 +26,14 @@ fn a_tool_input_without_its_form_is_unreadable() {
     let guarded = Sandbox::new();
     guarded.configure(&format!("{NO_TRACKER}mode.level = \"guard\"\n"));
     for session in [open, guarded.session()] {
-        let not_objects =
-            [None, Some(json!(null)), Some(json!("ls")), Some(json!(["ls"])), Some(json!(7)), Some(json!(true))];
+        let not_objects = [
+            None,
+            Some(json!(null)),
+            Some(json!("ls")),
+            Some(json!(["ls"])),
+            Some(json!(7)),
+            Some(json!(true)),
+        ];
         for tool in ["Bash", "Write", "Read", "Agent", "mcp__x__get", "SomethingNew"] {
             for input in &not_objects {
                 pre(&session, tool, input.clone()).refused(&["INPUT_INVALID", "`tool_input`"]);
@@ -51,7 +57,8 @@ fn a_tool_input_without_its_form_is_unreadable() {
             }
         }
         // A field that the tool does not need, of a form that we cannot read either.
-        pre(&session, "Grep", Some(json!({"pattern": "x", "path": ["/etc"]}))).refused(&["INPUT_INVALID", "path"]);
+        pre(&session, "Grep", Some(json!({"pattern": "x", "path": ["/etc"]})))
+            .refused(&["INPUT_INVALID", "path"]);
         pre(&session, "Read", Some(json!({"file_path": 7}))).refused(&["INPUT_INVALID", "file_path"]);
         pre(&session, "Grep", Some(json!({"pattern": "x"}))).silent();
         pre(&session, "mcp__x__get", Some(json!({"path": ["a", "b"]}))).silent();
@@ -85,9 +92,11 @@ fn a_hard_link_to_what_guards_is_refused() {
         pre(&session, "Write", Some(write)).refused(&["no tool call may"]);
         let edit = json!({"file_path": link, "old_string": "a", "new_string": "b"});
         pre(&session, "Edit", Some(edit)).refused(&["no tool call may"]);
-        for line in
-            [format!("echo x > innocent-{n}"), format!("sed -i s/a/b/ ./innocent-{n}"), format!("tee innocent-{n}")]
-        {
+        for line in [
+            format!("echo x > innocent-{n}"),
+            format!("sed -i s/a/b/ ./innocent-{n}"),
+            format!("tee innocent-{n}"),
+        ] {
             pre(&session, "Bash", Some(json!({ "command": line }))).refused(&["no tool call may"]);
         }
         pre(&session, "mcp__fs__write_file", Some(json!({"path": link, "content": "x"})))
@@ -98,7 +107,8 @@ fn a_hard_link_to_what_guards_is_refused() {
     // Two names of a file of the project's own are nothing to us.
     let own = sandbox.put("one", "1");
     fs::hard_link(own, sandbox.project().join("two")).unwrap();
-    pre(&session, "Write", Some(json!({"file_path": sandbox.project().join("two"), "content": "2"}))).silent();
+    pre(&session, "Write", Some(json!({"file_path": sandbox.project().join("two"), "content": "2"})))
+        .silent();
     // And making such a link is refused.
     let settings = config.join("settings.json");
     let line = format!("ln {} x", settings.display());
@@ -303,7 +313,9 @@ fn fields(event: &str, project: &Path) -> Value {
     match event {
         "SessionStart" => json!({"source": "startup"}),
         "UserPromptSubmit" => json!({"prompt": "go on"}),
-        "ConfigChange" => json!({"source": "project_settings", "file_path": project.join(".claude/settings.json")}),
+        "ConfigChange" => {
+            json!({"source": "project_settings", "file_path": project.join(".claude/settings.json")})
+        }
         "SubagentStart" => json!({"agent_id": "a", "agent_type": "critic"}),
         "Stop" => json!({"stop_hook_active": false, "last_assistant_message": "done"}),
         _ => json!({"tool_name": "Edit", "tool_use_id": "t",
@@ -320,7 +332,8 @@ fn no_event_and_no_verb_waits_for_what_is_no_plain_file() {
                 plant(kind, &sandbox.project().join(name));
             }
             let session = sandbox.session();
-            let agent = json!({"tool_name": "Agent", "tool_use_id": "g", "tool_input": {"subagent_type": "critic"}});
+            let agent =
+                json!({"tool_name": "Agent", "tool_use_id": "g", "tool_input": {"subagent_type": "critic"}});
             let bash = json!({"tool_name": "Bash", "tool_use_id": "b", "tool_input": {"command": "cat a.txt; make"}});
             for event in EVENTS {
                 let answer = session.event(event.name, fields(event.name, &sandbox.project()));
@@ -330,7 +343,9 @@ fn no_event_and_no_verb_waits_for_what_is_no_plain_file() {
                 let answer = session.event("PreToolUse", fields);
                 assert!(matches!(answer.code, Some(0 | 2)), "{kind}: {answer:?}");
             }
-            for verb in ["status", "policy", "workflow", "doctor", "checkpoint create x", "insights", "report"] {
+            for verb in
+                ["status", "policy", "workflow", "doctor", "checkpoint create x", "insights", "report"]
+            {
                 let answer = sandbox.person(&verb.split(' ').collect::<Vec<_>>());
                 assert!(answer.code.is_some(), "{kind}: {verb}: {answer:?}");
             }

@@ -26,7 +26,9 @@ pub(crate) struct Opencode<'a> {
 impl<'a> Opencode<'a> {
     /// OpenCode after `aops-hook install --client opencode`.
     fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
-        sandbox.person(&["install", "--client", "opencode"]).said(&["registered for OpenCode", "wrote 5 agents"]);
+        sandbox
+            .person(&["install", "--client", "opencode"])
+            .said(&["registered for OpenCode", "wrote 5 agents"]);
         Self::unguarded(sandbox, model)
     }
 

@@ -42,21 +42,39 @@ fn copilot() -> Vec<(&'static str, Value)> {
         ("SessionStart", with(&camel, json!({"source": "startup", "initialPrompt": "do it"}))),
         ("UserPromptSubmit", with(&camel, json!({"prompt": ". go"}))),
         ("PreToolUse", with(&camel, json!({"toolName": "bash", "toolArgs": {"command": "touch x"}}))),
-        ("PermissionRequest", with(&camel, json!({"toolName": "bash", "toolInput": {}, "permissionSuggestions": []}))),
+        (
+            "PermissionRequest",
+            with(&camel, json!({"toolName": "bash", "toolInput": {}, "permissionSuggestions": []})),
+        ),
         (
             "PostToolUse",
-            with(&camel, json!({"toolName": "bash", "toolArgs": {}, "toolResult": {"resultType": "success"}})),
+            with(
+                &camel,
+                json!({"toolName": "bash", "toolArgs": {}, "toolResult": {"resultType": "success"}}),
+            ),
         ),
-        ("Stop", with(&camel, json!({"transcriptPath": "/t", "stopReason": "end_turn", "stop_hook_active": false}))),
+        (
+            "Stop",
+            with(
+                &camel,
+                json!({"transcriptPath": "/t", "stopReason": "end_turn", "stop_hook_active": false}),
+            ),
+        ),
         ("SubagentStop", with(&camel, json!({"agentName": "critic", "agentId": "a", "response": "BLOCK"}))),
         ("SessionEnd", with(&camel, json!({"reason": "complete"}))),
         ("SessionStart", named("SessionStart", json!({"source": "new"}))),
         ("UserPromptSubmit", named("UserPromptSubmit", json!({"prompt": "do it"}))),
         (
             "PreToolUse",
-            named("PreToolUse", json!({"tool_name": "Write", "tool_input": {"path": "/p/x", "file_text": "x"}})),
+            named(
+                "PreToolUse",
+                json!({"tool_name": "Write", "tool_input": {"path": "/p/x", "file_text": "x"}}),
+            ),
         ),
-        ("PostToolUse", named("PostToolUse", json!({"tool_name": "Bash", "tool_input": {}, "tool_result": {}}))),
+        (
+            "PostToolUse",
+            named("PostToolUse", json!({"tool_name": "Bash", "tool_input": {}, "tool_result": {}})),
+        ),
         (
             "Stop",
             named(
@@ -73,8 +91,7 @@ fn vs_code() -> Vec<(&'static str, Value)> {
         json!({"timestamp": "2026-01-13T10:00:00.000Z", "cwd": "/p", "sessionId": "s", "hookEventName": name,
             "transcript_path": "/t.json"})
     };
-    let call =
-        json!({"tool_name": "create_file", "tool_input": {"filePath": "/p/x", "content": "x"}, "tool_use_id": "c"});
+    let call = json!({"tool_name": "create_file", "tool_input": {"filePath": "/p/x", "content": "x"}, "tool_use_id": "c"});
     vec![
         ("SessionStart", with(&common("SessionStart"), json!({"source": "new"}))),
         ("UserPromptSubmit", with(&common("UserPromptSubmit"), json!({"prompt": "do it"}))),
@@ -93,11 +110,16 @@ fn cursor() -> Vec<(&'static str, Value)> {
         json!({"conversation_id": "c", "generation_id": "g", "model": "m", "session_id": "s", "hook_event_name": name,
             "cursor_version": "2.0", "workspace_roots": ["/p"], "user_email": null, "transcript_path": null})
     };
-    let whole = |name: &str, more: Value| with(&with(&common(name), json!({"transcript_path": "/t.jsonl"})), more);
-    let shell = json!({"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "c", "cwd": "/p"});
+    let whole =
+        |name: &str, more: Value| with(&with(&common(name), json!({"transcript_path": "/t.jsonl"})), more);
+    let shell =
+        json!({"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "c", "cwd": "/p"});
     vec![
         ("SessionStart", with(&common("sessionStart"), json!({"is_background_agent": false}))),
-        ("UserPromptSubmit", with(&common("beforeSubmitPrompt"), json!({"prompt": "do it", "attachments": []}))),
+        (
+            "UserPromptSubmit",
+            with(&common("beforeSubmitPrompt"), json!({"prompt": "do it", "attachments": []})),
+        ),
         ("PreToolUse", with(&common("preToolUse"), shell.clone())),
         ("PostToolUse", with(&common("postToolUse"), shell.clone())),
         ("Stop", with(&common("stop"), json!({"status": "completed", "loop_count": 0}))),
@@ -111,8 +133,9 @@ fn cursor() -> Vec<(&'static str, Value)> {
 fn gemini_and_qwen() -> Vec<(&'static str, Value)> {
     let common = |name: &str, transcript: &str| json!({"session_id": "s", "transcript_path": transcript, "cwd": "/p", "hook_event_name": name});
     let stamp = json!({"timestamp": "2026-01-13T10:00:00.000Z"});
-    let of_gemini =
-        |name: &str, more: Value| with(&with(&common(name, "/h/.gemini/tmp/x/chats/s.json"), stamp.clone()), more);
+    let of_gemini = |name: &str, more: Value| {
+        with(&with(&common(name, "/h/.gemini/tmp/x/chats/s.json"), stamp.clone()), more)
+    };
     let of_qwen = |name: &str, more: Value| with(&common(name, "/h/.qwen/projects/-p/chats/s.jsonl"), more);
     let write = json!({"tool_name": "write_file", "tool_input": {"file_path": "/p/x", "content": "x"}});
     vec![
@@ -123,8 +146,17 @@ fn gemini_and_qwen() -> Vec<(&'static str, Value)> {
             "PostToolUse",
             of_gemini("AfterTool", json!({"tool_name": "write_file", "tool_response": {"llmContent": "x"}})),
         ),
-        ("Stop", of_gemini("AfterAgent", json!({"prompt": "x", "prompt_response": "y", "stop_hook_active": false}))),
-        ("PreToolUse", of_qwen("PreToolUse", with(&write, json!({"tool_use_id": "c", "permission_mode": "yolo"})))),
+        (
+            "Stop",
+            of_gemini(
+                "AfterAgent",
+                json!({"prompt": "x", "prompt_response": "y", "stop_hook_active": false}),
+            ),
+        ),
+        (
+            "PreToolUse",
+            of_qwen("PreToolUse", with(&write, json!({"tool_use_id": "c", "permission_mode": "yolo"}))),
+        ),
         ("UserPromptSubmit", of_qwen("UserPromptSubmit", json!({"prompt": ""}))),
     ]
 }
@@ -138,18 +170,25 @@ fn codex() -> Vec<(&'static str, Value)> {
     };
     let rollout = || json!("/h/.codex/sessions/2026/01/13/rollout-s.jsonl");
     let turn = |name: &str, more: Value| with(&with(&common(name, rollout()), json!({"turn_id": "t"})), more);
-    let patch = json!({"tool_name": "apply_patch", "tool_input": {"command": "*** Begin Patch"}, "tool_use_id": "c"});
+    let patch =
+        json!({"tool_name": "apply_patch", "tool_input": {"command": "*** Begin Patch"}, "tool_use_id": "c"});
     vec![
         ("SessionStart", with(&common("SessionStart", rollout()), json!({"source": "startup"}))),
         ("SessionStart", with(&common("SessionStart", Value::Null), json!({"source": "fork"}))),
         ("SessionEnd", with(&common("SessionEnd", rollout()), json!({"reason": "other"}))),
         ("UserPromptSubmit", turn("UserPromptSubmit", json!({"prompt": "do it"}))),
         ("PreToolUse", turn("PreToolUse", patch.clone())),
-        ("PermissionRequest", turn("PermissionRequest", json!({"tool_name": "Bash", "tool_input": {"command": "ls"}}))),
+        (
+            "PermissionRequest",
+            turn("PermissionRequest", json!({"tool_name": "Bash", "tool_input": {"command": "ls"}})),
+        ),
         ("PostToolUse", turn("PostToolUse", with(&patch, json!({"tool_response": "ok"})))),
         (
             "SubagentStop",
-            turn("SubagentStop", json!({"agent_id": "a", "agent_type": "critic", "last_assistant_message": "BLOCK"})),
+            turn(
+                "SubagentStop",
+                json!({"agent_id": "a", "agent_type": "critic", "last_assistant_message": "BLOCK"}),
+            ),
         ),
         ("Stop", turn("Stop", json!({"stop_hook_active": false, "last_assistant_message": "done"}))),
     ]
@@ -178,7 +217,12 @@ fn all() -> Vec<Foreign> {
     tables.into_iter().flat_map(both).collect()
 }
 
-fn run(sandbox: &Sandbox, event: Option<&str>, variables: &[(&str, &str)], given: impl Into<Vec<u8>>) -> Answer {
+fn run(
+    sandbox: &Sandbox,
+    event: Option<&str>,
+    variables: &[(&str, &str)],
+    given: impl Into<Vec<u8>>,
+) -> Answer {
     let mut command = sandbox.command(BINARY);
     command.args(event).envs(variables.iter().copied()).write_stdin(given);
     Answer::of(event.unwrap_or_default(), &command.output().unwrap())
@@ -212,9 +256,12 @@ fn an_event_of_another_client_passes_and_leaves_no_trace() {
 fn claude_codes_own_events_still_fail_closed() {
     let sandbox = Sandbox::new();
     let before = sandbox.files();
-    for variable in [("CLAUDECODE", "1"), ("CLAUDE_CODE_SESSION_ID", "s"), ("AI_AGENT", "claude-code_2-1-325_harness")]
+    for variable in
+        [("CLAUDECODE", "1"), ("CLAUDE_CODE_SESSION_ID", "s"), ("AI_AGENT", "claude-code_2-1-325_harness")]
     {
-        for payload in all().into_iter().filter(|foreign| foreign.client == "vs code").map(|foreign| foreign.payload) {
+        for payload in
+            all().into_iter().filter(|foreign| foreign.client == "vs code").map(|foreign| foreign.payload)
+        {
             run(&sandbox, Some("PreToolUse"), &[variable], payload.to_string()).refused(&["INPUT_INVALID"]);
         }
         for words in ["", "words", "{}", "[]", "{\"hook_event_name\":\"preToolUse\",\"session_id\":\"s\"}"] {
@@ -234,13 +281,16 @@ fn claude_codes_own_events_still_fail_closed() {
 fn a_payload_can_say_that_it_is_claudes() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    let whole = session
-        .payload("PreToolUse", json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "tool_use_id": "t"}));
+    let whole = session.payload(
+        "PreToolUse",
+        json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "tool_use_id": "t"}),
+    );
     run(&sandbox, Some("PreToolUse"), NONE, whole.to_string()).silent();
     assert_eq!(session.calls()["t"], ["PENDING", "AUTHORIZED", "EXECUTING"], "and is recorded");
     let nameless = session.payload("PreToolUse", json!({"tool_use_id": "u"}));
     run(&sandbox, Some("PreToolUse"), NONE, nameless.to_string()).refused(&["INPUT_INVALID", "`tool_name`"]);
-    run(&sandbox, Some("UserPromptSubmit"), NONE, whole.to_string()).refused(&["INPUT_INVALID", "the event says"]);
+    run(&sandbox, Some("UserPromptSubmit"), NONE, whole.to_string())
+        .refused(&["INPUT_INVALID", "the event says"]);
 }
 
 /// Run bare, the event is what the payload says.
@@ -251,11 +301,17 @@ fn bare_the_payload_names_the_event() {
     for variables in [NONE, &[("CLAUDECODE", "1")]] {
         let write = json!({"file_path": sandbox.project().join("x"), "content": "x"});
         let call = session.call("Write", write);
-        let payload = session
-            .payload("PreToolUse", json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}));
+        let payload = session.payload(
+            "PreToolUse",
+            json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}),
+        );
         let answer = run(&sandbox, None, variables, payload.to_string());
         assert_eq!(answer.code, Some(2), "the sandbox is shut: {answer:?}");
-        assert_eq!(answer.json_of_any_exit()["hookSpecificOutput"]["permissionDecision"], "deny", "{answer:?}");
+        assert_eq!(
+            answer.json_of_any_exit()["hookSpecificOutput"]["permissionDecision"],
+            "deny",
+            "{answer:?}"
+        );
         let stop = session.payload("Stop", json!({"stop_hook_active": false, "last_assistant_message": "x"}));
         assert_eq!(run(&sandbox, None, variables, stop.to_string()).code, Some(0));
         assert_eq!(session.calls()[&call.id], ["PENDING", "DENIED"]);
@@ -269,7 +325,8 @@ fn bare_on_a_terminal_shows_the_help() {
     let mut script = sandbox.command("script");
     script.args(["-qec", BINARY, "/dev/null"]).write_stdin("");
     let output = script.output().expect("`script` is needed: install util-linux");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("Usage: aops-hook") && said.contains("doctor"), "{said}");
 }
 
@@ -296,7 +353,8 @@ fn the_version_of_a_client_is_told() {
         let rows = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
         let row = rows.as_array().unwrap().iter().find(|row| row["check"] == client).unwrap();
         assert!(row["finding"].as_str().unwrap().contains(want), "{row}");
-        let old = row["finding"].as_str().unwrap().contains("older than 0.166.0, with which our hooks were tried");
+        let old =
+            row["finding"].as_str().unwrap().contains("older than 0.166.0, with which our hooks were tried");
         assert_eq!(old, client == "codex", "{row}");
         std::fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
         let rows = sandbox.person(&["doctor", "--json"]).json_of_any_exit();

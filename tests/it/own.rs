@@ -152,7 +152,12 @@ fn a_stash_counts_for_who_made_it() {
         sandbox.put(&format!("f{n}"), &lines(30));
     }
     // By a date of long ago: within one second nobody knows which was first.
-    sandbox.command("git").env("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z").args(["stash", "-q"]).assert().success();
+    sandbox
+        .command("git")
+        .env("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+        .args(["stash", "-q"])
+        .assert()
+        .success();
     let session = sandbox.begun("go on with what I stashed");
     let call = session.call("Bash", json!({"command": "git stash pop"}));
     session.pre(&call).silent();
@@ -269,8 +274,9 @@ fn reviewers_see_the_task_and_not_the_one_before() {
     let sandbox = Sandbox::repository("0.0");
     sandbox.put("README.md", "# the person's words\n");
     let session = sandbox.begun("first");
-    let context =
-        |kind: &str, verdict: &str| session.agent_reports(kind, &fenced(json!({"verdict": verdict, "issues": []}))).0;
+    let context = |kind: &str, verdict: &str| {
+        session.agent_reports(kind, &fenced(json!({"verdict": verdict, "issues": []}))).0
+    };
     let finish = |name: &str| {
         session.write(name).silent();
         session.qa("VERIFIED").silent();
@@ -297,7 +303,10 @@ fn reviewers_see_the_task_and_not_the_one_before() {
     session.hydrate("minor-edit", "continue");
     session.write("third.txt").silent();
     let seen = context("qa-verifier", "VERIFIED");
-    assert!(seen.contains("b/second.txt") && seen.contains("b/third.txt") && !seen.contains("b/first.txt"), "{seen}");
+    assert!(
+        seen.contains("b/second.txt") && seen.contains("b/third.txt") && !seen.contains("b/first.txt"),
+        "{seen}"
+    );
     let _ = session.agent("custodiet", json!({"verdict": "BLOCK", "violation": "out of scope"}));
     let report = fs::read_to_string(session.folder().join("halt-report.md")).unwrap();
     let (_, files) = report.split_once("Files changed in this task").unwrap();
@@ -326,7 +335,8 @@ fn a_commit_is_asked_for_the_sessions_own_files_alone() {
     other.write("theirs").silent();
     sandbox.put("made.txt", "made\n");
     let _ = session.post(&call);
-    let own = "by name: BAR, made.txt; changed by somebody else, not asked for: README.md, my-draft.txt, theirs";
+    let own =
+        "by name: BAR, made.txt; changed by somebody else, not asked for: README.md, my-draft.txt, theirs";
     session.stop("Done.").refused(&[own]);
     sandbox.person(&["status", "--session", &session.id]).said(&["commit"]);
     session.qa("VERIFIED").silent();
@@ -334,7 +344,10 @@ fn a_commit_is_asked_for_the_sessions_own_files_alone() {
     session.bash("git add BAR made.txt && git commit -q -m own && git push -q");
     session.stop("Done. README.md and my-draft.txt are yours.").silent();
     assert_eq!(session.state()["phase"], "done");
-    assert!(!sandbox.person(&["status", "--session", &session.id]).out.contains("commit"), "nothing of it is owed");
+    assert!(
+        !sandbox.person(&["status", "--session", &session.id]).out.contains("commit"),
+        "nothing of it is owed"
+    );
 }
 
 /// From the start of a command that goes on, what changes between calls may be its own.

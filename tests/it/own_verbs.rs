@@ -36,7 +36,10 @@ fn an_uninstallation_between_calls_locks_no_session() {
     assert_eq!(during(&session, "touch c", || ()), "");
     let settings = sandbox.config().join("settings.json");
     let said = during(&session, "touch d", || fs::write(&settings, "{}").unwrap());
-    assert!(said.contains("the session is blocked") && said.contains("changed while a tool call ran"), "{said}");
+    assert!(
+        said.contains("the session is blocked") && said.contains("changed while a tool call ran"),
+        "{said}"
+    );
     assert_eq!(session.state()["state"]["custodiet_blocked"], true);
     let_time_pass(&sandbox, &settings);
     let said = during(&other, "touch e", || ());
@@ -53,10 +56,13 @@ fn an_uninstallation_while_a_call_runs_is_the_calls() {
     // Nor does an old record speak for what a call does later.
     let sandbox = registered();
     let session = sandbox.working();
-    sandbox.person(&["uninstall", "--yes"]).said(&["1 session is open: end it (`/exit`), then `claude --continue`"]);
+    sandbox
+        .person(&["uninstall", "--yes"])
+        .said(&["1 session is open: end it (`/exit`), then `claude --continue`"]);
     sandbox.person(&["install"]).said(&["registered"]);
     assert_eq!(during(&session, "touch a", || ()), "");
-    let said = during(&session, "sh hidden.sh", || fs::remove_file(sandbox.config().join("settings.json")).unwrap());
+    let said =
+        during(&session, "sh hidden.sh", || fs::remove_file(sandbox.config().join("settings.json")).unwrap());
     assert!(said.contains("the session is blocked"), "{said}");
 }
 

@@ -51,7 +51,10 @@ impl Bench {
         let path = self.path("aops-hook");
         if !path.exists() {
             let program = built();
-            self.done("strip", &["--remove-section=.comment", "-o", path.to_str().unwrap(), program.to_str().unwrap()]);
+            self.done(
+                "strip",
+                &["--remove-section=.comment", "-o", path.to_str().unwrap(), program.to_str().unwrap()],
+            );
         }
         path
     }
@@ -112,7 +115,8 @@ fn build(bench: &Bench) -> Command {
 #[track_caller]
 fn done(command: &mut Command) -> String {
     let tool = command.get_program().display().to_string();
-    let output = command.output().unwrap_or_else(|error| panic!("`{tool}` cannot be run: {error}\nhint: install it"));
+    let output =
+        command.output().unwrap_or_else(|error| panic!("`{tool}` cannot be run: {error}\nhint: install it"));
     let said = Said::of(output);
     assert_eq!(said.code, 0, "{command:?}: {}{}", said.out, said.err);
     said.out
@@ -140,7 +144,10 @@ fn a_program_for_a_mac_is_packed_as_never_run() {
     fs::write(bench.path("mach-o"), MACH_O_ARM64).unwrap();
     let for_mac = |kind: &str| {
         let mut build = build(&bench);
-        build.args(["--binary", "mach-o", "--level", "1", "--out", "out", "--speaker"]).arg(bench.stripped()).arg(kind);
+        build
+            .args(["--binary", "mach-o", "--level", "1", "--out", "out", "--speaker"])
+            .arg(bench.stripped())
+            .arg(kind);
         Said::of(build.output().unwrap())
     };
     let refused = for_mac("wheel");
@@ -195,10 +202,19 @@ fn the_deb_installs_in_an_empty_root() {
     fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
     fs::write(root.join("var/lib/dpkg/available"), "").unwrap();
     let log = format!("--log={}", bench.path("log").display());
-    let asked = ["--force-not-root", "--force-architecture", &log, "--root", root.to_str().unwrap(), "--install", deb];
+    let asked = [
+        "--force-not-root",
+        "--force-architecture",
+        &log,
+        "--root",
+        root.to_str().unwrap(),
+        "--install",
+        deb,
+    ];
     done(bench.unplugged("dpkg").args(asked));
     bench.works_inside("/usr/bin/aops-hook");
-    let page = bench.done("zcat", &[root.join("usr/share/man/man1/aops-hook-checkpoint.1.gz").to_str().unwrap()]);
+    let page =
+        bench.done("zcat", &[root.join("usr/share/man/man1/aops-hook-checkpoint.1.gz").to_str().unwrap()]);
     assert!(page.starts_with(".TH ") && page.contains("rollback"), "{page}");
     for place in ["bash-completion/completions/aops-hook", "zsh/vendor-completions/_aops-hook"] {
         assert!(root.join("usr/share").join(place).exists(), "{place}");
@@ -211,9 +227,16 @@ fn the_rpm_installs_in_an_empty_root() {
     let bench = Bench::new();
     let rpm = bench.pack("rpm", ".rpm");
     let root = bench.path("root");
-    let asked = ["--root", root.to_str().unwrap(), "--dbpath", "/var/lib/rpm", "--install", rpm.to_str().unwrap()];
+    let asked =
+        ["--root", root.to_str().unwrap(), "--dbpath", "/var/lib/rpm", "--install", rpm.to_str().unwrap()];
     done(bench.unplugged("rpm").args(asked));
-    let listed = done(bench.command("rpm").args(["--root", root.to_str().unwrap(), "--dbpath", "/var/lib/rpm", "-qa"]));
+    let listed = done(bench.command("rpm").args([
+        "--root",
+        root.to_str().unwrap(),
+        "--dbpath",
+        "/var/lib/rpm",
+        "-qa",
+    ]));
     assert!(listed.contains(&format!("aops-hook-{VERSION}-1")), "{listed}");
     bench.works_inside("/usr/bin/aops-hook");
 }
@@ -241,7 +264,8 @@ fn the_image_is_whole_and_runs() {
     fs::write(&layer, blob(&manifest["layers"][0])).unwrap();
     bench.done("tar", &["xzf", "layer.tar.gz", "-C", "root"]);
     assert_eq!(config["config"]["Entrypoint"], json!(["/aops-hook"]));
-    let names: Vec<_> = fs::read_dir(bench.path("root")).unwrap().map(|item| item.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(bench.path("root")).unwrap().map(|item| item.unwrap().file_name()).collect();
     assert!(names.len() == 6, "nothing but the program: {names:?}");
     bench.works_inside("/aops-hook");
 }
@@ -265,8 +289,13 @@ impl Registry {
             server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)\n\
             print(server.server_port, flush=True)\nserver.serve_forever()";
         let mut python = bench.command("python3");
-        let mut child =
-            python.args(["-c", code]).arg(&folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = python
+            .args(["-c", code])
+            .arg(&folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut port = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
         Self(child, format!("http://127.0.0.1:{}", port.trim()))
@@ -275,7 +304,8 @@ impl Registry {
     fn publish(&self, bench: &Bench, package: &Path) {
         let held = bench.done("tar", &["xzOf", package.to_str().unwrap(), "package/package.json"]);
         let mut about: Value = serde_json::from_str(&held).unwrap();
-        let (name, file) = (about["name"].as_str().unwrap().to_owned(), package.file_name().unwrap().to_str().unwrap());
+        let (name, file) =
+            (about["name"].as_str().unwrap().to_owned(), package.file_name().unwrap().to_str().unwrap());
         about["dist"] = json!({"tarball": format!("{}/{file}", self.1)});
         let page = json!({"name": name, "dist-tags": {"latest": VERSION}, "versions": {VERSION: about}});
         fs::write(bench.path("registry").join(&name), page.to_string()).unwrap();
@@ -289,7 +319,8 @@ fn npx_plays_the_demo() {
     let bench = Bench::new();
     bench.pack("npm", ".tgz");
     let registry = Registry::serve(&bench);
-    let [small, held] = ["", "-linux-x64"].map(|name| bench.path("out").join(format!("aops-hook{name}-{VERSION}.tgz")));
+    let [small, held] =
+        ["", "-linux-x64"].map(|name| bench.path("out").join(format!("aops-hook{name}-{VERSION}.tgz")));
     assert!(fs::metadata(&small).unwrap().len() < 20_000, "the small package holds no program");
     for package in [&small, &held] {
         registry.publish(&bench, package);
@@ -297,12 +328,9 @@ fn npx_plays_the_demo() {
     let npm = |tool: &str, arguments: &[&str]| {
         let mut command = bench.command(tool);
         command.env("npm_config_registry", &registry.1).env("npm_config_update_notifier", "false");
-        Said::of(
-            command
-                .args(arguments)
-                .output()
-                .unwrap_or_else(|error| panic!("`{tool}` cannot be run: {error}\nhint: install Node.js with npm")),
-        )
+        Said::of(command.args(arguments).output().unwrap_or_else(|error| {
+            panic!("`{tool}` cannot be run: {error}\nhint: install Node.js with npm")
+        }))
     };
     let said = npm("npx", &["--yes", "aops-hook", "demo"]);
     assert!(said.code == 0 && said.out.contains("act 2"), "{}{}", said.out, said.err);
@@ -310,11 +338,16 @@ fn npx_plays_the_demo() {
     // What npx keeps may be gone tomorrow, and a hook that is gone would stop every call.
     let said = npm("npx", &["--yes", "aops-hook", "install"]);
     assert_eq!(said.code, 1, "{}", said.out);
-    assert!(said.err.contains("cache of `npx`") && said.err.contains("npm install --global aops-hook"), "{}", said.err);
+    assert!(
+        said.err.contains("cache of `npx`") && said.err.contains("npm install --global aops-hook"),
+        "{}",
+        said.err
+    );
     assert!(!bench.path("home/.claude").exists());
 
     let prefix = bench.path("prefix").display().to_string();
-    let said = npm("npm", &["install", "--global", "--prefix", &prefix, "--no-audit", "--no-fund", "aops-hook"]);
+    let said =
+        npm("npm", &["install", "--global", "--prefix", &prefix, "--no-audit", "--no-fund", "aops-hook"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let program = format!("{prefix}/bin/aops-hook");
     let exit = bench.command(&program).args(["status", "--nonsense"]).output().unwrap().status.code();
@@ -322,7 +355,10 @@ fn npx_plays_the_demo() {
     let said = done(bench.unplugged(&program).arg("install"));
     assert!(said.contains("registered for 30 events"), "{said}");
     let settings = fs::read_to_string(bench.path("home/.claude/settings.json")).unwrap();
-    assert!(settings.contains("aops-hook-linux-x64/bin/aops-hook\""), "the program, not the script: {settings}");
+    assert!(
+        settings.contains("aops-hook-linux-x64/bin/aops-hook\""),
+        "the program, not the script: {settings}"
+    );
     assert!(done(bench.unplugged(&program).arg("doctor")).contains("all is well"));
 }
 
@@ -369,9 +405,12 @@ fn the_crates_hold_what_a_build_needs() {
             .args(["--speaker", BINARY])
             .args(["--out", "out", "crate"]),
     );
-    let list = bench.done("tar", &["tzf", bench.packed(&format!("aops-hook-{VERSION}.crate")).to_str().unwrap()]);
+    let list =
+        bench.done("tar", &["tzf", bench.packed(&format!("aops-hook-{VERSION}.crate")).to_str().unwrap()]);
     let folder = format!("aops-hook-{VERSION}");
-    for file in ["Cargo.lock", "build.rs", "src/main.rs", "agents/critic.md", "prices.json", "LICENSE", "README.md"] {
+    for file in
+        ["Cargo.lock", "build.rs", "src/main.rs", "agents/critic.md", "prices.json", "LICENSE", "README.md"]
+    {
         assert!(list.contains(&format!("{folder}/{file}\n")), "{file}: {list}");
     }
     // Every text that the program is built with.
@@ -404,14 +443,20 @@ fn two_packings_give_the_same_bytes() {
         let line = format!("umask {umask}; exec \"$0\" \"$@\"");
         let mut shell = bench.command("sh");
         with_cargo(&mut shell).env("TZ", zone).args(["-c", &line]);
-        shell.arg(build(&bench).get_program()).arg("--binary").arg(&tiny).args(["--speaker", BINARY, "--out", out]);
+        shell
+            .arg(build(&bench).get_program())
+            .arg("--binary")
+            .arg(&tiny)
+            .args(["--speaker", BINARY, "--out", out]);
         done(&mut shell);
         fs::read_to_string(bench.path(out).join("SHA256SUMS")).unwrap()
     };
     let (one, two) = (pack("out", "022", "UTC"), pack("elsewhere/out", "077", "Asia/Tokyo"));
     assert_eq!(one, two);
     assert_eq!(one.lines().count(), 13, "{one}");
-    done(bench.command("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(bench.path("out")));
+    done(
+        bench.command("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(bench.path("out")),
+    );
 }
 
 #[test]
@@ -465,7 +510,10 @@ impl Toolchain {
             "case $* in -vV) echo 'host: x86_64-unknown-linux-gnu';; --version) echo 'rustc {version} (0000)';; {libraries} *) exit 1;; esac"
         );
         put("rustc", &rustc);
-        put("cc", if statics { "exit 0" } else { "case $* in *-static*) echo cannot find -lc >&2; exit 1;; esac" });
+        put(
+            "cc",
+            if statics { "exit 0" } else { "case $* in *-static*) echo cannot find -lc >&2; exit 1;; esac" },
+        );
         let making = format!(
             "echo \"cargo $* [${{RUSTFLAGS:-}}]\"; while [ \"$1\" != --target ]; do shift; done; mkdir -p {0}/$2/release; ln -s {BINARY} {0}/$2/release/aops-hook",
             home.root().join("source/target").display()
@@ -484,8 +532,16 @@ impl Toolchain {
 fn without_a_static_library_the_script_links_dynamically_and_says_so() {
     let said = Toolchain::new("1.91.0", false, false).install();
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.contains("no static C library here") && said.out.contains("glibc-static"), "{}", said.out);
-    assert!(said.out.contains("[ -C target-feature=-crt-static]") && said.out.contains("all is well"), "{}", said.out);
+    assert!(
+        said.out.contains("no static C library here") && said.out.contains("glibc-static"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("[ -C target-feature=-crt-static]") && said.out.contains("all is well"),
+        "{}",
+        said.out
+    );
 
     let said = Toolchain::new("1.91.0", false, true).install();
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
@@ -499,7 +555,11 @@ fn without_a_static_library_the_script_links_dynamically_and_says_so() {
     let said = Toolchain::new("2.0.0-nightly", true, true).install();
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(!said.out.contains("musl"), "{}", said.out);
-    assert!(!said.out.contains("no static C library") && said.out.contains("--bin aops-hook"), "{}", said.out);
+    assert!(
+        !said.out.contains("no static C library") && said.out.contains("--bin aops-hook"),
+        "{}",
+        said.out
+    );
     assert!(said.out.contains(" []\n"), "the flags are the configuration's: {}", said.out);
 }
 
@@ -511,8 +571,16 @@ fn a_rust_that_is_too_old_is_told_with_the_way_out() {
         let said = toolchain.install();
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
         let (short, _) = old.rsplit_once('.').unwrap();
-        assert!(said.err.contains(&format!("Rust {short} is too old: aops-hook needs 1.91 or newer")), "{}", said.err);
-        assert!(said.err.contains("hint: run `rustup update`") && said.err.contains("needs no Rust"), "{}", said.err);
+        assert!(
+            said.err.contains(&format!("Rust {short} is too old: aops-hook needs 1.91 or newer")),
+            "{}",
+            said.err
+        );
+        assert!(
+            said.err.contains("hint: run `rustup update`") && said.err.contains("needs no Rust"),
+            "{}",
+            said.err
+        );
         assert_eq!(toolchain.home.tree(), before);
     }
     let toolchain = Toolchain::new("1.91.0", true, false);
@@ -542,5 +610,9 @@ fn the_script_takes_the_program_beside_it() {
     fs::remove_file(&program).unwrap();
     fs::write(&program, "of another machine").unwrap();
     let said = toolchain.install();
-    assert!(said.code == 1 && said.err.contains("does not run here") && said.err.contains("hint: "), "{}", said.err);
+    assert!(
+        said.code == 1 && said.err.contains("does not run here") && said.err.contains("hint: "),
+        "{}",
+        said.err
+    );
 }

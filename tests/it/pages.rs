@@ -64,14 +64,23 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_link_leads_somewhere() {
     let mut all = pages("docs");
-    all.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"].map(str::to_owned));
+    all.extend(
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"].map(str::to_owned),
+    );
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for page in &all {
         let text = read(page);
-        for link in links(&text).into_iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
+        for link in
+            links(&text).into_iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:"))
+        {
             seen += 1;
-            let (file, anchor) = link.split_once('#').map_or((link.as_str(), None), |(file, name)| (file, Some(name)));
-            let path = if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
+            let (file, anchor) =
+                link.split_once('#').map_or((link.as_str(), None), |(file, name)| (file, Some(name)));
+            let path = if file.is_empty() {
+                root().join(page)
+            } else {
+                root().join(page).parent().unwrap().join(file)
+            };
             let there = fs::read_to_string(&path);
             let found = match anchor {
                 Some(anchor) => there.is_ok_and(|text| anchors(&text).contains(anchor)),
@@ -93,7 +102,8 @@ fn the_summary_names_every_page_once() {
     named.sort();
     named.dedup();
     assert_eq!(named.len(), count, "a page is named twice");
-    let there: Vec<String> = pages("docs").iter().map(|page| page.strip_prefix("docs/").unwrap().to_owned()).collect();
+    let there: Vec<String> =
+        pages("docs").iter().map(|page| page.strip_prefix("docs/").unwrap().to_owned()).collect();
     let there: Vec<_> = there.into_iter().filter(|page| page != "SUMMARY.md").collect();
     assert_eq!(named, there);
     assert!(read("book.toml").contains("src = \"docs\""));
@@ -119,7 +129,9 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
 
 #[test]
 fn every_line_of_another_tool_is_known() {
-    for page in ["README.md", "docs/install.md", "docs/ci.md", "docs/team.md", "docs/upgrade.md", "docs/releasing.md"] {
+    for page in
+        ["README.md", "docs/install.md", "docs/ci.md", "docs/team.md", "docs/upgrade.md", "docs/releasing.md"]
+    {
         for line in blocks(&read(page), "sh").iter().flat_map(|block| block.lines()) {
             let known = RUN_ELSEWHERE.iter().find(|(known, _)| line.starts_with(known));
             let (_, by) = known.unwrap_or_else(|| panic!("{page}: no test runs `{line}`"));
@@ -141,18 +153,21 @@ fn the_pages_commands_work() {
         let _ = session.prompt("add a greeting");
         session.write("hello.txt").refused(&["hint: "]);
         let mut run = 0;
-        for shown in
-            blocks(&read(&format!("docs/{page}.md")), "console").iter().flat_map(|block| block.split("$ ").skip(1))
+        for shown in blocks(&read(&format!("docs/{page}.md")), "console")
+            .iter()
+            .flat_map(|block| block.split("$ ").skip(1))
         {
             let (line, wanted) = shown.split_once('\n').unwrap();
-            let mut words = split(line.strip_prefix("aops-hook ").unwrap_or_else(|| panic!("{page}: {line}")));
+            let mut words =
+                split(line.strip_prefix("aops-hook ").unwrap_or_else(|| panic!("{page}: {line}")));
             if matches!(words[0].as_str(), "mode" | "waive" | "uninstall") {
                 words.push("--yes".to_owned());
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let said = sandbox.person(&words);
             assert_eq!(said.code, Some(0), "{page}: {line}: {said:?}");
-            for part in wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty())
+            for part in
+                wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty())
             {
                 assert!(said.out.contains(part), "{page}: {line}: no `{part}` in {}", said.out);
             }
@@ -182,7 +197,8 @@ fn the_page_of_clients_is_current() {
     let (there, after) = rest.split_once(end).unwrap();
     let wanted = format!("\n{}{}\n", aops_core::host::table::page(), aops_core::host::shown::page());
     if std::env::var("INSTA_UPDATE").is_ok_and(|asked| asked == "always") {
-        return fs::write(root().join("docs/clients.md"), format!("{before}{begin}{wanted}{end}{after}")).unwrap();
+        return fs::write(root().join("docs/clients.md"), format!("{before}{begin}{wanted}{end}{after}"))
+            .unwrap();
     }
     assert_eq!(there, wanted, "hint: run `INSTA_UPDATE=always cargo nextest run page_of_clients`");
 }
@@ -190,8 +206,10 @@ fn the_page_of_clients_is_current() {
 /// Each test that the page names is there, and starts a client.
 #[test]
 fn what_was_shown_is_run() {
-    for path in
-        aops_core::host::shown::SCENARIOS.iter().flat_map(|scenario| scenario.by).filter(|by| !by.starts_with('('))
+    for path in aops_core::host::shown::SCENARIOS
+        .iter()
+        .flat_map(|scenario| scenario.by)
+        .filter(|by| !by.starts_with('('))
     {
         let (file, name) = path.rsplit_once("::").unwrap();
         let file = format!("tests/it/{}.rs", file.replace("::", "/"));
@@ -205,8 +223,9 @@ fn pictures_are_made_and_shown() {
     let first: String = readme.lines().take(25).collect::<Vec<_>>().join("\n");
     assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
     let gallery = read("docs/pictures/README.md");
-    for name in ["demo.svg", "guard.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg"]
-    {
+    for name in [
+        "demo.svg", "guard.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg",
+    ] {
         let path: PathBuf = root().join("docs/pictures").join(name);
         assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 2_000), "{name}");
         assert!(gallery.contains(name), "{name}");

@@ -268,7 +268,8 @@ fn a_plan_is_announced_when_it_is_there() {
     let sandbox = strict();
     let session = sandbox.working();
     let _ = session.prompt("something else");
-    let call = session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+    let call =
+        session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
     let _ = session.pre(&call);
     let mut fields = call.fields();
     fields["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a1"});

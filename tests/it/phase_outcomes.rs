@@ -20,13 +20,17 @@ fn outcomes(entries: &[Value]) -> Vec<(String, String)> {
         let (kind, with) = (entry["type"].as_str().unwrap(), &entry["with"]);
         let fact = Fact::read(kind, &with.to_string()).unwrap();
         // What a hook hears between the end of a session and its next start belongs to no phase.
-        let (before, in_step) = (session.state.phase, session.memory.run.is_some() || session.state.ended_at.is_some());
+        let (before, in_step) =
+            (session.state.phase, session.memory.run.is_some() || session.state.ended_at.is_some());
         session.apply(entry["trace_id"].as_str().unwrap(), entry["ts"].as_str().unwrap(), &fact).unwrap();
         let after = session.state.phase;
         for end in ["ended", "also_ended"].iter().filter_map(|key| with.get(key)) {
             let phase = Phase::of(end["phase"].as_str().unwrap()).unwrap();
             let verdict = phase == Phase::Verify && kind == "verdict" && with["agent"] == "qa-verifier";
-            assert!(open.take_if(|open| *open == phase).is_some() || verdict, "{phase:?} was not entered: {entry:#}");
+            assert!(
+                open.take_if(|open| *open == phase).is_some() || verdict,
+                "{phase:?} was not entered: {entry:#}"
+            );
             all.push((phase.name().to_owned(), end["outcome"].as_str().unwrap().to_owned()));
         }
         if before != after && !in_step && kind != "run" {
@@ -120,8 +124,10 @@ fn verify_has_an_outcome_on_the_recommended_path() {
     let all = outcomes(&session.entries());
     let all: Vec<String> = all.iter().map(|(phase, outcome)| format!("{phase} {outcome}")).collect();
     let again = "verify INTERVENTION_REQUIRED";
-    let wanted =
-        ["execute PASS", again, "intervene PASS", again, "intervene PASS", "verify PASS", "reflect PASS", "close PASS"];
+    let wanted = [
+        "execute PASS", again, "intervene PASS", again, "intervene PASS", "verify PASS", "reflect PASS",
+        "close PASS",
+    ];
     assert_eq!(all[all.len() - wanted.len()..], wanted);
     let log = sandbox.person(&["log", &session.id]);
     log.said(&["[execute ends: PASS]  [verify ends: INTERVENTION_REQUIRED]"]);
@@ -153,8 +159,14 @@ fn every_step_of_a_run_has_one_outcome() {
     let model = Model::new(turns.concat())
         .agent("You review a plan", [revise])
         .agent("You review a plan", [proceed()])
-        .agent("You find out whether the work does", [verdict(&json!({"verdict": "ISSUES", "issues": ["stale"]}))])
-        .agent("You find out whether the work does", [verdict(&json!({"verdict": "VERIFIED", "issues": []}))]);
+        .agent(
+            "You find out whether the work does",
+            [verdict(&json!({"verdict": "ISSUES", "issues": ["stale"]}))],
+        )
+        .agent(
+            "You find out whether the work does",
+            [verdict(&json!({"verdict": "VERIFIED", "issues": []}))],
+        );
     let world = World::with(&model, &[("w", steps)]);
     world.run("w").paused("ESCALATION_REQUESTED");
     world.person(&["resolve", &world.checkpoint(), "--answer", "tabs", "--yes"]).said(&["APPROVED"]);

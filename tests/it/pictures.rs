@@ -43,7 +43,8 @@ fn refusal() {
     let sandbox = Sandbox::new();
     sandbox.put("README.md", "# greet\n");
     sandbox.person(&["install", "--statusline"]).said(&["registered"]);
-    let write = json!({"file_path": sandbox.project().join("greet.sh"), "content": "#!/bin/sh\necho hello\n"});
+    let write =
+        json!({"file_path": sandbox.project().join("greet.sh"), "content": "#!/bin/sh\necho hello\n"});
     let model = Model::new([Turn::call("Write", write), Turn::text("This task needs a plan first.")]);
     let client = Client::unguarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits"]);
@@ -60,8 +61,10 @@ fn guard() {
     let sandbox = Sandbox::repository("0");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     sandbox.put("README.md", "# greet\n\nSaid by hand, and not committed.\n");
-    let model =
-        Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("The tree is clean.")]);
+    let model = Model::new([
+        Turn::call("Bash", json!({"command": "git reset --hard"})),
+        Turn::text("The tree is clean."),
+    ]);
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("start again from a clean tree");
@@ -70,12 +73,16 @@ fn guard() {
         screen.contains("The tree is clean.") && screen.contains("kept as 1") && over(screen)
     });
     let shown = terminal.coloured();
-    assert!(!fs::read_to_string(sandbox.project().join("README.md")).unwrap().contains("by hand"), "it is lost");
+    assert!(
+        !fs::read_to_string(sandbox.project().join("README.md")).unwrap().contains("by hand"),
+        "it is lost"
+    );
     let each = ["cat README.md", "aops-hook undo list", "aops-hook undo --yes", "cat README.md"];
     let lines = each.map(|line| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}"));
     let back = screen(&sandbox, &format!("sh -c \"{}\"", lines.join("; ")), 110);
     assert!(back.matches("Said by hand").count() == 1, "it is back: {back}");
-    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", shown.trim_end()))).unwrap();
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", shown.trim_end())))
+        .unwrap();
 }
 
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.

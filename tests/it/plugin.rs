@@ -38,7 +38,10 @@ fn plugin_json_has_the_version_of_the_program() {
     let text = fs::read_to_string(root().join(".claude-plugin/marketplace.json")).unwrap();
     let market: serde_json::Value = serde_json::from_str(&text).unwrap();
     let plugin = &market["plugins"][0];
-    assert_eq!((&market["name"], &plugin["name"], &plugin["source"]), (&"aops".into(), &"aops".into(), &"./".into()));
+    assert_eq!(
+        (&market["name"], &plugin["name"], &plugin["source"]),
+        (&"aops".into(), &"aops".into(), &"./".into())
+    );
     for version in [&market["metadata"]["version"], &plugin["version"]] {
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
@@ -68,7 +71,10 @@ fn five_agents_have_their_models() {
     ];
     for (name, model) in wanted {
         let text = fs::read_to_string(root().join(format!("agents/{name}.md"))).unwrap();
-        assert!(text.contains(&format!("\nname: {name}\n")) && text.contains(&format!("\nmodel: {model}\n")), "{text}");
+        assert!(
+            text.contains(&format!("\nname: {name}\n")) && text.contains(&format!("\nmodel: {model}\n")),
+            "{text}"
+        );
     }
     assert_eq!(fs::read_dir(root().join("agents")).unwrap().count(), wanted.len());
 }
@@ -88,8 +94,10 @@ fn lay_out(sandbox: &Sandbox, has_program: bool) -> PathBuf {
     let plugin = sandbox.tmp().join("plugin");
     for part in [".claude-plugin", "hooks", "agents", "commands", "bin"] {
         fs::create_dir_all(plugin.join(part)).unwrap();
-        for file in
-            fs::read_dir(root().join(part)).unwrap().map(|item| item.unwrap().path()).filter(|path| path.is_file())
+        for file in fs::read_dir(root().join(part))
+            .unwrap()
+            .map(|item| item.unwrap().path())
+            .filter(|path| path.is_file())
         {
             fs::copy(&file, plugin.join(part).join(file.file_name().unwrap())).unwrap();
         }
@@ -118,7 +126,8 @@ fn without_its_program_the_plugin_says_so_and_passes() {
         assert!(told.is_none_or(|told| err.contains(told["systemMessage"].as_str().unwrap())), "{out}");
     }
     let model = Model::new([Turn::call("Bash", json!({"command": "echo free"})), Turn::text("Done.")]);
-    let run = Client::unguarded(&sandbox, &model).start("try it", &["--plugin-dir", plugin.to_str().unwrap()]);
+    let run =
+        Client::unguarded(&sandbox, &model).start("try it", &["--plugin-dir", plugin.to_str().unwrap()]);
     run.ended("Done.");
     assert_eq!(model.tool_results()[0].text, "free");
     assert!(!sandbox.config().join("aops").exists(), "nothing was recorded");

@@ -24,14 +24,22 @@ pub(crate) fn setting(shown: &Value, key: &str) -> Value {
 #[test]
 fn show_says_where_each_value_comes_from() {
     let sandbox = Sandbox::new();
-    user(&sandbox, "config.toml", "[gates]\nqa = \"off\"\nclose = \"warn\"\n[effects]\nwrite = \"mcp__a__*\"\n");
+    user(
+        &sandbox,
+        "config.toml",
+        "[gates]\nqa = \"off\"\nclose = \"warn\"\n[effects]\nwrite = \"mcp__a__*\"\n",
+    );
     let rule = "[[rule]]\nid = \"no-env\"\npath = \".env\"\naction = \"deny\"\nreason = \"secrets\"\n";
     sandbox.put(".aops/config.toml", &format!("gates.qa = \"warn\"\neffects.write = [\"b\"]\n{rule}"));
     sandbox.put(".aops/workflows/mine.md", "# mine");
     let answer = sandbox.person(&["policy"]);
     answer.said(&["\nhash\t"]);
-    let shown: Vec<String> =
-        sandbox.scrub(&answer.out).lines().filter(|line| !line.ends_with("\tdefault")).map(str::to_owned).collect();
+    let shown: Vec<String> = sandbox
+        .scrub(&answer.out)
+        .lines()
+        .filter(|line| !line.ends_with("\tdefault"))
+        .map(str::to_owned)
+        .collect();
     assert_eq!(
         shown[..shown.len() - 1],
         [
@@ -47,9 +55,15 @@ fn show_says_where_each_value_comes_from() {
     assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 5);
 
     let shown = sandbox.person(&["policy", "show", "--json"]).json();
-    assert_eq!(setting(&shown, "audit.rate"), json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []}));
+    assert_eq!(
+        setting(&shown, "audit.rate"),
+        json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []})
+    );
     let qa = setting(&shown, "gates.qa");
-    assert_eq!((&qa["from"], &qa["value"], &qa["at"][0]["line"]), (&json!("project"), &json!("warn"), &json!(1)));
+    assert_eq!(
+        (&qa["from"], &qa["value"], &qa["at"][0]["line"]),
+        (&json!("project"), &json!("warn"), &json!(1))
+    );
     assert_eq!((&shown["rules"][0]["id"], &shown["rules"][0]["from"]), (&json!("no-env"), &json!("project")));
     assert_eq!(sandbox.person(&["policy", "hash", "--json"]).json(), json!({"hash": shown["hash"]}));
     sandbox.person(&["policy", "hash"]).said(&[shown["hash"].as_str().unwrap()]);
@@ -114,7 +128,11 @@ fn diff_names_what_changed_since_the_session_began() {
     let hash = sandbox.person(&["policy", "hash"]).out.trim().to_owned();
     sandbox.person(&["policy", "diff"]).said(&["unchanged since session", &hash]);
 
-    user(&sandbox, "config.toml", "gates.qa = \"off\"\n[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n");
+    user(
+        &sandbox,
+        "config.toml",
+        "gates.qa = \"off\"\n[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n",
+    );
     user(&sandbox, "agents/critic.md", "two");
     user(&sandbox, "workflows/mine.md", "new");
     let diff = sandbox.person(&["policy", "diff", &session.id[..8], "--json"]).json();
@@ -217,8 +235,11 @@ fn without(mut said: Value, keys: &[&str]) -> Value {
 fn the_schema_has_every_key_and_no_other() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
-    let tables: BTreeSet<String> =
-        KEYS.iter().map(|key| key.table().to_owned()).chain(["rule", "check", "project"].map(str::to_owned)).collect();
+    let tables: BTreeSet<String> = KEYS
+        .iter()
+        .map(|key| key.table().to_owned())
+        .chain(["rule", "check", "project"].map(str::to_owned))
+        .collect();
     assert_eq!(names(&schema["properties"]), tables);
     let policy = Policy::default();
     for key in KEYS.iter() {
@@ -234,7 +255,10 @@ fn the_schema_has_every_key_and_no_other() {
     parts_agree(&schema["properties"]["rule"], rule::PARTS, 256);
     parts_agree(&schema["properties"]["check"], check::PARTS, 64);
     parts_agree(&schema["properties"]["project"], project::PARTS, 256);
-    assert_eq!(schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"], check::TIMEOUT_MS);
+    assert_eq!(
+        schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"],
+        check::TIMEOUT_MS
+    );
 }
 
 #[track_caller]
@@ -396,7 +420,11 @@ fn rules_are_tried_on_their_own_examples() {
     config(&rules("\"Bash(git push)\", \"!Bash(git push --force)\", \"Bash(git push -q --force)\""));
     let said = sandbox.person(&["policy", "show", "--test"]);
     assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
-    assert!(said.out.contains("config.toml:2) does not match `Bash(git push)`, and is meant to"), "{}", said.out);
+    assert!(
+        said.out.contains("config.toml:2) does not match `Bash(git push)`, and is meant to"),
+        "{}",
+        said.out
+    );
     assert!(said.out.contains("matches `Bash(git push --force)`, and is meant not to"), "{}", said.out);
     assert!(said.out.contains("8 examples, 2 of them fail") && !said.out.contains(" -q"), "{}", said.out);
     let json = sandbox.person(&["policy", "show", "--test", "--json"]);
@@ -426,9 +454,14 @@ fn a_program_with_its_path_is_matched_and_a_rule_that_matches_nothing_is_named()
     }
     session.ask_bash("cat ./deploy.sh").silent();
     sandbox.person(&["policy", "show", "--test"]).said(&["1 rule, 1 example, 0 of them fail"]);
-    let config = [deploy, rule("lower", "tool = \"bash\""), rule("reads", "tool = \"Read\"\neffect = \"write\"")];
+    let config =
+        [deploy, rule("lower", "tool = \"bash\""), rule("reads", "tool = \"Read\"\neffect = \"write\"")];
     sandbox.configure(&config.concat());
-    let words = ["`rule.lower` (", "it can never match: no tool is called `bash` here; write `Bash`", "`rule.reads` ("];
+    let words = [
+        "`rule.lower` (",
+        "it can never match: no tool is called `bash` here; write `Bash`",
+        "`rule.reads` (",
+    ];
     let said = sandbox.person(&["policy", "show", "--test"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(words.iter().all(|word| said.out.contains(word)), "{}", said.out);
@@ -489,8 +522,10 @@ fn a_shell_pattern_without_a_meaning_is_refused_and_one_without_effect_is_found(
         sandbox.configure(&format!("[effects]\n{odd}\n"));
         sandbox.person(&["policy", "show"]).failed(2, &["config.toml:2:", words]);
     }
-    let text = "[effects]\nread = [\"Bash(cargo test*)\", \"Bash(make check)\"]\nwrite = [\"Bash(gh pr *)\"]\n";
-    let examples = "examples = [\"Bash(cargo test && make check)\", \"!Bash(cargo test > x)\", \"!Bash(make)\"]\n";
+    let text =
+        "[effects]\nread = [\"Bash(cargo test*)\", \"Bash(make check)\"]\nwrite = [\"Bash(gh pr *)\"]\n";
+    let examples =
+        "examples = [\"Bash(cargo test && make check)\", \"!Bash(cargo test > x)\", \"!Bash(make)\"]\n";
     sandbox.configure(&format!("{text}{examples}"));
     sandbox.person(&["policy", "show", "--test"]).said(&["0 rules, 6 examples, 0 of them fail"]);
     // And so are those of the page.
@@ -504,7 +539,10 @@ fn a_shell_pattern_without_a_meaning_is_refused_and_one_without_effect_is_found(
         said.out.contains("`effects.read` (") && said.out.contains("has no effect on `Bash(A=1 make)`"),
         "{said:?}"
     );
-    assert!(said.out.contains("has no effect on `Bash(make)`") && said.out.contains("2 of them fail"), "{said:?}");
+    assert!(
+        said.out.contains("has no effect on `Bash(make)`") && said.out.contains("2 of them fail"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -121,7 +121,11 @@ fn install_makes_the_key_and_nobody_else_reads_it() {
     assert!(names.iter().all(|path| mode(path) == 0o600), "{names:?}");
     let before = fs::read(keys(&sandbox).join("note.key")).unwrap();
     assert_eq!(sandbox.person(&["install"]).code, Some(0));
-    assert_eq!(fs::read(keys(&sandbox).join("note.key")).unwrap(), before, "a second installation keeps the key");
+    assert_eq!(
+        fs::read(keys(&sandbox).join("note.key")).unwrap(),
+        before,
+        "a second installation keeps the key"
+    );
     sandbox.person(&["key", "init"]).failed(2, &["there is a key already", "key rotate"]);
     let secret = String::from_utf8(before).unwrap();
     // `PRIVATE+KEY+name+id+key`, and the key itself may hold a `+`.
@@ -151,7 +155,11 @@ fn a_turns_end_is_signed_and_sealed() {
             at += found.unwrap_or_else(|| panic!("not in the log, or not in order: {entry}")) + 1;
         }
     }
-    assert_eq!(all.len(), one.entries().len() + two.entries().len() + 1, "each once, and the log's own first entry");
+    assert_eq!(
+        all.len(),
+        one.entries().len() + two.entries().len() + 1,
+        "each once, and the log's own first entry"
+    );
     // The tile that any web server can serve.
     let tile = fs::read(log(&sandbox).join(format!("tile/0/000.p/{size}"))).unwrap();
     assert_eq!(tile[..32], leaf_hash(&all[0]));
@@ -170,7 +178,9 @@ fn a_turns_end_is_signed_and_sealed() {
     let all = verify(&sandbox, &["--all"]);
     assert_eq!((&all["ok"], &all["sessions"].as_array().unwrap().len()), (&json!(true), &2), "{all}");
     assert_eq!(all["log"]["signed"], size);
-    sandbox.person(&["verify", "--all"]).said(&["2 sessions: 0 witnessed, 1 sealed, 1 intact, 0 damaged", "4 seals"]);
+    sandbox
+        .person(&["verify", "--all"])
+        .said(&["2 sessions: 0 witnessed, 1 sealed, 1 intact, 0 damaged", "4 seals"]);
 }
 
 #[test]
@@ -275,7 +285,8 @@ fn a_call_opens_nothing_of_the_log() {
         assert!(output.expect("`strace` is needed: install the package of that name").status.success());
         let text = fs::read_to_string(&trace).unwrap();
         assert_eq!(text.contains("aops/keys") || text.contains("aops/log"), opens, "{event}: {text}");
-        calls.push(text.lines().filter(|line| line.contains("fdatasync(") || line.contains("fsync(")).count());
+        calls
+            .push(text.lines().filter(|line| line.contains("fdatasync(") || line.contains("fsync(")).count());
     }
     assert_eq!(calls[..2], [0, 0]);
     assert!(calls[2] <= 8, "a turn's end waits for the disk {} times", calls[2]);
@@ -292,7 +303,11 @@ fn a_new_key_is_vouched_for_by_the_old_one() {
     let new = public_key(&sandbox);
     assert!(new != old && new.name == old.name);
     let note = Note::parse(&fs::read_to_string(log(&sandbox).join("checkpoint")).unwrap()).unwrap();
-    assert_eq!(note.signers(&[old.clone(), new]).unwrap().len(), 2, "both signed the checkpoint with the rotation");
+    assert_eq!(
+        note.signers(&[old.clone(), new]).unwrap().len(),
+        2,
+        "both signed the checkpoint with the rotation"
+    );
     turn(&session);
     checkpoint(&sandbox);
     assert_eq!(verify(&sandbox, &["--all"])["ok"], true);
@@ -373,8 +388,11 @@ fn no_tool_reads_the_key() {
     let key = key.to_str().unwrap();
     let read = session.call("Read", json!({"file_path": key}));
     session.pre(&read).refused(&["secret-file"]);
-    for line in [format!("cat {key}"), format!("cp -r {} /tmp/x", keys(&sandbox).display()), format!("base64 < {key}")]
-    {
+    for line in [
+        format!("cat {key}"),
+        format!("cp -r {} /tmp/x", keys(&sandbox).display()),
+        format!("base64 < {key}"),
+    ] {
         let call = session.call("Bash", json!({"command": line, "description": "look"}));
         session.pre(&call).refused(&["secret-file"]);
     }
@@ -421,7 +439,8 @@ fn no_tool_reads_the_key() {
         ("grep_search", json!({"pattern": ".", "dir_path": keys_of("")})),
         ("grep", json!({"pattern": ".", "path": "/", "include": "note.key"})),
     ];
-    let shows = |(tool, input): &&(&str, Value)| session.pre(&session.call(tool, input.clone())).code != Some(2);
+    let shows =
+        |(tool, input): &&(&str, Value)| session.pre(&session.call(tool, input.clone())).code != Some(2);
     let wrong: Vec<&(&str, Value)> = others.iter().filter(shows).collect();
     assert!(wrong.is_empty(), "not refused: {wrong:#?}");
     let lines = [

@@ -11,7 +11,8 @@ const MODES: [&str; 3] = ["guard", "loop", "strict"];
 /// A person sits at the client.
 fn attended(mode: &str, config: &str) -> Sandbox {
     let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    sandbox.configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"{mode}\"\n{config}"));
+    sandbox
+        .configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"{mode}\"\n{config}"));
     sandbox
 }
 
@@ -122,7 +123,8 @@ fn a_refusal_stays_one_in_the_dialog() {
     dialog(&session, &write).refused(&["our record of sessions"]);
     let alone = Sandbox::repository("0");
     let session = open(&alone);
-    let write = session.call("Write", json!({"file_path": alone.project().join(".mcp.json"), "content": "x"}));
+    let write =
+        session.call("Write", json!({"file_path": alone.project().join(".mcp.json"), "content": "x"}));
     session.pre(&write).refused(&["MCP servers"]);
     dialog(&session, &write).refused(&["MCP servers"]);
 }
@@ -140,10 +142,13 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
         more["model"] = json!("opus");
         let local = sandbox.project().join(".claude/settings.local.json");
         asks_and_leaves_it(&session, "Write", &json!({"file_path": own, "content": more.to_string()}));
-        asks_and_leaves_it(&session, "Write", &json!({"file_path": local, "content": "{\"model\": \"opus\"}"}));
+        asks_and_leaves_it(
+            &session,
+            "Write",
+            &json!({"file_path": local, "content": "{\"model\": \"opus\"}"}),
+        );
         sandbox.put(".claude/settings.json", "{\"a\": 1}");
-        let edit =
-            json!({"file_path": sandbox.project().join(".claude/settings.json"), "old_string": "1", "new_string": "2"});
+        let edit = json!({"file_path": sandbox.project().join(".claude/settings.json"), "old_string": "1", "new_string": "2"});
         asks_and_leaves_it(&session, "Edit", &edit);
         let mut other = more.clone();
         other["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = json!("/tmp/aops-hook");
@@ -180,8 +185,9 @@ fn observe_refuses_nothing_but_what_is_ours() {
     let _ = session.prompt("go");
     let at = |name: &str| sandbox.project().join(name);
     let (home, config) = (sandbox.home(), sandbox.config());
-    let write =
-        |path: &Path, text: &str| session.pre(&session.call("Write", json!({"file_path": path, "content": text})));
+    let write = |path: &Path, text: &str| {
+        session.pre(&session.call("Write", json!({"file_path": path, "content": text})))
+    };
     for path in [
         at(".mcp.json"),
         at(".husky/pre-commit"),
@@ -227,7 +233,8 @@ fn observe_refuses_nothing_but_what_is_ours() {
     session.ask_bash("rm -rf ~/.claude").refused(&["hint: "]);
     session.ask_bash("aops-hook uninstall --yes").refused(&["is for a person"]);
     // What a stricter mode would have said is recorded.
-    let rehearsed = session.entries().iter().filter(|entry| entry["with"]["rehearsed"]["gate"] == "guard").count();
+    let rehearsed =
+        session.entries().iter().filter(|entry| entry["with"]["rehearsed"]["gate"] == "guard").count();
     assert!(rehearsed > 10, "{rehearsed}");
 }
 
@@ -328,7 +335,10 @@ fn a_plan_that_a_hook_may_approve_does_not_count() {
                 said.silent();
                 session.write("a.txt").silent();
             } else {
-                assert!(said.out.contains("approving this plan opens nothing here"), "{name} {text}: {said:?}");
+                assert!(
+                    said.out.contains("approving this plan opens nothing here"),
+                    "{name} {text}: {said:?}"
+                );
                 assert!(!said.out.contains("\"decision\""), "{said:?}");
                 session.write("a.txt").refused(&["prompt-hydrator"]);
             }

@@ -61,8 +61,8 @@ fn a_session_with_several_tools_is_kept_whole() {
     assert_eq!(
         events(&session),
         [
-            "SessionStart", "UserPromptSubmit", "PostToolBatch", "PostToolBatch", "PostToolBatch", "PostToolBatch",
-            "Stop", "SessionEnd"
+            "SessionStart", "UserPromptSubmit", "PostToolBatch", "PostToolBatch", "PostToolBatch",
+            "PostToolBatch", "Stop", "SessionEnd"
         ]
     );
     verifies(&sandbox, &session);
@@ -83,7 +83,10 @@ fn our_commands_work_without_the_program_on_the_path() {
         run.ended("It stands well.");
         let heard = model.requests()[0].said_by("user").join("\n");
         let id = run.session_id();
-        assert!(heard.contains("session") && heard.contains(id) && heard.contains("phase"), "{level}: {heard}");
+        assert!(
+            heard.contains("session") && heard.contains(id) && heard.contains("phase"),
+            "{level}: {heard}"
+        );
         assert!(!heard.contains("not found") && !heard.contains("CLAUDE_PLUGIN_ROOT"), "{level}: {heard}");
     }
 }
@@ -122,7 +125,10 @@ fn session_insights_does_what_it_says() {
     let own = answer.to_string().replace("read first", "ask first");
     let (third, heard) = run_both("", "aops-hook", &format!("current --fill '{own}'"));
     assert!(printed(&heard).contains("ask first"), "{heard:?}");
-    assert!(heard[0].said_by("user").join("\n").contains("insights current --fill '{"), "the command says how");
+    assert!(
+        heard[0].said_by("user").join("\n").contains("insights current --fill '{"),
+        "the command says how"
+    );
     let rich = insights(&sandbox, &Session::new(&sandbox, &third));
     assert_eq!(rich["learning_observations"][0]["lesson"], "ask first");
     let (second, heard) = run_it(&first[..8]);
@@ -172,7 +178,8 @@ fn parallel_calls_and_a_background_agent_are_all_recorded() {
     assert_eq!(commands_by(&session, None), ["echo one", "echo two"]);
     assert_eq!(commands_by(&session, Some(agent)), ["echo four", "echo three"]);
     let told = |event: &str| {
-        let ours = |entry: &&Value| entry["with"]["event"] == event && entry["with"]["agent_id"] == agent.as_str();
+        let ours =
+            |entry: &&Value| entry["with"]["event"] == event && entry["with"]["agent_id"] == agent.as_str();
         session.entries().iter().filter(ours).count()
     };
     assert_eq!((told("SubagentStart"), told("SubagentStop")), (1, 1));
@@ -245,8 +252,10 @@ fn a_call_is_refused_when_the_state_folder_is_lost_on_the_way() {
         fs::rename(&folder, inside.tmp().join("moved")).unwrap();
         fs::write(&folder, "in the way").unwrap();
     };
-    let model =
-        Model::new([Turn::call("Bash", json!({"command": "touch unseen"})).after(lose), Turn::text("I could not.")]);
+    let model = Model::new([
+        Turn::call("Bash", json!({"command": "touch unseen"})).after(lose),
+        Turn::text("I could not."),
+    ]);
     let run = Client::guarded(&sandbox, &model).start(". make a file", &["--session-id", &session.id]);
     assert!(!sandbox.project().join("unseen").exists(), "{run:?}");
     says(&run, &["STORAGE_FAILED", "hint: a person can"]);

@@ -61,8 +61,8 @@ fn a_child_gets_the_sandbox_and_nothing_else() {
     assert_eq!(
         names,
         [
-            "ACA_DATA", "AOPS_TEST_LOT", "AOPS_TEST_MANAGED", "AOPS_TEST_PATIENCE", "HOME", "LANG", "PATH", "SHELL",
-            "TERM", "TMPDIR", "TZ"
+            "ACA_DATA", "AOPS_TEST_LOT", "AOPS_TEST_MANAGED", "AOPS_TEST_PATIENCE", "HOME", "LANG", "PATH",
+            "SHELL", "TERM", "TMPDIR", "TZ"
         ]
     );
     assert!(text.lines().any(|line| Path::new(line.trim_start_matches("HOME=")) == sandbox.home()), "{text}");

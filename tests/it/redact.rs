@@ -104,9 +104,11 @@ fn secret() -> impl Strategy<Value = (String, String)> {
             .prop_map(|body| (format!("eyJ{body}"), body)),
         "[a-zA-Z0-9!*.,~^]{3,30}[a-z][0-9]".prop_map(|body| (format!("postgres://bob:{body}@db/x"), body)),
         "[a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]".prop_map(|body| (format!("\"password\": \"{body}\""), body)),
-        "[a-zA-Z][a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]".prop_map(|body| (format!("\nDB_PASSWORD={body}\n"), body)),
-        "[a-zA-Z0-9+/]{60,64}(\n[a-zA-Z0-9+/]{60,64}){1,6}"
-            .prop_map(|body| { (format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"), body) }),
+        "[a-zA-Z][a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]"
+            .prop_map(|body| (format!("\nDB_PASSWORD={body}\n"), body)),
+        "[a-zA-Z0-9+/]{60,64}(\n[a-zA-Z0-9+/]{60,64}){1,6}".prop_map(|body| {
+            (format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"), body)
+        }),
         "[a-zA-Z0-9._-]{20,60}[a-z][0-9]".prop_map(|body| (format!("Authorization: Bearer {body}"), body)),
     ]
 }
@@ -209,7 +211,8 @@ impl Made {
         };
         (0..many)
             .map(|_| {
-                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                self.0 =
+                    self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 char::from(of[usize::try_from(self.0 >> 33).unwrap() % of.len()])
             })
             .collect()
@@ -227,7 +230,9 @@ impl Made {
             let (kind, many) = inner.split_once(':').unwrap_or((inner, ""));
             let made = match many.parse() {
                 Ok(many) => Some(self.letters(kind, many)),
-                Err(_) if kind == "w" => Some(format!("hunt{}er{}", self.letters("l", 3), self.letters("d", 2))),
+                Err(_) if kind == "w" => {
+                    Some(format!("hunt{}er{}", self.letters("l", 3), self.letters("d", 2)))
+                }
                 Err(_) => None,
             };
             let long = if made.is_some() { inner.len() + 2 } else { 1 };
@@ -236,8 +241,11 @@ impl Made {
         }
         text.push_str(rest);
         let text = text.replace("\\\\", "\u{1}").replace("\\n", "\n").replace('\u{1}', "\\");
-        let secrets =
-            text.split('«').skip(1).filter_map(|part| part.split_once('»')).map(|(secret, _)| secret.to_owned());
+        let secrets = text
+            .split('«')
+            .skip(1)
+            .filter_map(|part| part.split_once('»'))
+            .map(|(secret, _)| secret.to_owned());
         (text.replace(['«', '»'], ""), secrets.collect())
     }
 }
@@ -248,7 +256,8 @@ fn corpus(text: &str) -> impl Iterator<Item = &str> {
 
 /// As it is, and as it stands in a diff.
 fn signed(text: &str) -> [String; 3] {
-    let behind = |sign: &str| text.split('\n').map(|line| format!("{sign}{line}")).collect::<Vec<_>>().join("\n");
+    let behind =
+        |sign: &str| text.split('\n').map(|line| format!("{sign}{line}")).collect::<Vec<_>>().join("\n");
     [text.to_owned(), behind("+"), behind("-")]
 }
 

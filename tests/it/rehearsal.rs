@@ -15,7 +15,10 @@ const AS_STRICT: &str = "mode.rehearse = \"strict\"\n";
 fn rehearsed(session: &Session) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let would = session.entries().into_iter().map(|entry| entry["with"]["rehearsed"].clone());
-    would.filter(|would| !would.is_null()).map(|would| (text(&would["gate"]), text(&would["ruling"]))).collect()
+    would
+        .filter(|would| !would.is_null())
+        .map(|would| (text(&would["gate"]), text(&would["ruling"])))
+        .collect()
 }
 
 fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -34,7 +37,8 @@ fn nothing_is_said_and_everything_is_recorded() {
     assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny"), ("qa", "deny")]));
     assert_eq!(session.state()["stop"], json!({"owed": [], "refusals": 0}));
     // What is ours, and a block, refuse as ever, and that is no rehearsal.
-    let ledger = session.call("Write", json!({"file_path": session.folder().join("ledger.jsonl"), "content": "{}"}));
+    let ledger =
+        session.call("Write", json!({"file_path": session.folder().join("ledger.jsonl"), "content": "{}"}));
     session.pre(&ledger).refused(&["our record"]);
     sandbox.person(&["block", "--reason", "enough seen"]).said(&["blocked"]);
     session.ask_bash("ls").refused(&["enough seen"]);
@@ -56,9 +60,10 @@ fn the_commands_show_what_would_have_been_refused() {
         "{said:#}"
     );
     assert!(said["next"].as_str().unwrap().contains("prompt-hydrator"), "{said:#}");
-    sandbox
-        .person(&["why"])
-        .said(&["`sandbox` would refuse this, but mode `observe` let it pass", "no report of `prompt-hydrator`"]);
+    sandbox.person(&["why"]).said(&[
+        "`sandbox` would refuse this, but mode `observe` let it pass",
+        "no report of `prompt-hydrator`",
+    ]);
     session.write("hello.txt").silent();
     session.stop("Done.").silent();
     sandbox.person(&["why"]).said(&["`qa` would refuse this", "the end of the turn", "1. `qa-verifier`"]);
@@ -104,8 +109,9 @@ fn rules_and_checks_are_rehearsed_too() {
 
 #[test]
 fn a_gate_that_a_file_names_has_that_level_in_the_rehearsal_too() {
-    let sandbox =
-        observing(&format!("{AS_STRICT}gates.sandbox = \"off\"\ngates.qa = \"off\"\ngates.push = \"enforce\"\n"));
+    let sandbox = observing(&format!(
+        "{AS_STRICT}gates.sandbox = \"off\"\ngates.qa = \"off\"\ngates.push = \"enforce\"\n"
+    ));
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
@@ -148,7 +154,8 @@ fn the_weight_of_a_task_is_rehearsed() {
     session.ask_bash("git push").silent();
     assert_eq!(rehearsed(&session), []);
     let lines = "a line\n".repeat(300);
-    let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
+    let large =
+        session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
     session.pre(&large).silent();
     sandbox.put("large.txt", &lines);
     session.post(&large).silent();
@@ -173,7 +180,8 @@ fn audits_are_drawn_and_rehearsed() {
     let _ = session.start("startup");
     session.prompt("make large.txt").silent();
     let lines = "a line\n".repeat(300);
-    let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
+    let large =
+        session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
     session.pre(&large).silent();
     sandbox.put("large.txt", &lines);
     session.post(&large).silent();

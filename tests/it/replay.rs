@@ -81,7 +81,8 @@ fn replay_counts_what_it_cannot_judge() {
     sandbox.hook("PreToolUse", &second).refused(&["still running"]);
     let said = sandbox.person(&["replay", "--json"]).json();
     assert_eq!(said["changed"], json!([]));
-    let counts: Vec<u64> = said["left_out"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).collect();
+    let counts: Vec<u64> =
+        said["left_out"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).collect();
     assert_eq!(counts, [1, 1], "{said:#}");
     sandbox.person(&["replay"]).said(&["1 left out: the ledger keeps only the beginning of a long input"]);
 }

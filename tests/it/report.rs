@@ -44,7 +44,8 @@ fn the_page_has_the_right_numbers_and_asks_for_nothing() {
     };
     let row = |id: &str, name: &str| {
         let figure = figure(id);
-        let at = figure.find(&format!("<bdi>{name}</bdi>")).unwrap_or_else(|| panic!("no {name} in {figure}"));
+        let at =
+            figure.find(&format!("<bdi>{name}</bdi>")).unwrap_or_else(|| panic!("no {name} in {figure}"));
         let from = figure[..at].rfind("<tr data-n=\"").unwrap() + 12;
         figure[from..].split('"').next().unwrap().parse::<u64>().unwrap()
     };
@@ -145,7 +146,8 @@ fn the_page_tells_blocks_debts_damage_and_projects() {
     let _ = damaged.start("startup");
     let _ = damaged.prompt("add a greeting");
     let ledger = damaged.folder().join("ledger.jsonl");
-    fs::write(&ledger, fs::read_to_string(&ledger).unwrap().replace("add a greeting", "add a GREETING")).unwrap();
+    fs::write(&ledger, fs::read_to_string(&ledger).unwrap().replace("add a greeting", "add a GREETING"))
+        .unwrap();
     let sums = sandbox.person(&["report", "--json"]).json();
     assert_eq!((&sums["blocks"], &sums["blocks_by"]), (&json!(1), &json!({"a person": 1})));
     assert_eq!(sums["damaged"], 1);

@@ -114,7 +114,8 @@ fn there_and_back_again() {
     let upset = picture(&sandbox.project());
     let diff = told(&sandbox, &["diff", &id]);
     assert_eq!(diff["changed"], serde_json::json!(["a.txt", "run.sh", "src/link"]));
-    checkpoint(&sandbox, &["rollback", &id, "--dry-run"]).said(&["removed       new.txt", "changed back  a.txt"]);
+    checkpoint(&sandbox, &["rollback", &id, "--dry-run"])
+        .said(&["removed       new.txt", "changed back  a.txt"]);
     same(&upset, &picture(&sandbox.project()), "a dry run does nothing");
 
     let archive = roll_back(&sandbox, &id);
@@ -240,8 +241,10 @@ fn what_a_yes_loses_comes_back() {
         let _ = session.prompt(". go");
         let _ = session.write("cli.py");
         sandbox.put("cli.py", "made by the task\n");
-        let call =
-            session.call("Bash", serde_json::json!({"command": "git add -N . && git reset --hard && git clean -fd"}));
+        let call = session.call(
+            "Bash",
+            serde_json::json!({"command": "git add -N . && git reset --hard && git clean -fd"}),
+        );
         let asked = session.pre(&call);
         assert!(asked.out.contains("\"ask\""), "{mode}: {asked:?}");
         fs::remove_file(sandbox.project().join("cli.py")).unwrap();

@@ -91,8 +91,7 @@ fn entry_schema() -> Value {
 }
 
 fn checkpoint_schema() -> Value {
-    let about =
-        "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
+    let about = "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
     let mut schema = Shape::of(&samples::checkpoints());
     // Of the loop in a session, a step's id in a run.
     schema["properties"]["phase"] = json!({"type": "string"});
@@ -113,8 +112,11 @@ fn writing() -> bool {
 
 #[test]
 fn schemas_are_current() {
-    let all =
-        [("session-state", state_schema()), ("ledger-entry", entry_schema()), ("checkpoint", checkpoint_schema())];
+    let all = [
+        ("session-state", state_schema()),
+        ("ledger-entry", entry_schema()),
+        ("checkpoint", checkpoint_schema()),
+    ];
     for (name, schema) in all.into_iter().chain(execution_schemas()) {
         let path = folder().join(format!("{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
@@ -129,7 +131,8 @@ fn schemas_are_current() {
 #[test]
 fn the_insights_schema_is_of_the_type() {
     let schema = insights_schema();
-    let insights = Insights { outcome: Stored::of("partial"), date: "2026-01-13".to_owned(), ..Insights::new() };
+    let insights =
+        Insights { outcome: Stored::of("partial"), date: "2026-01-13".to_owned(), ..Insights::new() };
     let mut value = serde_json::to_value(insights).unwrap();
     let mut required: Vec<&str> =
         schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -179,14 +182,16 @@ fn execution_schemas() -> [(&'static str, Value); 3] {
 fn facts_are_stored_in_their_canonical_form() {
     for (kind, all) in samples::facts() {
         for sample in all {
-            let fact = Fact::read(kind, &sample.to_string()).unwrap_or_else(|| panic!("{kind} is not read: {sample}"));
+            let fact = Fact::read(kind, &sample.to_string())
+                .unwrap_or_else(|| panic!("{kind} is not read: {sample}"));
             let (_, with) = fact.stored();
             assert_eq!(
                 text::json::canonical(&text::json::read(&with).unwrap()),
                 with,
                 "{kind}: fields in sorted order"
             );
-            let again = Fact::read(kind, &with).unwrap_or_else(|| panic!("{kind} does not come back: {with}"));
+            let again =
+                Fact::read(kind, &with).unwrap_or_else(|| panic!("{kind} does not come back: {with}"));
             assert_eq!(again.stored(), (kind, with.clone()));
             assert!(object(&sample).keys().all(|name| name.as_str() < "working_digest"), "{kind}: {with}");
         }
@@ -208,13 +213,15 @@ fn the_state_is_stored_in_its_canonical_form() {
 #[test]
 fn the_resilience_documents_names_lead_somewhere() {
     let all = execution_schemas();
-    let names = ["execution_state", "execution_log_entry", "execution_checkpoint"].map(|name| format!("tga/v1/{name}"));
+    let names = ["execution_state", "execution_log_entry", "execution_checkpoint"]
+        .map(|name| format!("tga/v1/{name}"));
     assert_eq!(all.each_ref().map(|(name, _)| (*name).to_owned()), names, "where the document has them");
     let [(_, state), (_, entry), (_, checkpoint)] = all;
     for alias in [entry, checkpoint] {
         assert!(folder().join("tga/v1").join(alias["$ref"].as_str().unwrap()).is_file(), "{alias}");
     }
-    let text = fs::read_to_string(folder().join("../test_vectors/tga/state_transition_vectors.json")).unwrap();
+    let text =
+        fs::read_to_string(folder().join("../test_vectors/tga/state_transition_vectors.json")).unwrap();
     for name in state["enum"].as_array().unwrap() {
         assert!(text.contains(&format!("\"{}\"", name.as_str().unwrap())), "{name}");
     }
@@ -307,7 +314,8 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
     session.post(&session.call("TodoWrite", json!({"todos": [{"status": "completed"}]}))).silent();
     for verb in ["block", "clear-block"] {
         let arguments =
-            [&[verb, &session.id][..], if verb == "block" { &["--reason", "stop"] } else { &["--yes"] }].concat();
+            [&[verb, &session.id][..], if verb == "block" { &["--reason", "stop"] } else { &["--yes"] }]
+                .concat();
         let answer = sandbox.person(&arguments);
         assert_eq!(answer.code, Some(0), "{answer:?}");
     }
@@ -343,7 +351,10 @@ fn mistakes_are_seen() {
             let free = schema["properties"][key].get("type").is_none();
             assert!(free || validate(schema, &other).is_err(), "{key} may be anything");
         }
-        assert!(validate(schema, &faults::with(sample, &json!({"unknown": 1}))).is_err(), "any key may be there");
+        assert!(
+            validate(schema, &faults::with(sample, &json!({"unknown": 1}))).is_err(),
+            "any key may be there"
+        );
     }
     let entry = json!({"_digest": "0".repeat(64), "prev_entry_digest": "0".repeat(64), "sequence_number": 1,
         "trace_id": "x", "ts": "2026-01-13T10:00:00.123Z", "type": "unblock", "with": {"by": "a person"}});
@@ -379,6 +390,9 @@ fn the_keys_of_the_contract_and_no_others() {
         inner("state"),
         ["current_workflow", "custodiet_block_reason", "custodiet_blocked", "hydration_pending"]
     );
-    assert_eq!(inner("hydration"), ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]);
+    assert_eq!(
+        inner("hydration"),
+        ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]
+    );
     assert_eq!(inner("main_agent"), ["current_task", "todos_completed", "todos_total"]);
 }

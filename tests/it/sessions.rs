@@ -37,7 +37,10 @@ fn each_session_is_told_by_what_people_know_of_it() {
     sandbox.person(&["status", &oldest[0]]).said(&[&first.id]);
     assert_eq!(rows(&sandbox, &["--project"]).len(), 2);
     assert_eq!(rows(&sandbox, &["--project", sandbox.home().to_str().unwrap()]).len(), 0);
-    assert_eq!((rows(&sandbox, &["--since", "1h"]).len(), rows(&sandbox, &["--since", "2099-01-01"]).len()), (2, 0));
+    assert_eq!(
+        (rows(&sandbox, &["--since", "1h"]).len(), rows(&sandbox, &["--since", "2099-01-01"]).len()),
+        (2, 0)
+    );
     sandbox.person(&["block", &first.id, "--reason", "wait"]).said(&["blocked"]);
     let blocked = rows(&sandbox, &["--blocked"]);
     assert_eq!((blocked.len(), blocked[0][2].as_str()), (1, "live, blocked"));
@@ -118,7 +121,10 @@ fn a_call_is_one_line_with_its_outcome() {
     let raw = sandbox.person(&["log", "--json"]).out;
     assert_eq!(raw, fs::read_to_string(session.folder().join("ledger.jsonl")).unwrap());
     let of = |arguments: &[&str]| sandbox.person(&[&["log"], arguments].concat()).out.lines().count();
-    assert_eq!((of(&["--refused"]), of(&["--tool", "write"]), of(&["--tool", "Bash", "--refused"])), (2, 2, 0));
+    assert_eq!(
+        (of(&["--refused"]), of(&["--tool", "write"]), of(&["--tool", "Bash", "--refused"])),
+        (2, 2, 0)
+    );
     assert_eq!((of(&["--since", "1h"]), of(&["--since", "2099-01-01"])), (log.lines().count(), 0));
     assert_eq!((of(&["-n", "3"]), of(&["-n", "3", "--json"])), (3, 3));
     assert_eq!(of(&["--refused", "--json"]), 2);

@@ -12,7 +12,8 @@ const NOBODY: u32 = 2_147_483_646;
 fn later(sandbox: &Sandbox, more: &[&str]) -> Answer {
     let then = (aops_core::system::env::now_ms() + 100 * 86_400_000).to_string();
     let mut command = sandbox.command(BINARY);
-    let line = command.args(["sessions", "gc", "--older-than", "90d"]).args(more).env("AOPS_TEST_NOW_MS", then);
+    let line =
+        command.args(["sessions", "gc", "--older-than", "90d"]).args(more).env("AOPS_TEST_NOW_MS", then);
     Answer::of("", &line.output().unwrap())
 }
 
@@ -106,7 +107,11 @@ fn checkpoints_that_only_it_used_go_with_it() {
     sandbox.person(&["block", &kept.id, "--reason", "let me look"]).said(&["blocked"]);
     let of = |session: &Session| {
         let all = told(&sandbox, &["list"]);
-        all.as_array().unwrap().iter().filter(|row| row["id"].as_str().unwrap().starts_with(&session.id)).count()
+        all.as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["id"].as_str().unwrap().starts_with(&session.id))
+            .count()
     };
     assert!(of(&gone) > 0 && of(&kept) > 0, "{}", told(&sandbox, &["list"]));
     let said = later(&sandbox, &["--yes", "--json"]).json();
@@ -120,6 +125,7 @@ fn checkpoints_that_only_it_used_go_with_it() {
 fn a_session_whose_client_is_alive_stays() {
     let sandbox = world().of_client(client_pid());
     let alive = over(&sandbox, "a.txt");
-    later(&sandbox, &["--yes"]).said(&[&format!("kept {}: its client is alive", alive.id), "removed 0 of 1 session,"]);
+    later(&sandbox, &["--yes"])
+        .said(&[&format!("kept {}: its client is alive", alive.id), "removed 0 of 1 session,"]);
     assert!(alive.folder().exists());
 }

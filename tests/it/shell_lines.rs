@@ -26,7 +26,8 @@ const PASSING: usize = 990;
 fn everyday_lines_that_only_look_pass() {
     let corpus = include_str!("../fixtures/effect/everyday.txt");
     let lines: Vec<&str> = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let refused: Vec<&&str> = lines.iter().filter(|line| effect(&line.replace('␤', "\n")).is_write()).collect();
+    let refused: Vec<&&str> =
+        lines.iter().filter(|line| effect(&line.replace('␤', "\n")).is_write()).collect();
     assert!(lines.len() >= 500, "{} lines", lines.len());
     let share = (lines.len() - refused.len()) * 1000 / lines.len();
     assert!(share >= PASSING, "{share} of 1000 pass; refused: {refused:#?}");
@@ -104,14 +105,21 @@ fn generated_lines_that_are_judged_to_read_change_nothing() {
     assert!(lines.len() > 150, "{} of them read", lines.len());
     if scratch::is_to_be_had() {
         let holes = scratch::run(&lines);
-        assert!(holes.is_empty(), "{} of {} changed something:\n{}", holes.len(), lines.len(), holes.join("\n"));
+        assert!(
+            holes.is_empty(),
+            "{} of {} changed something:\n{}",
+            holes.len(),
+            lines.len(),
+            holes.join("\n")
+        );
     }
 }
 
 /// A line that changes something is told from one that does not.
 #[test]
 fn the_scratch_root_sees_what_a_line_changes() {
-    let writing = ["touch pwned", "echo x >> README.md", "rm a.txt", "chmod 600 b.txt", "git tag x", "mkdir /home/u/x"];
+    let writing =
+        ["touch pwned", "echo x >> README.md", "rm a.txt", "chmod 600 b.txt", "git tag x", "mkdir /home/u/x"];
     let reading = ["ls", "cat README.md", "git log", "false", "exit 3"];
     if scratch::is_to_be_had() {
         let lines: Vec<String> =
@@ -125,8 +133,9 @@ fn the_scratch_root_sees_what_a_line_changes() {
 #[ignore = "long"]
 fn two_hundred_thousand_generated_lines_change_nothing() {
     #[expect(clippy::disallowed_methods, reason = "other lines than the usual ones")]
-    let number =
-        |name: &str, usual: usize| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let number = |name: &str, usual: usize| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    };
     let (count, seed) = (number("AOPS_LINES", 200_000), number("AOPS_SEED", 2));
     assert!(scratch::is_to_be_had(), "no namespaces here");
     let (mut ran, mut holes) = (0, Vec::new());

@@ -15,10 +15,10 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let file = sandbox.project().join("a.txt");
-    let call =
-        |id: &str| json!({"tool_name": "Write", "tool_use_id": id, "tool_input": {"file_path": file, "content": "x"}});
+    let call = |id: &str| json!({"tool_name": "Write", "tool_use_id": id, "tool_input": {"file_path": file, "content": "x"}});
     let finding = format!("```aops\n{EDIT}\n```");
-    let report = json!({"agent_id": "a1", "agent_type": "prompt-hydrator", "last_assistant_message": finding});
+    let report =
+        json!({"agent_id": "a1", "agent_type": "prompt-hydrator", "last_assistant_message": finding});
     let stop = json!({"last_assistant_message": "Done.", "background_tasks": []});
     let spawn = |id: &str, kind: &str| {
         let input = json!({"subagent_type": kind, "prompt": "be kind"});
@@ -35,7 +35,10 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
         ("PreToolUse", call("t3")),
         ("PreToolUse", call("t3")), // in flight: the same answer again
         ("Stop", stop),
-        ("ConfigChange", json!({"source": "user_settings", "file_path": sandbox.home().join(".claude/settings.json")})),
+        (
+            "ConfigChange",
+            json!({"source": "user_settings", "file_path": sandbox.home().join(".claude/settings.json")}),
+        ),
         ("SessionEnd", json!({"reason": "other"})),
         ("SessionStart", json!({"source": "resume"})),
     ];
@@ -46,7 +49,11 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
         assert_eq!(sandbox.files(), before, "{event}: a file changed");
         let real = sandbox.hook(event, &payload);
         let said = &simulated["answer"];
-        assert_eq!(said["exit"].as_i64().map(|code| i32::try_from(code).unwrap()), real.code, "{event}: {simulated:#}");
+        assert_eq!(
+            said["exit"].as_i64().map(|code| i32::try_from(code).unwrap()),
+            real.code,
+            "{event}: {simulated:#}"
+        );
         assert_eq!(
             (said["stdout"].as_str().unwrap(), said["stderr"].as_str().unwrap()),
             (&*real.out, &*real.err),
@@ -57,8 +64,12 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
 }
 
 fn simulate(sandbox: &Sandbox, payload: &Value) -> Value {
-    let output =
-        sandbox.command(BINARY).args(["simulate", "-", "--json"]).write_stdin(payload.to_string()).output().unwrap();
+    let output = sandbox
+        .command(BINARY)
+        .args(["simulate", "-", "--json"])
+        .write_stdin(payload.to_string())
+        .output()
+        .unwrap();
     Answer::of("", &output).json()
 }
 
@@ -66,12 +77,16 @@ fn simulate(sandbox: &Sandbox, payload: &Value) -> Value {
 fn simulate_in_an_unknown_session() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    let call = json!({"tool_name": "Write", "tool_use_id": "t", "tool_input": {"file_path": "a", "content": ""}});
+    let call =
+        json!({"tool_name": "Write", "tool_use_id": "t", "tool_input": {"file_path": "a", "content": ""}});
     let payload = session.payload("PreToolUse", call);
     let before = sandbox.files();
     let said = simulate(&sandbox, &payload);
     assert_eq!(sandbox.files(), before, "not even a folder is made");
-    assert_eq!((&said["known"], &said["gate"], &said["ruling"]), (&json!(false), &json!("sandbox"), &json!("deny")));
+    assert_eq!(
+        (&said["known"], &said["gate"], &said["ruling"]),
+        (&json!(false), &json!("sandbox"), &json!("deny"))
+    );
     // A real start would leave a process that looks for a tracker.
     let _ = simulate(&sandbox, &session.payload("SessionStart", json!({"source": "startup"})));
     assert_eq!(sandbox.alive(), [], "nothing runs in the background");
@@ -98,12 +113,15 @@ fn simulate_repairs_nothing() {
     let torn = [fs::read(&ledger).unwrap(), b"{\"_digest\":\"0123".to_vec()].concat();
     fs::write(&ledger, torn).unwrap();
     let state = session.folder().join("session-state.json");
-    let edited =
-        fs::read_to_string(&state).unwrap().replace("\"custodiet_blocked\": false", "\"custodiet_blocked\": true");
+    let edited = fs::read_to_string(&state)
+        .unwrap()
+        .replace("\"custodiet_blocked\": false", "\"custodiet_blocked\": true");
     fs::write(&state, edited).unwrap();
     let before = sandbox.files();
-    let payload = session
-        .payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": "t", "tool_input": {"file_path": "a"}}));
+    let payload = session.payload(
+        "PreToolUse",
+        json!({"tool_name": "Read", "tool_use_id": "t", "tool_input": {"file_path": "a"}}),
+    );
     let said = simulate(&sandbox, &payload);
     assert_eq!(sandbox.files(), before);
     assert_eq!((&said["gate"], &said["ends_turn"]), (&json!("block"), &json!(true)), "{said:#}");
@@ -119,5 +137,9 @@ fn simulate_of_what_is_no_event() {
     odd("not json").failed(2, &["not JSON", "hint: "]);
     odd("{}").failed(2, &["names no event"]);
     sandbox.person(&["simulate", "missing.json"]).failed(1, &["missing.json"]);
-    odd(r#"{"hook_event_name": "PreToolUse"}"#).said(&["cannot be judged", "`session_id` is missing", "exit with 2"]);
+    odd(r#"{"hook_event_name": "PreToolUse"}"#).said(&[
+        "cannot be judged",
+        "`session_id` is missing",
+        "exit with 2",
+    ]);
 }

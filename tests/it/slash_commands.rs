@@ -13,7 +13,9 @@ fn a_command_keeps_the_task_in_hand_and_its_debts() {
         json!([state["task"], state["phase"], state["sandbox"], state["state"], state["hydration"]])
     };
     let before = of(session.state());
-    for command in ["/aops-status", "/aops:status", "/session-insights", "/aops-handover now", "/review the change"] {
+    for command in
+        ["/aops-status", "/aops:status", "/session-insights", "/aops-handover now", "/review the change"]
+    {
         session.prompt(command).said(&["ended without its Stop hook"]);
         assert_eq!(of(session.state()), before, "{command}");
     }

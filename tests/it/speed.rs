@@ -73,7 +73,8 @@ fn no_library_starts_with_the_program() {
     };
     let (table, size, count) = (number(40, 8), number(58, 2), number(60, 2));
     let sections = (0..count).map(|n| table + n * size);
-    let initial: usize = sections.filter(|at| number(at + 4, 4) == INIT_ARRAY).map(|at| number(at + 32, 8)).sum();
+    let initial: usize =
+        sections.filter(|at| number(at + 4, 4) == INIT_ARRAY).map(|at| number(at + 32, 8)).sum();
     assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
 }
 
@@ -81,13 +82,16 @@ fn no_library_starts_with_the_program() {
 #[test]
 fn what_runs_at_every_event_links_none_of_the_rest() {
     let mut cargo = assert_cmd::Command::new(env!("CARGO"));
-    cargo.args(["tree", "--locked", "--offline", "-p", "aops-core", "-e", "normal", "--prefix", "none", "-f", "{lib}"]);
+    cargo.args([
+        "tree", "--locked", "--offline", "-p", "aops-core", "-e", "normal", "--prefix", "none", "-f", "{lib}",
+    ]);
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let tree = String::from_utf8(output.stdout).unwrap();
     let linked: BTreeSet<&str> = tree.lines().map(str::trim).collect();
     assert!(linked.contains("aops_shell") && linked.contains("serde_json"), "{linked:?}");
-    let foreign = ["clap", "anyhow", "rustls", "ring", "tokio", "postgres", "aops_fleet", "ratatui", "crossterm"];
+    let foreign =
+        ["clap", "anyhow", "rustls", "ring", "tokio", "postgres", "aops_fleet", "ratatui", "crossterm"];
     let found: Vec<_> = foreign.iter().filter(|name| linked.contains(**name)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -123,9 +127,11 @@ fn many_uncommitted_files_cost_an_event_nothing() {
         let session = sandbox.working();
         session.write("hello.txt").silent();
         // A call that another thread's interrupted is told in two lines; the second has the number.
-        let is_call =
-            |line: &str, call: &str| line.contains(&format!("{call}(")) || line.contains(&format!(" {call} resumed"));
-        let moves = |line: &&String| ["read", "pread64", "write", "pwrite64"].iter().any(|call| is_call(line, call));
+        let is_call = |line: &str, call: &str| {
+            line.contains(&format!("{call}(")) || line.contains(&format!(" {call} resumed"))
+        };
+        let moves =
+            |line: &&String| ["read", "pread64", "write", "pwrite64"].iter().any(|call| is_call(line, call));
         // The end of the ledger that its index of ended calls does not cover yet is read too: sometimes there
         // is none.
         let counts = (0..8).map(|_| {
@@ -133,7 +139,8 @@ fn many_uncommitted_files_cost_an_event_nothing() {
             let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
             let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
             session.post(&call).silent();
-            let bytes = calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
+            let bytes =
+                calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
             // How much of the index is looked at depends on the call's id: a kilobyte at most.
             bytes.filter(|bytes| *bytes > 1024).sum::<u64>()
         });
@@ -162,7 +169,10 @@ fn a_long_ledger_costs_what_a_young_one_does() {
         let trace = sandbox.tmp().join("trace");
         let payload = workshop.payload("PreToolUse", &crate::faults::tool("one-more"));
         let mut strace = sandbox.command("strace");
-        strace.env_clear().env("HOME", workshop.path()).env("AOPS_TEST_NOW_MS", workshop.env.now_ms.to_string());
+        strace
+            .env_clear()
+            .env("HOME", workshop.path())
+            .env("AOPS_TEST_NOW_MS", workshop.env.now_ms.to_string());
         strace.args(["-f", "-e", "trace=read,pread64", "-o", trace.to_str().unwrap(), BINARY, "PreToolUse"]);
         // The first one brings the index of ended calls up to the ledger's end.
         for call in ["first", "one-more"] {

@@ -11,7 +11,14 @@ fn ready(config: &str) -> Sandbox {
 }
 
 /// One event of a client with this process id, and with `AOPS_MODE` where a mode is given.
-fn event(sandbox: &Sandbox, session: &Session, pid: u32, mode: Option<&str>, name: &str, fields: Value) -> Answer {
+fn event(
+    sandbox: &Sandbox,
+    session: &Session,
+    pid: u32,
+    mode: Option<&str>,
+    name: &str,
+    fields: Value,
+) -> Answer {
     let mut command = sandbox.command(BINARY);
     command.arg(name).env("CLAUDECODE", "1").env("CLAUDE_PID", pid.to_string());
     command.env("CLAUDE_PROJECT_DIR", sandbox.project());
@@ -64,7 +71,8 @@ fn a_start_chooses_its_mode() {
     // It was read once: later events of the session do not look at the variable.
     session.prompt("make hello.txt").silent();
     session.write("hello.txt").silent();
-    let prompt = event(&sandbox, &session, own(), Some("strict"), "UserPromptSubmit", json!({"prompt": "go on"}));
+    let prompt =
+        event(&sandbox, &session, own(), Some("strict"), "UserPromptSubmit", json!({"prompt": "go on"}));
     prompt.silent();
     session.stop("Done.").silent();
     assert_eq!(status(&sandbox)["mode"], "observe");
@@ -94,7 +102,8 @@ fn a_client_inside_a_tool_call_cannot_lower_the_mode() {
     let nested = sandbox.session();
     let said = start(&sandbox, &nested, own(), Some("guard"));
     let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
-    for words in ["`AOPS_MODE=guard` does not hold", &outer.id, "inside a tool call", "the mode stays `loop`"] {
+    for words in ["`AOPS_MODE=guard` does not hold", &outer.id, "inside a tool call", "the mode stays `loop`"]
+    {
         assert!(told.contains(words), "{words}: {told}");
     }
     assert_eq!(status(&sandbox)["mode"], "loop");
@@ -137,7 +146,8 @@ fn a_client_without_agents_is_not_sent_to_one() {
     let said = session.prompt("make hello.txt").json();
     let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(told.contains("this client cannot start agents") && !told.contains("prompt-hydrator"), "{told}");
-    let call = session.call("Write", json!({"file_path": sandbox.project().join("hello.txt"), "content": "x"}));
+    let call =
+        session.call("Write", json!({"file_path": sandbox.project().join("hello.txt"), "content": "x"}));
     let refused = session.pre(&call);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.reason().contains("you cannot go on") && !refused.reason().contains("start the agent"));

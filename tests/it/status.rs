@@ -38,7 +38,9 @@ fn status_has_the_contracts_keys() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     let said = status(&sandbox);
-    for key in ["session_id", "phase", "sandbox", "blocked", "block_reason", "owed", "audit", "task", "waivers"] {
+    for key in
+        ["session_id", "phase", "sandbox", "blocked", "block_reason", "owed", "audit", "task", "waivers"]
+    {
         assert!(said.get(key).is_some(), "{key} in {said:#}");
     }
     assert_eq!((&said["session_id"], &said["phase"]), (&json!(session.id), &json!("execute")));
@@ -123,7 +125,11 @@ fn a_task_whose_place_a_question_took_is_parked() {
         let _ = session.prompt("now greet in French too");
         session.hydrate("minor-edit", "continue");
         let task = session.state()["task"].clone();
-        assert_eq!((&task["intent"], &task["writes"]), (&json!("add a greeting"), &json!(1)), "in git: {in_git}");
+        assert_eq!(
+            (&task["intent"], &task["writes"]),
+            (&json!("add a greeting"), &json!(1)),
+            "in git: {in_git}"
+        );
         session.write("b.txt").silent();
         session.stop("Done.").refused(&["qa-verifier"]);
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
@@ -170,7 +176,8 @@ fn the_status_line_is_one_line() {
 fn the_status_line_never_complains() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
-    for odd in ["", "not json", "[]", "{}", r#"{"session_id": 3}"#, r#"{"session_id": "nobody", "cwd": "/"}"#] {
+    for odd in ["", "not json", "[]", "{}", r#"{"session_id": 3}"#, r#"{"session_id": "nobody", "cwd": "/"}"#]
+    {
         statusline(&sandbox, odd).silent();
     }
     statusline(&sandbox, vec![0xff, 0xfe]).silent();
@@ -248,5 +255,7 @@ fn nothing_is_called_shut_before_the_first_prompt() {
     assert_eq!(told["sandbox"], "open", "{told:#}");
     let words = sandbox.person(&["status"]);
     assert!(!words.out.contains("shut"), "{words:?}");
-    session.pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"}))).silent();
+    session
+        .pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"})))
+        .silent();
 }

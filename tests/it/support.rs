@@ -49,7 +49,8 @@ impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
         let project = PROJECT.to_owned();
-        let sandbox = Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0), client: None };
+        let sandbox =
+            Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0), client: None };
         for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
             fs::create_dir(folder).unwrap();
         }
@@ -109,7 +110,9 @@ impl Sandbox {
     /// The folder of this project's sessions, as the client names it.
     pub(crate) fn sessions(&self) -> PathBuf {
         let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        self.config().join("projects").join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
+        self.config()
+            .join("projects")
+            .join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
     }
 
     /// A text without what is different in every sandbox.
@@ -129,7 +132,8 @@ impl Sandbox {
     /// The user's configuration. Most tests are about mode `strict`, so that is chosen unless the text names
     /// a mode.
     pub(crate) fn configure(&self, text: &str) {
-        let names_mode = text.contains("mode.level") || text.contains("mode.observe") || text.contains("[mode]");
+        let names_mode =
+            text.contains("mode.level") || text.contains("mode.observe") || text.contains("[mode]");
         let gap = if text.is_empty() { "" } else { "\n" };
         let strict = format!("{text}{gap}[mode]\nlevel = \"strict\"\n");
         self.configure_only(if names_mode { text } else { &strict });
@@ -187,7 +191,8 @@ impl Sandbox {
         let mut command = self.command("script");
         command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("TERM", "xterm").write_stdin(keys);
         let output = command.output();
-        let output = output.unwrap_or_else(|error| panic!("`script` cannot be run: {error}\nhint: install util-linux"));
+        let output = output
+            .unwrap_or_else(|error| panic!("`script` cannot be run: {error}\nhint: install util-linux"));
         let mut answer = Answer::of("", &output);
         answer.out = answer.out.replace("\r\n", "\n");
         answer

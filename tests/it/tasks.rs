@@ -31,7 +31,11 @@ fn tasks_are_listed() {
     for words in ["parked", "4 files changed, not committed", "add a greeting", "in hand", "what is this?"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    assert_eq!(sandbox.inside(&["task", "list"]).out, sandbox.person(&["task", "list"]).out, "anyone may look");
+    assert_eq!(
+        sandbox.inside(&["task", "list"]).out,
+        sandbox.person(&["task", "list"]).out,
+        "anyone may look"
+    );
     session.ask_bash("aops-hook task list").silent();
 }
 
@@ -49,7 +53,10 @@ fn a_parked_task_is_named_to_the_person() {
         interrupt(&session, &prompt_id(&session), ESC);
         let said = session.prompt("what is this?").json();
         let said = said["systemMessage"].as_str().unwrap().to_owned();
-        assert!(said.starts_with("parked: ") && said.contains(&format!("({files} changed, not committed)")), "{said}");
+        assert!(
+            said.starts_with("parked: ") && said.contains(&format!("({files} changed, not committed)")),
+            "{said}"
+        );
         assert!(said.contains("`aops-hook task resume`") && said.contains("`aops-hook task drop`"), "{said}");
         let _ = session.stop("A project.");
         let again = session.prompt("and this?");

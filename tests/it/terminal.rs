@@ -42,7 +42,8 @@ fn colours_are_where_they_are_wanted() {
 #[test]
 fn one_error_is_said_once() {
     let sandbox = Sandbox::new();
-    for (line, words) in [("status nobody", "no session `nobody`"), ("run x --workflow minor-edit", "a git repository")]
+    for (line, words) in
+        [("status nobody", "no session `nobody`"), ("run x --workflow minor-edit", "a git repository")]
     {
         let shown = sandbox.on_terminal(&format!("{line} --color=never"), "").out;
         assert_eq!(shown.matches("aops-hook: ").count(), 1, "{shown}");
@@ -70,7 +71,10 @@ fn the_policy_fits_on_a_terminal() {
     let shown = sandbox.on_terminal("policy show --color=never", "").out;
     let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(shown.contains("small.never") && wide.is_empty(), "{wide:#?}");
-    assert!(sandbox.person(&["policy", "show"]).out.contains("\"packages.lock.json\"]"), "in a pipe it is whole");
+    assert!(
+        sandbox.person(&["policy", "show"]).out.contains("\"packages.lock.json\"]"),
+        "in a pipe it is whole"
+    );
 }
 
 /// What may come after these words, as the scripts ask it.
@@ -124,8 +128,9 @@ fn bash_zsh_and_fish_complete() {
     let path = on_path(&sandbox);
     let run = |shell: &str, line: &str| {
         let output = sandbox.command(shell).env("PATH", &path).args(["-c", line]).output();
-        let output = output
-            .unwrap_or_else(|error| panic!("`{shell}` cannot be run: {error}\nhint: install the package `{shell}`"));
+        let output = output.unwrap_or_else(|error| {
+            panic!("`{shell}` cannot be run: {error}\nhint: install the package `{shell}`")
+        });
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
     };
     let bash = script(&sandbox, "bash");
@@ -135,8 +140,10 @@ fn bash_zsh_and_fish_complete() {
     let zsh = script(&sandbox, "zsh");
     // `_describe` shows what it was given, without a screen to draw on.
     let asked = "compdef() { :; }; _files() { echo files; }; _describe() { echo ${(P)3}; }";
-    let said =
-        run("zsh", &format!("{asked}; source {}; words=(aops-hook waive ''); CURRENT=3; _aops-hook", zsh.display()));
+    let said = run(
+        "zsh",
+        &format!("{asked}; source {}; words=(aops-hook waive ''); CURRENT=3; _aops-hook", zsh.display()),
+    );
     assert!(said.contains("sandbox") && said.contains("qa"), "{said}");
     let said = run(
         "zsh",
@@ -158,14 +165,17 @@ fn manual_pages_are_made_from_the_table() {
     for command in aops_hook::cli::COMMANDS {
         let page = fs::read_to_string(folder.join(format!("aops-hook-{}.1", command.name))).unwrap();
         assert!(
-            page.starts_with(&format!(".TH AOPS\\-HOOK\\-{}", command.name.to_uppercase().replace('-', "\\-"))),
+            page.starts_with(&format!(
+                ".TH AOPS\\-HOOK\\-{}",
+                command.name.to_uppercase().replace('-', "\\-")
+            )),
             "{page}"
         );
     }
     let page = folder.join("aops-hook-checkpoint.1");
     let output = sandbox.command("man").env("MANWIDTH", "80").args(["--warnings", "-l"]).arg(&page).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("`man` cannot be run: {error}\nhint: install the package `man-db`"));
+    let output = output
+        .unwrap_or_else(|error| panic!("`man` cannot be run: {error}\nhint: install the package `man-db`"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("aops-hook checkpoint create") && text.contains("EXAMPLES"), "{text}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

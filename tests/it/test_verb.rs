@@ -52,8 +52,11 @@ fn several_lines_and_other_tools() {
     let mut from_stdin = sandbox.command(BINARY);
     let lines = "# a comment\ngit status\n\ngit stash clear\n";
     let said = from_stdin.args(["test", "-", "--json"]).write_stdin(lines).output().unwrap();
-    let said: Vec<Value> =
-        String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<Value> = String::from_utf8(said.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let shown: Vec<_> = said.iter().map(|one| (one["line"].clone(), one["outcome"].clone())).collect();
     assert_eq!(shown, [(json!("git status"), json!("pass")), (json!("git stash clear"), json!("keep"))]);
     let env = judged(&sandbox, &["--tool", "Read", "--path", ".env"]);
@@ -88,7 +91,10 @@ fn it_agrees_with_the_hook() {
             let decided = match said.code {
                 Some(2) => "deny".to_owned(),
                 _ if said.out.is_empty() => "pass".to_owned(),
-                _ => said.json()["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or("pass").to_owned(),
+                _ => said.json()["hookSpecificOutput"]["permissionDecision"]
+                    .as_str()
+                    .unwrap_or("pass")
+                    .to_owned(),
             };
             let tested = judged(&sandbox, &[line]);
             let outcome = tested["outcome"].as_str().unwrap().replace("keep", "pass");
@@ -98,7 +104,9 @@ fn it_agrees_with_the_hook() {
     }
     // What the rehearsed mode would say.
     let observed = in_mode("observe");
-    observed.person(&["test", "git push --force"]).said(&["passes (mode observe)", "would", "ask for approval"]);
+    observed
+        .person(&["test", "git push --force"])
+        .said(&["passes (mode observe)", "would", "ask for approval"]);
     assert_eq!(judged(&observed, &["git push --force"])["rehearsed"]["rule"], "git-force-push");
 }
 

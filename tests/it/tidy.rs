@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines without tests above which a file stops the build; tables are excepted by name.
-const LONGEST_FILE: usize = 400;
+/// 400 of the 120 columns that a line once had.
+const LONGEST_FILE: usize = 436;
 const TABLES: [&str; 2] =
     ["crates/aops-core/src/model/event.rs", "crates/aops-core/src/config/policy/tests/tighten.rs"];
 
@@ -106,7 +107,10 @@ fn the_source_is_one_screen() {
         assert!(entries <= 20, "{entries} entries in {below}");
         let lib = fs::read_to_string(root().join(below).join("lib.rs")).unwrap();
         for folder in imports::declared(&lib) {
-            assert!(lib.contains(&format!("pub mod {folder}; // ")), "{below}/lib.rs does not say what `{folder}` is");
+            assert!(
+                lib.contains(&format!("pub mod {folder}; // ")),
+                "{below}/lib.rs does not say what `{folder}` is"
+            );
         }
     }
 }
@@ -122,9 +126,12 @@ fn pure_folders_touch_nothing() {
             || PURE_FILES.iter().any(|name| file.starts_with(name))
     };
     let mut wrong = Vec::new();
-    for (file, text) in all_rust_files().into_iter().filter(|(file, _)| pure(file) && !file.contains("tests")) {
+    for (file, text) in all_rust_files().into_iter().filter(|(file, _)| pure(file) && !file.contains("tests"))
+    {
         let code = code(&text);
-        wrong.extend(outside.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")));
+        wrong.extend(
+            outside.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -132,8 +139,10 @@ fn pure_folders_touch_nothing() {
 #[test]
 fn files_stay_small() {
     let long = all_rust_files().into_iter().filter(|(name, _)| !TABLES.contains(&name.as_str()));
-    let long: Vec<_> =
-        long.map(|(name, text)| (name, code(&text).lines().count())).filter(|(_, n)| *n > LONGEST_FILE).collect();
+    let long: Vec<_> = long
+        .map(|(name, text)| (name, code(&text).lines().count()))
+        .filter(|(_, n)| *n > LONGEST_FILE)
+        .collect();
     assert!(long.is_empty(), "cut these where their ideas part: {long:?}");
 }
 
@@ -153,7 +162,10 @@ fn structs(code: &str) -> Vec<(String, usize)> {
     let mut found: Vec<(String, usize)> = Vec::new();
     let mut inside = false;
     for line in code.lines() {
-        let words = line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ");
+        let words = line
+            .trim_start_matches("pub(crate) ")
+            .trim_start_matches("pub(super) ")
+            .trim_start_matches("pub ");
         if let Some(rest) = words.strip_prefix("struct ").filter(|rest| rest.ends_with('{')) {
             let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
             found.push((name.to_owned(), 0));
@@ -172,10 +184,15 @@ fn structs(code: &str) -> Vec<(String, usize)> {
 #[test]
 fn no_type_of_the_core_is_a_bag() {
     let files = rust_files(CORE).into_iter().filter(|(name, _)| !name.contains("tests"));
-    let wide: Vec<(String, usize)> =
-        files.flat_map(|(_, text)| structs(&code(&text))).filter(|(_, fields)| *fields > WIDEST_TYPE).collect();
+    let wide: Vec<(String, usize)> = files
+        .flat_map(|(_, text)| structs(&code(&text)))
+        .filter(|(_, fields)| *fields > WIDEST_TYPE)
+        .collect();
     let known: Vec<(String, usize)> = WIDE.map(|(name, fields)| (name.to_owned(), fields)).to_vec();
-    assert_eq!(wide, known, "group the fields of what is wider than {WIDEST_TYPE}, and lower what became narrower");
+    assert_eq!(
+        wide, known,
+        "group the fields of what is wider than {WIDEST_TYPE}, and lower what became narrower"
+    );
 }
 
 #[test]
@@ -187,8 +204,11 @@ fn every_module_says_what_it_is() {
         .collect();
     assert!(silent.is_empty(), "no `//!` at the top of {silent:?}");
     let wordy = |text: &str| text.lines().take_while(|line| line.starts_with("//!")).count() > 12;
-    let wordy: Vec<_> =
-        all_rust_files().into_iter().filter(|(n, t)| !n.ends_with("src/lib.rs") && wordy(t)).map(|(n, _)| n).collect();
+    let wordy: Vec<_> = all_rust_files()
+        .into_iter()
+        .filter(|(n, t)| !n.ends_with("src/lib.rs") && wordy(t))
+        .map(|(n, _)| n)
+        .collect();
     assert!(wordy.is_empty(), "more than twelve lines of module doc: {wordy:?}");
 }
 
@@ -238,8 +258,10 @@ fn clients_are_asked_and_not_named() {
         all.into_iter().any(|name| code.match_indices(name).any(|(at, _)| is_end(at + name.len())))
     };
     let host = format!("{CORE}/host/");
-    let files = all_rust_files().into_iter().filter(|(file, _)| !file.starts_with(&host) && !file.contains("tests"));
-    let naming: BTreeSet<String> = files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
+    let files =
+        all_rust_files().into_iter().filter(|(file, _)| !file.starts_with(&host) && !file.contains("tests"));
+    let naming: BTreeSet<String> =
+        files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
     let known = NAME_A_CLIENT.map(|(file, _)| file.to_owned());
     assert_eq!(naming, BTreeSet::from(known), "ask `Client::can`, `Client::row` or `host::table` instead");
 }
@@ -248,20 +270,23 @@ fn clients_are_asked_and_not_named() {
 fn names_we_do_not_use() {
     let banned = ["manager", "handler", "helper", "utils", "processor", "engine"];
     let named = |file: &str| banned.iter().any(|word| file.contains(word));
-    let wrong: Vec<_> = all_rust_files().into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
+    let wrong: Vec<_> =
+        all_rust_files().into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 /// Who is held by the jail is decided where a program is found, so nothing else starts one.
 #[test]
 fn programs_are_started_in_one_place() {
-    let starts = [".spawn()", "Command::new(", "CommandExt", "execv", "posix_spawn", "libc::system(", "libc::popen("];
+    let starts =
+        [".spawn()", "Command::new(", "CommandExt", "execv", "posix_spawn", "libc::system(", "libc::popen("];
     let places = ["crates/aops-core/src/system/process", "crates/aops-core/src/jail/program.rs"];
     let mut wrong = Vec::new();
     for (file, text) in program_files().into_iter().filter(|(file, _)| !file.contains("tests")) {
         // The parser of the command line calls a verb so.
         let code = code(&text).replace("clap::Command::new(", "");
-        let found = starts.iter().filter(|word| code.contains(**word) && !places.iter().any(|p| file.starts_with(p)));
+        let found =
+            starts.iter().filter(|word| code.contains(**word) && !places.iter().any(|p| file.starts_with(p)));
         wrong.extend(found.map(|word| format!("{file}: {word}")));
         if code.contains("Program::fixed(") && !file.starts_with("crates/aops-core/src/system/process") {
             wrong.push(format!("{file}: a program without an identity"));
@@ -271,7 +296,8 @@ fn programs_are_started_in_one_place() {
 }
 
 /// Opens a path as it is: a FIFO in the place of the file is waited for, a device is read.
-const OPENS: [&str; 6] = ["fs::read(", "fs::read_to_string", "fs::write(", "File::open", "File::create(", "fs::copy("];
+const OPENS: [&str; 6] =
+    ["fs::read(", "fs::read_to_string", "fs::write(", "File::open", "File::create(", "fs::copy("];
 /// Begins an open with options of its own.
 const BUILDERS: [&str; 2] = ["OpenOptions::new()", "File::options()"];
 /// Which files may open so, and why none of them can be made to wait.

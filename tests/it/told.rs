@@ -23,9 +23,11 @@ fn told(answer: &Answer) -> String {
 
 /// A whole session of the main agent and one of ours; everything that was said to either.
 fn hear_all(session: &Session) -> Vec<Answer> {
-    let mut all: Vec<Answer> = ["startup", "resume", "compact", "clear"].map(|source| session.start(source)).into();
+    let mut all: Vec<Answer> =
+        ["startup", "resume", "compact", "clear"].map(|source| session.start(source)).into();
     all.push(session.prompt("add a greeting to the parser"));
-    let start = session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
+    let start =
+        session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
     all.push(session.pre(&start));
     all.push(session.begin_agent("a1", "critic"));
     all.push(session.stop_agent("a1", "critic", "All is well."));
@@ -71,9 +73,12 @@ fn loop_says_how_a_large_task_is_planned_and_then_nothing() {
     let session = sandbox.session();
     let guide = told(&session.start("startup"));
     assert!(guide.len() <= 1_200, "{} bytes: {guide}", guide.len());
-    for words in
-        ["up to 2 files with 160 changed lines, or 40 lines in 8 files", "`prompt-hydrator`", "plan mode", "`critic`"]
-    {
+    for words in [
+        "up to 2 files with 160 changed lines, or 40 lines in 8 files",
+        "`prompt-hydrator`",
+        "plan mode",
+        "`critic`",
+    ] {
         assert!(guide.contains(words), "no `{words}` in {guide}");
     }
     assert!(!guide.contains("Axioms") && !guide.contains("The core of it"), "{guide}");
@@ -152,22 +157,32 @@ fn track(sandbox: &Sandbox, ready: &[(&str, &str)], in_progress: &[(&str, &str)]
 #[test]
 fn loop_says_with_a_prompt_what_was_found_and_only_that() {
     let server = Server::start(Habit::Json);
-    let sandbox = in_mode("loop", &format!("[memory]\nserver = \"{}\"\n[tracker]\ncommand = \"none\"\n", server.url()));
-    fs::write(sandbox.data().join("wombat.md"), "# Wombats\nthe wombat digs a burrow\nAPI key: sk-ant-REDACTED\n")
-        .unwrap();
+    let sandbox =
+        in_mode("loop", &format!("[memory]\nserver = \"{}\"\n[tracker]\ncommand = \"none\"\n", server.url()));
+    fs::write(
+        sandbox.data().join("wombat.md"),
+        "# Wombats\nthe wombat digs a burrow\nAPI key: sk-ant-REDACTED\n",
+    )
+    .unwrap();
     track(&sandbox, &[("demo-1", "Feed the wombat in its burrow"), ("demo-2", "Paint the fence")], &[]);
     let session = sandbox.session();
     let _ = session.start("startup");
-    for quiet in ["There is a typo in the README, please fix it.", "Do the tests pass?", "Shorter!", "paint it red"] {
+    for quiet in
+        ["There is a typo in the README, please fix it.", "Do the tests pass?", "Shorter!", "paint it red"]
+    {
         session.prompt(quiet).silent();
     }
     let said = told(&session.prompt("where does the wombat sleep in its burrow?"));
     assert!(said.len() <= 900 && said.lines().all(|line| line.len() <= 300), "{} bytes: {said}", said.len());
-    for words in ["> ready issue: demo-1 Feed the wombat", "> note: wombat.md", "> memory: the wombat sleeps"] {
+    for words in ["> ready issue: demo-1 Feed the wombat", "> note: wombat.md", "> memory: the wombat sleeps"]
+    {
         assert!(said.contains(words), "no `{words}` in {said}");
     }
     assert!(!said.contains("demo-2") && !said.contains("hydrator") && said.lines().count() == 4, "{said}");
-    assert_eq!(told(&session.prompt("do demo-2 next")).lines().last(), Some("> ready issue: demo-2 Paint the fence"));
+    assert_eq!(
+        told(&session.prompt("do demo-2 next")).lines().last(),
+        Some("> ready issue: demo-2 Paint the fence")
+    );
     let contexts = fs::read_dir(session.folder().join("context")).unwrap().count();
     assert!(contexts > 0, "the whole context is there for the agent that plans");
     session.prompt(". where does the wombat sleep in its burrow?").silent();
@@ -180,8 +195,7 @@ fn the_last_task_of_the_project_is_found_by_the_next_session() {
     let _ = before.start("startup");
     let _ = before.prompt("something");
     let intent = "teach the wombat of the burrow to sing";
-    let plan =
-        json!({"workflow": "feature-dev", "intent": intent, "task": "new", "acceptance_criteria": [], "steps": []});
+    let plan = json!({"workflow": "feature-dev", "intent": intent, "task": "new", "acceptance_criteria": [], "steps": []});
     before.agent("prompt-hydrator", plan).silent();
     let session = sandbox.session();
     let _ = session.start("startup");
@@ -194,7 +208,9 @@ fn the_last_task_of_the_project_is_found_by_the_next_session() {
 #[test]
 fn an_earlier_session_about_the_same_is_found() {
     let sandbox = in_mode("loop", "");
-    for work in ["teach the exporter to skip empty rows", "paint the fence of the burrow", "count the wombats"] {
+    for work in
+        ["teach the exporter to skip empty rows", "paint the fence of the burrow", "count the wombats"]
+    {
         let session = sandbox.session();
         let _ = session.start("startup");
         let _ = session.prompt(work);
@@ -205,7 +221,10 @@ fn an_earlier_session_about_the_same_is_found() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let said = told(&session.prompt("why are rows skipped when I export?"));
-    assert!(said.contains("> earlier session here: ") && said.contains("teach the exporter to skip"), "{said}");
+    assert!(
+        said.contains("> earlier session here: ") && said.contains("teach the exporter to skip"),
+        "{said}"
+    );
     assert!(!said.contains("fence") && !said.contains("wombats"), "{said}");
     session.prompt("is the weather nice?").silent();
 }
@@ -215,8 +234,10 @@ fn an_earlier_session_about_the_same_is_found() {
 fn sources_are_asked_with_the_session_unlocked() {
     for level in ["loop", "strict"] {
         let server = Server::start(Habit::Silent);
-        let sandbox =
-            in_mode(level, &format!("[hydration]\ndeadline_ms = 5000\n[memory]\nserver = \"{}\"\n", server.url()));
+        let sandbox = in_mode(
+            level,
+            &format!("[hydration]\ndeadline_ms = 5000\n[memory]\nserver = \"{}\"\n", server.url()),
+        );
         let session = sandbox.session();
         let _ = session.start("startup");
         let payload = session.payload("UserPromptSubmit", json!({"prompt": "where does the wombat sleep?"}));
@@ -251,14 +272,16 @@ fn reviewers_never_read_the_workers_words() {
         let _ = session.pre(&call);
         let _ = session.post(&call);
     }
-    let start = session.call("Agent", json!({"subagent_type": "qa-verifier", "prompt": said, "description": said}));
+    let start =
+        session.call("Agent", json!({"subagent_type": "qa-verifier", "prompt": said, "description": said}));
     let answer = session.pre(&start);
     answer.said(&["updatedInput"]);
     assert!(!answer.out.contains(said), "{}", answer.out);
     for (kind, path) in [("custodiet", "audit-"), ("qa-verifier", "qa-")] {
         let (told, _) = session.agent_reports(kind, "no block");
         let files = fs::read_dir(session.folder().join("context")).unwrap().map(|file| file.unwrap().path());
-        let file = files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(path)).max().unwrap();
+        let file =
+            files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(path)).max().unwrap();
         let file = fs::read_to_string(file).unwrap();
         assert!(!told.contains(said) && !file.contains(said), "{kind}: {file}");
         for deed in ["ls src", "general-purpose", "hello.txt", "a@example.invalid"] {

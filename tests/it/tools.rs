@@ -22,7 +22,13 @@ const STARTS: [(&str, &[&str]); 12] = [
     ("fish", &["\"fish\""]),
     ("man", &["command(\"man\")"]),
     ("python3", &["\"python3\"", "ran(\"python3 ", "python_verifier::", "fake::program(", "World::with("]),
-    ("node", &["\"node\"", "\"npm\"", "Client::guarded(", "Client::unguarded(", "install::program(", "World::real(&"]),
+    (
+        "node",
+        &[
+            "\"node\"", "\"npm\"", "Client::guarded(", "Client::unguarded(", "install::program(",
+            "World::real(&",
+        ],
+    ),
 ];
 /// What only has the name of a tool among its words. The pictures are drawn by a script, the network's tests
 /// run on a machine that is made for them.
@@ -50,7 +56,8 @@ fn functions(text: &str) -> Vec<Function<'_>> {
         let name = rest.split(['(', '<']).next().unwrap_or_default();
         let end = format!("\n{}}}", &line[..line.len() - code.len()]);
         let one_line = line.trim_end().ends_with('}');
-        let length = if one_line { line.len() } else { text[start..].find(&end).unwrap_or(text.len() - start) };
+        let length =
+            if one_line { line.len() } else { text[start..].find(&end).unwrap_or(text.len() - start) };
         let above = text[..start].rsplit("\n\n").next().unwrap_or_default();
         let is_test = above.rsplit('}').next().unwrap_or_default().contains("#[test]");
         found.push(Function { name, body: &text[start..start + length], is_test });
@@ -77,7 +84,12 @@ fn starting<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
         };
         let now: BTreeSet<usize> = (0..functions.len()).filter(|at| starts(&functions[*at])).collect();
         if now == reached {
-            return reached.into_iter().map(|at| &functions[at]).filter(|f| f.is_test).map(|f| f.name).collect();
+            return reached
+                .into_iter()
+                .map(|at| &functions[at])
+                .filter(|f| f.is_test)
+                .map(|f| f.name)
+                .collect();
         }
         reached = now;
     }
@@ -164,7 +176,8 @@ fn every_pattern_names_a_test() {
         })
         .collect();
     for (tool, row) in rows() {
-        let idle: Vec<_> = row.iter().filter(|one| !named.iter().any(|name| name.starts_with(one.as_str()))).collect();
+        let idle: Vec<_> =
+            row.iter().filter(|one| !named.iter().any(|name| name.starts_with(one.as_str()))).collect();
         assert!(idle.is_empty(), "{tool}: no test is called {idle:?}");
     }
 }

@@ -74,7 +74,10 @@ fn a_snapshot_of_bd_is_taken_without_its_side_effects() {
         ];
         let asked: Vec<&str> = asked.lines().collect();
         assert_eq!(asked[..4], expected);
-        assert!(asked[4].starts_with("list --all --json --limit 0 --updated-after=") && asked.len() == 5, "{asked:?}");
+        assert!(
+            asked[4].starts_with("list --all --json --limit 0 --updated-after=") && asked.len() == 5,
+            "{asked:?}"
+        );
     }
 }
 
@@ -116,11 +119,13 @@ fn a_missing_or_foreign_tracker_is_a_line_that_says_so() {
     empty.command = minibeads::program().to_str().unwrap().to_owned();
     assert_eq!(line(empty), (Why::NoDatabase, "`mb 0.25.0`: this project has no issues yet".to_owned()));
     let other = line(World::scripted("echo bd 0.1.26; touch \"$HOME/asked-$1\""));
-    let words = "`[sandbox]/home/bd` is not understood: another program of that name: it calls itself `bd 0.1.26`";
+    let words =
+        "`[sandbox]/home/bd` is not understood: another program of that name: it calls itself `bd 0.1.26`";
     assert_eq!(other, (Why::NotUnderstood, words.to_owned()));
     let odd = "[ \"$1\" = --version ] && echo bd version 9.0 || echo '{\"things\":[]}'";
     assert_eq!(line(World::scripted(odd)).0, Why::NotUnderstood);
-    let broken = "[ \"$1\" = --version ] && echo bd version 9.0 || { echo '{\"error\":\"disk on fire\"}'; exit 1; }";
+    let broken =
+        "[ \"$1\" = --version ] && echo bd version 9.0 || { echo '{\"error\":\"disk on fire\"}'; exit 1; }";
     assert_eq!(line(World::scripted(broken)), (Why::Failed, "`bd 9.0` failed: disk on fire".to_owned()));
 }
 
@@ -150,8 +155,7 @@ fn a_slow_tracker_delays_no_hook_and_leaves_nothing_behind() {
 
 #[test]
 fn an_earlier_snapshot_survives_a_slow_tracker() {
-    let script =
-        r#"case "$*" in --version) echo bd version 1.0.5;; *) [ -e "$HOME/slow" ] && sleep 600; echo '[]';; esac"#;
+    let script = r#"case "$*" in --version) echo bd version 1.0.5;; *) [ -e "$HOME/slow" ] && sleep 600; echo '[]';; esac"#;
     let world = World::scripted(script).with("AOPS_TEST_REFRESH_MS", "900");
     let first = world.refresh();
     assert_eq!(why(&first), None, "{first:?}");
@@ -188,8 +192,15 @@ fn the_refresher_is_out_of_reach_of_its_starter() {
     let (watcher, worker) = (line("__refresh").unwrap().0, line("__refresh-work").unwrap().0);
     let standing = |pid: i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let after: Vec<i32> =
-            stat.rsplit(')').next().unwrap().split_whitespace().skip(2).take(2).map(|n| n.parse().unwrap()).collect();
+        let after: Vec<i32> = stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .skip(2)
+            .take(2)
+            .map(|n| n.parse().unwrap())
+            .collect();
         (after[0], after[1])
     };
     assert_eq!(standing(watcher), (watcher, watcher), "group and session");
@@ -242,7 +253,10 @@ fn of_two_refreshers_one_works_and_looks_once_more() {
     let log = fs::read_to_string(world.sandbox.home().join("log")).unwrap();
     let rounds = log.matches("begin").count();
     assert_eq!(log, "begin\nend\n".repeat(rounds), "never two at once");
-    assert!((2..=4).contains(&rounds), "those who came too late are heard, but not each on its own: {rounds}");
+    assert!(
+        (2..=4).contains(&rounds),
+        "those who came too late are heard, but not each on its own: {rounds}"
+    );
 }
 
 fn described(world: &World) -> BTreeMap<String, Vec<String>> {
@@ -294,7 +308,11 @@ fn items_wait_for_a_tracker_that_is_not_there_and_a_refusal_is_kept() {
     assert_eq!((seen.waiting, seen.ours, seen.ready.total), (1, 1, 0));
     let left = tracker::queue::waiting(&world.env(), &world.project()).remove(0);
     assert_eq!(left.tries, 1);
-    assert!(left.reason.as_deref().is_some_and(|r| r.starts_with("`mb 0.25.0` failed:")), "{:?}", left.reason);
+    assert!(
+        left.reason.as_deref().is_some_and(|r| r.starts_with("`mb 0.25.0` failed:")),
+        "{:?}",
+        left.reason
+    );
     world.refresh();
     assert_eq!(tracker::queue::waiting(&world.env(), &world.project())[0].tries, 1, "not before its time");
 }
@@ -352,7 +370,8 @@ fn killed_at_random(rounds: u32) {
     // worker.
     let slower = world.sandbox.home().join("slower");
     let script = r#"case "$*" in *create*) sleep 0.1;; esac; mb "$@"; r=$?; sleep 0.02; exit $r"#;
-    fs::write(&slower, format!("#!/bin/sh\n{}\n", script.replace("mb ", &format!("{} ", world.command)))).unwrap();
+    fs::write(&slower, format!("#!/bin/sh\n{}\n", script.replace("mb ", &format!("{} ", world.command))))
+        .unwrap();
     fs::set_permissions(&slower, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     slower.to_str().unwrap().clone_into(&mut world.command);
     let mut random = 88_172_645_463_325_252_u64;

@@ -24,12 +24,19 @@ fn the_recorded_session_is_told_with_its_subagent_in_place() {
         "> Sub report.",
         "The very last words.",
     ]);
-    let (call, words) = (told.out.find("> **Subagent**").unwrap(), told.out.find("The very last words").unwrap());
+    let (call, words) =
+        (told.out.find("> **Subagent**").unwrap(), told.out.find("The very last words").unwrap());
     assert!(told.out.find("**Call** `Agent").unwrap() < call && call < words, "{}", told.out);
     assert!(!told.out.contains("unknown kind"), "{}", told.out);
     let short = sandbox.person(&["transcript", "e7440acf", "--abridged"]);
-    short.said(&["write a transcript", "**Call** `Bash: echo first-call`: completed", "The very last words."]);
-    assert!(!short.out.contains("Result:") && !short.out.contains("Thinking") && !short.out.contains("```json"));
+    short.said(&[
+        "write a transcript",
+        "**Call** `Bash: echo first-call`: completed",
+        "The very last words.",
+    ]);
+    assert!(
+        !short.out.contains("Result:") && !short.out.contains("Thinking") && !short.out.contains("```json")
+    );
     assert!(short.out.len() < told.out.len() / 2);
     let value = sandbox.person(&["transcript", "e7440acf", "--json"]).json();
     assert_eq!((&value["markdown"], &value["unknown_records"]), (&json!(told.out), &json!(0)));
@@ -64,8 +71,7 @@ fn gates_stand_where_they_spoke() {
     let _ = session.prompt("add a greeting");
     let call = session.call("Write", json!({"file_path": sandbox.project().join("a.txt"), "content": "x"}));
     session.pre(&call).refused(&["plan"]);
-    let plan =
-        r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
+    let plan = r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
     session.agent("prompt-hydrator", plan).silent();
     assert_eq!(session.write("b.txt").code, Some(0));
     session.stop("Done.").refused(&["qa-verifier"]);
@@ -82,7 +88,12 @@ fn gates_stand_where_they_spoke() {
         "content": [{"type": "tool_use", "id": call.id, "name": "Write", "input": call.input}]}});
     fs::write(sandbox.sessions().join(format!("{}.jsonl", session.id)), format!("{record}\n")).unwrap();
     let told = sandbox.person(&["transcript"]);
-    told.said(&["gate: `owed` refused Stop", "**Call** `Write: ", "a.txt`: denied", "- gate `sandbox` refused it: "]);
+    told.said(&[
+        "gate: `owed` refused Stop",
+        "**Call** `Write: ",
+        "a.txt`: denied",
+        "- gate `sandbox` refused it: ",
+    ]);
 }
 
 const READ_BY_PEOPLE: &str = "## Framework Reflection\n\n**Request**: a greeting\n**Guidance received**: the plan\n**Followed**: Partial - the test came late\n**Outcome**: Success\n**Accomplishment**: greets the world\n**Root cause**: none\n**Proposed change**: write the test first\n";

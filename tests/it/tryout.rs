@@ -58,7 +58,9 @@ impl<'a> Past<'a> {
             record.to_string()
         };
         let content = json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]);
-        self.lines.push(with(json!({"type": "assistant", "message": {"id": format!("m{id}"), "content": content}})));
+        self.lines.push(with(
+            json!({"type": "assistant", "message": {"id": format!("m{id}"), "content": content}}),
+        ));
         let content = json!([{"type": "tool_result", "tool_use_id": id, "content": "x"}]);
         let mut result = json!({"type": "user", "message": {"role": "user", "content": content}});
         if let Some(source) = source {
@@ -192,7 +194,8 @@ fn the_past_is_told_in_words() {
 #[test]
 fn the_json_is_of_its_schema() {
     let sandbox = sandbox();
-    let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/tryout.schema.json")).unwrap();
+    let schema =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/tryout.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let empty = sandbox.person(&["tryout", "--json"]).json();
     validate(&schema, &empty).unwrap();
@@ -202,7 +205,10 @@ fn the_json_is_of_its_schema() {
     validate(&schema, &full).unwrap();
     assert_eq!(full["prompts"]["approved"], 6, "{full:#}");
     assert_eq!(full["prompts"]["rejected"], 1);
-    assert_eq!(full["prompts"]["quiet"], json!({"lines": 6, "reading": 1, "reading_with_gh": 2, "contained": 2}));
+    assert_eq!(
+        full["prompts"]["quiet"],
+        json!({"lines": 6, "reading": 1, "reading_with_gh": 2, "contained": 2})
+    );
     assert_eq!((&full["changed_sessions"], &full["unverified_sessions"]), (&json!(3), &json!(2)), "{full:#}");
     full["calls"] = json!("many");
     assert!(validate(&schema, &full).is_err());
@@ -272,16 +278,19 @@ fn nothing_is_written_or_sent() {
     assert!(output.status.success(), "{output:?}");
     let text = fs::read_to_string(&trace).unwrap();
     assert!(text.contains("s1.jsonl") && text.contains("rollout-"), "the transcripts were read");
-    let harmless =
-        |line: &str| ["\"/dev/null\"", "\"/dev/tty\"", "/proc/self/", " = -1 "].iter().any(|word| line.contains(word));
-    let opens =
-        |line: &str| line.contains("open") && ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| line.contains(flag));
+    let harmless = |line: &str| {
+        ["\"/dev/null\"", "\"/dev/tty\"", "/proc/self/", " = -1 "].iter().any(|word| line.contains(word))
+    };
+    let opens = |line: &str| {
+        line.contains("open") && ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| line.contains(flag))
+    };
     let calls = [
-        "mkdir", "rename", "unlink", "rmdir", "link(", "linkat", "symlink", "truncate", "chmod", "utimens", "connect",
-        "sendto",
+        "mkdir", "rename", "unlink", "rmdir", "link(", "linkat", "symlink", "truncate", "chmod", "utimens",
+        "connect", "sendto",
     ];
-    let acts =
-        |line: &str| calls.iter().any(|call| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with(call)));
+    let acts = |line: &str| {
+        calls.iter().any(|call| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with(call)))
+    };
     let bad: Vec<&str> = text.lines().filter(|line| !harmless(line) && (opens(line) || acts(line))).collect();
     assert!(bad.is_empty(), "{bad:#?}");
 }
@@ -315,7 +324,9 @@ fn a_repeated_call_counts_once() {
 #[test]
 fn the_permission_mode_of_then_counts() {
     let sandbox = sandbox();
-    let mode = |word: &str| json!({"type": "permission-mode", "permissionMode": word, "sessionId": "s1"}).to_string();
+    let mode = |word: &str| {
+        json!({"type": "permission-mode", "permissionMode": word, "sessionId": "s1"}).to_string()
+    };
     Past::new(&sandbox, "s1", 15)
         .bash("git push --force", None)
         .raw(&mode("bypassPermissions"))

@@ -147,7 +147,11 @@ fn a_half_resolved_merge_comes_back() {
         was.same(&World::of(&sandbox), &format!("{line:?}"));
         sandbox.put("dir/b.txt", "b, of both\n");
         sandbox.git(&["commit", "-q", "-a", "-m", "the merge goes on"]);
-        assert_eq!(sandbox.git(&["rev-list", "--parents", "-1", "HEAD"]).split(' ').count(), 3, "two parents");
+        assert_eq!(
+            sandbox.git(&["rev-list", "--parents", "-1", "HEAD"]).split(' ').count(),
+            3,
+            "two parents"
+        );
     }
 }
 
@@ -289,8 +293,11 @@ fn a_removed_worktree_comes_back() {
     fs::write(tree.join("untracked"), "untracked there\n").unwrap();
     fs::write(tree.join("staged"), "staged there\n").unwrap();
     there(&["add", "staged"]);
-    let (files, index, status) =
-        (crate::rollback::picture(&tree), there(&["ls-files", "-s"]), there(&["status", "--porcelain=v2", "--branch"]));
+    let (files, index, status) = (
+        crate::rollback::picture(&tree),
+        there(&["ls-files", "-s"]),
+        there(&["status", "--porcelain=v2", "--branch"]),
+    );
     let number = Hand::of(&sandbox).worktree("git worktree remove --force ../tree", &tree, "tree");
     sandbox.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
     assert!(!tree.exists());

@@ -53,7 +53,8 @@ fn left_by_0_1_0() -> Sandbox {
 fn an_older_ledger_is_a_clear_error_and_is_kept() {
     let sandbox = left_by_0_1_0();
     let session = Session::new(&sandbox, ID);
-    let files = || ["ledger.jsonl", "session-state.json"].map(|name| fs::read(session.folder().join(name)).unwrap());
+    let files =
+        || ["ledger.jsonl", "session-state.json"].map(|name| fs::read(session.folder().join(name)).unwrap());
     let before = files();
     assert_eq!(session.entries()[0]["with"]["binary"], "0.1.0");
     let words = format!(
@@ -104,7 +105,12 @@ fn install_renews_registration_and_agents() {
     let install = sandbox.command(program.to_str().unwrap()).arg("install").output().unwrap();
     assert!(install.status.success(), "{install:?}");
     for asset in texts::placed().filter(|asset| asset.path.starts_with("agents/")) {
-        assert_eq!(fs::read_to_string(sandbox.config().join(asset.path)).unwrap(), asset.text, "{}", asset.path);
+        assert_eq!(
+            fs::read_to_string(sandbox.config().join(asset.path)).unwrap(),
+            asset.text,
+            "{}",
+            asset.path
+        );
     }
     let doctor = sandbox.command(program.to_str().unwrap()).arg("doctor").output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
@@ -149,7 +155,10 @@ fn what_a_newer_version_recorded_is_a_clear_error() {
         said.code == Some(4) && said.out.starts_with(&format!("newer: STATE_WRITTEN_BY_NEWER: {words}")),
         "{said:?}"
     );
-    assert!(said.out.contains("hint: a person can install that version again") && !said.out.contains("--quarantine"));
+    assert!(
+        said.out.contains("hint: a person can install that version again")
+            && !said.out.contains("--quarantine")
+    );
     sandbox.person(&["verify", &session.id, "--quarantine", "--yes"]).said(&["not set aside"]);
     assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), bytes, "it is kept as it is");
     // The way out works: another session is free.
@@ -193,7 +202,8 @@ fn a_program_that_is_replaced_goes_on_guarding() {
     let said = hook("PreToolUse", write);
     let words = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.status.code() == Some(2) && words.contains("prompt-hydrator"), "as ever: {words}");
-    let read = json!({"tool_name": "Read", "tool_use_id": "toolu_2", "tool_input": {"file_path": "README.md"}});
+    let read =
+        json!({"tool_name": "Read", "tool_use_id": "toolu_2", "tool_input": {"file_path": "README.md"}});
     assert!(hook("PreToolUse", read).status.success());
     sandbox.person(&["verify", &session.id]).said(&["intact: "]);
 }

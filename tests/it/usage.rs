@@ -48,7 +48,11 @@ fn a_model_without_a_price_costs_an_unknown_sum() {
     fs::write(&path, text.replace("claude-opus-5-5", "someones-model")).unwrap();
     fs::remove_dir_all(path.with_extension("")).unwrap();
     let said = sandbox.person(&["usage", "--by", "model", "--json"]).json();
-    assert_eq!((&said["rows"][0]["cost_usd"], &said["rows"][0]["unpriced"]), (&Value::Null, &json!(true)), "{said}");
+    assert_eq!(
+        (&said["rows"][0]["cost_usd"], &said["rows"][0]["unpriced"]),
+        (&Value::Null, &json!(true)),
+        "{said}"
+    );
     let table = sandbox.person(&["usage", "--by", "model"]).out;
     assert!(
         table.starts_with("someones-model\t1\t") && table.lines().all(|line| line.ends_with("\tunknown")),

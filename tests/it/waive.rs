@@ -22,8 +22,7 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     let later = sandbox.with("AOPS_TEST_NOW_MS", "1768299000000");
     assert_eq!((&status(&later)["waivers"], &status(&later)["sandbox"]), (&json!([]), &json!("shut")));
     let again = Session::new(&later, status(&later)["session_id"].as_str().unwrap());
-    let call =
-        json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
+    let call = json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
     again.event("PreToolUse", call).refused(&["plan"]);
 }
 
@@ -34,7 +33,10 @@ fn a_waiver_says_when_it_ends() {
     let _ = sandbox.working();
     let waive = ["waive", "qa", "--for", "10m", "--reason", "x", "--yes"];
     sandbox.person(&waive).said(&["(until 2026-01-13 15:40:00 +05:30)"]);
-    assert_eq!(sandbox.person(&[&waive[..], &["--json"]].concat()).json()["until"], "2026-01-13T10:10:00.000Z");
+    assert_eq!(
+        sandbox.person(&[&waive[..], &["--json"]].concat()).json()["until"],
+        "2026-01-13T10:10:00.000Z"
+    );
 }
 
 #[test]
@@ -51,7 +53,9 @@ fn a_waiver_is_a_persons_and_not_for_every_gate() {
     }
     sandbox.person(&[&with("everything")[..], &["--yes"]].concat()).failed(2, &["no gate", "sandbox, audit"]);
     for odd in ["10", "soon", "0m", "-5m"] {
-        sandbox.person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"]).failed(2, &["not a duration", "10m"]);
+        sandbox
+            .person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"])
+            .failed(2, &["not a duration", "10m"]);
     }
     sandbox.person(&["waive", "qa", "--for", "1m", "--reason", " ", "--yes"]).failed(2, &["needs a reason"]);
     assert_eq!(session.entries().len(), before, "nothing of this was recorded");
@@ -106,9 +110,12 @@ fn a_files_name_waives_nothing() {
     let session = sandbox.session();
     let _ = session.start("startup");
     sandbox.put(".mine", "x");
-    for prompt in
-        [".gitignore lacks the build folder", ".env.local: add a key", ".github/workflows/ci.yml fails", ".mine is odd"]
-    {
+    for prompt in [
+        ".gitignore lacks the build folder",
+        ".env.local: add a key",
+        ".github/workflows/ci.yml fails",
+        ".mine is odd",
+    ] {
         session.prompt(prompt).said(&["prompt-hydrator"]);
         session.write("a.txt").refused(&["plan"]);
     }

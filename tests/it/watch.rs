@@ -71,7 +71,12 @@ fn a_timeline_goes_on_and_is_filtered() {
     let screen = cockpit(&sandbox, (80, 24), "aops-hook watch");
     screen.shows(&["1 session, 1 live", "add a greet"]);
     screen.press("Enter");
-    screen.shows(&[&session.id[..8], "prompt    add a greeting", "done      Bash ls", "refused   Write hello.txt"]);
+    screen.shows(&[
+        &session.id[..8],
+        "prompt    add a greeting",
+        "done      Bash ls",
+        "refused   Write hello.txt",
+    ]);
     screen.shows(&["this task has no plan yet", "waits for `prompt-hydrator`"]);
     screen.press("r");
     screen.wait_for("refusals alone", |shown| shown.contains("lines: refused") && !shown.contains("Bash ls"));
@@ -84,7 +89,9 @@ fn a_timeline_goes_on_and_is_filtered() {
     screen.leave("lines: tool bash");
     screen.enter("/GREETING");
     screen.press("Enter");
-    screen.wait_for("the prompt alone", |shown| shown.contains("text `GREETING`") && !shown.contains("Bash ls"));
+    screen.wait_for("the prompt alone", |shown| {
+        shown.contains("text `GREETING`") && !shown.contains("Bash ls")
+    });
     screen.press("Enter");
     screen.shows(&["── entry", "any other key closes this"]);
     screen.leave("any other key closes this");

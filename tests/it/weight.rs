@@ -41,7 +41,12 @@ fn owes_only(answer: &Answer, debts: &[&str]) {
 }
 
 fn kinds(session: &Session, kind: &str) -> Vec<Value> {
-    session.entries().into_iter().filter(|entry| entry["type"] == kind).map(|entry| entry["with"].clone()).collect()
+    session
+        .entries()
+        .into_iter()
+        .filter(|entry| entry["type"] == kind)
+        .map(|entry| entry["with"].clone())
+        .collect()
 }
 
 #[test]
@@ -53,7 +58,11 @@ fn a_small_task_needs_no_plan_in_any_mode_below_strict() {
         let state = session.state();
         assert_eq!((&state["phase"], &state["sandbox"]), (&json!("execute"), &json!("open")), "{mode}");
         assert_eq!(state["state"]["hydration_pending"], false, "{mode}");
-        assert_eq!(state["task"], json!({"intent": "fix the typo", "n": 1, "waiver": null, "writes": 0}), "{mode}");
+        assert_eq!(
+            state["task"],
+            json!({"intent": "fix the typo", "n": 1, "waiver": null, "writes": 0}),
+            "{mode}"
+        );
         assert!(kinds(&session, "checkpoint").is_empty(), "{mode}: nothing was changed yet");
         session.write("README.md").silent();
         let taken = kinds(&session, "checkpoint");
@@ -61,7 +70,10 @@ fn a_small_task_needs_no_plan_in_any_mode_below_strict() {
         session.stop("Done.").silent();
         assert_eq!(session.state()["phase"], "done", "{mode}");
         session.prompt("now another").silent();
-        assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(2), &json!(0)));
+        assert_eq!(
+            (&session.state()["task"]["n"], &session.state()["task"]["writes"]),
+            (&json!(2), &json!(0))
+        );
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
     }
 }
@@ -112,7 +124,8 @@ fn too_many_files_are_refused_before_they_are_made() {
     let input = json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"});
     let started = session.call("Agent", input);
     assert_eq!(session.pre(&started).code, Some(0));
-    put(&sandbox, &session, "d.txt", &lines(9)).refused(&["`prompt-hydrator` has been at work", "wait for its report"]);
+    put(&sandbox, &session, "d.txt", &lines(9))
+        .refused(&["`prompt-hydrator` has been at work", "wait for its report"]);
     let _ = session.post(&started);
     let state = session.state();
     assert_eq!((&state["sandbox"], &state["task"]["writes"]), (&json!("shut"), &json!(4)));
@@ -143,12 +156,12 @@ fn too_many_lines_are_refused_with_the_figures() {
     put(&sandbox, &session, "long.txt", &lines(180)).silent();
     // 120 are gone, 121 come: 241 against the start, though this edit alone is 121.
     let text = (0..121).fold(lines(180), |text, n| text + &format!("new {n}\n"));
-    put(&sandbox, &session, "long.txt", &text).refused(&["(1 file, 241 lines; at most 12 and 240 are small)"]);
+    put(&sandbox, &session, "long.txt", &text)
+        .refused(&["(1 file, 241 lines; at most 12 and 240 are small)"]);
     // An edit by its parts is measured too.
     let _ = session.prompt("and now this");
     let file = sandbox.project().join("long.txt");
-    let edits =
-        json!([{"old_string": "line 1\n", "new_string": "x\n"}, {"old_string": "line 2\n", "new_string": lines(80)}]);
+    let edits = json!([{"old_string": "line 1\n", "new_string": "x\n"}, {"old_string": "line 2\n", "new_string": lines(80)}]);
     let call = session.call("MultiEdit", json!({"file_path": file, "edits": edits}));
     session.pre(&call).refused(&["1 file, "]);
 }
@@ -162,11 +175,13 @@ fn files_or_lines_alone_are_small() {
     for n in 0..12 {
         put(&sandbox, &session, &format!("f{n:02}.txt"), "one\n").silent();
     }
-    put(&sandbox, &session, "f12.txt", "one\n").refused(&["(13 files, 13 lines; at most 12 and 240 are small)"]);
+    put(&sandbox, &session, "f12.txt", "one\n")
+        .refused(&["(13 files, 13 lines; at most 12 and 240 are small)"]);
     let session = begun(&sandbox);
     session.prompt("add a table").silent();
     put(&sandbox, &session, "long.txt", &lines(240)).silent();
-    put(&sandbox, &session, "b.txt", "one\n").refused(&["(2 files, 241 lines; at most 12 and 240 are small)"]);
+    put(&sandbox, &session, "b.txt", "one\n")
+        .refused(&["(2 files, 241 lines; at most 12 and 240 are small)"]);
 }
 
 /// What acts elsewhere is what the person asked for: it is no reason for a plan, and danger rules ask where
@@ -264,7 +279,9 @@ fn a_command_is_measured_after_it_ran() {
     session.prompt("make files").silent();
     session.bash("for n in 1 2 3 4 5; do seq 28 > f$n; done");
     assert_eq!(session.state()["sandbox"], "shut");
-    session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is 3 and 60)", "edits so far are kept"]);
+    session
+        .ask_bash("touch more")
+        .refused(&["(5 files, 140 lines; small is 3 and 60)", "edits so far are kept"]);
     assert!(sandbox.project().join("f5").exists());
     // Large work that had no plan is verified all the same.
     owes_only(&session.stop("Done."), &["qa-verifier"]);
@@ -284,7 +301,10 @@ fn commands_that_change_ignored_files_only_are_no_work() {
     session.prompt("do the tests pass?").silent();
     session.bash("mkdir -p target && seq 900 > target/out");
     session.write("target/more").silent();
-    assert_eq!((&session.state()["task"]["writes"], &session.state()["sandbox"]), (&json!(0), &json!("open")));
+    assert_eq!(
+        (&session.state()["task"]["writes"], &session.state()["sandbox"]),
+        (&json!(0), &json!("open"))
+    );
     session.stop("They do.").silent();
 }
 
@@ -293,7 +313,8 @@ fn commands_that_change_ignored_files_only_are_no_work() {
 #[test]
 fn commands_that_change_nothing_are_no_work_in_a_planned_task() {
     let sandbox = in_mode("loop", "");
-    sandbox.configure("[audit]\nrate = 1\ngrace = 9\n[mode]\nlevel = \"loop\"\n[tracker]\ncommand = \"none\"\n");
+    sandbox
+        .configure("[audit]\nrate = 1\ngrace = 9\n[mode]\nlevel = \"loop\"\n[tracker]\ncommand = \"none\"\n");
     fs::write(sandbox.project().join(".gitignore"), "target\n").unwrap();
     fs::write(sandbox.project().join("t.sh"), "#!/bin/sh\nmkdir -p target && date > target/out\n").unwrap();
     sandbox.git(&["add", "-A"]);
@@ -404,7 +425,8 @@ fn the_limits_are_the_users() {
     let session = begun(&sandbox);
     session.prompt("change it").silent();
     put(&sandbox, &session, "Cargo.lock", &lines(12)).silent();
-    put(&sandbox, &session, "Cargo.lock", &lines(13)).refused(&["(1 file, 13 lines; at most 4 and 12 are small)"]);
+    put(&sandbox, &session, "Cargo.lock", &lines(13))
+        .refused(&["(1 file, 13 lines; at most 4 and 12 are small)"]);
     let _ = session.prompt(". leave it");
     let _ = session.stop("Done.");
     session.prompt("the docs").silent();
@@ -550,7 +572,12 @@ fn a_smooth_task_is_reflected_on_from_the_ledger() {
     let stop = kinds(&session, "event").into_iter().rfind(|seen| seen["event"] == "Stop").unwrap();
     let reflection = &stop["what"]["stopped"]["reflection"];
     assert_eq!((&reflection["request"], &reflection["followed"]), (&json!("fix the typo"), &json!("Yes")));
-    assert!(session.state()["insights"]["reflection"]["accomplishment"].as_str().unwrap().contains("fix the typo"));
+    assert!(
+        session.state()["insights"]["reflection"]["accomplishment"]
+            .as_str()
+            .unwrap()
+            .contains("fix the typo")
+    );
 
     session.prompt("add a feature").silent();
     session.hydrate("feature-dev", "new");
@@ -569,7 +596,11 @@ fn a_smooth_task_is_reflected_on_from_the_ledger() {
 #[test]
 fn a_gate_by_itself() {
     for (mode, gates, owed) in [
-        ("strict", "sandbox = \"off\"", &["1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"][..]),
+        (
+            "strict",
+            "sandbox = \"off\"",
+            &["1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"][..],
+        ),
         ("strict", "sandbox = \"off\"\nreflect = \"off\"\nclose = \"off\"", &["1. `qa-verifier`"]),
         ("guard", "qa = \"enforce\"", &["1. `qa-verifier`"]),
         ("guard", "reflect = \"enforce\"", &["1. `framework`"]),
@@ -622,18 +653,27 @@ fn in_strict_mode_a_done_task_shuts_the_sandbox() {
 }
 
 /// Plan mode, from the call that ends it to its end; the answer of the end.
-pub(crate) fn plan_mode(sandbox: &Sandbox, session: &Session, attended: bool, mode: &str, plan: &str) -> Answer {
+pub(crate) fn plan_mode(
+    sandbox: &Sandbox,
+    session: &Session,
+    attended: bool,
+    mode: &str,
+    plan: &str,
+) -> Answer {
     let event = |name: &str, fields: Value| {
         let payload = session.payload(name, fields).to_string();
         let mut hook = sandbox.command(crate::support::BINARY);
-        hook.arg(name).env("CLAUDE_CODE_SESSION_ATTENDED", if attended { "1" } else { "0" }).write_stdin(payload);
+        hook.arg(name)
+            .env("CLAUDE_CODE_SESSION_ATTENDED", if attended { "1" } else { "0" })
+            .write_stdin(payload);
         Answer::of(name, &hook.output().unwrap())
     };
     let file = sandbox.config().join("plans/quiet-fox.md");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, plan).unwrap();
     let id = format!("toolu_plan{}", session.entries().len());
-    let call = json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": id, "permission_mode": mode});
+    let call =
+        json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": id, "permission_mode": mode});
     event("PreToolUse", call.clone()).silent();
     let mut asked = call.clone();
     asked.as_object_mut().unwrap().remove("tool_use_id");
@@ -668,7 +708,10 @@ fn an_approved_plan_is_in_force() {
         assert_eq!((&state["phase"], &state["sandbox"]), (&json!("execute"), &json!("open")), "{mode}");
         assert_eq!(state["state"]["current_workflow"], "feature-dev", "{mode}");
         assert_eq!(state["hydration"]["acceptance_criteria"], json!(["it greets"]), "{mode}");
-        assert!(state["hydration"]["hydrated_intent"].as_str().unwrap().contains("Greet the world"), "{mode}");
+        assert!(
+            state["hydration"]["hydrated_intent"].as_str().unwrap().contains("Greet the world"),
+            "{mode}"
+        );
         let status = sandbox.person(&["status", &session.id, "--json"]).json();
         assert_eq!(status["planned"], true, "{mode}");
         put(&sandbox, &session, "big.txt", &lines(90)).silent();

@@ -32,7 +32,9 @@ fn why_explains_the_last_refusal() {
     // The reviewed plan is the next thing missing.
     session.hydrate("feature-dev", "new");
     session.write("a.txt").refused(&["critic"]);
-    sandbox.person(&["why"]).said(&["verdict  prompt-hydrator: feature-dev", "since: no verdict of `critic`"]);
+    sandbox
+        .person(&["why"])
+        .said(&["verdict  prompt-hydrator: feature-dev", "since: no verdict of `critic`"]);
     sandbox.person(&["why", &refusal.to_string()]).said(&["no report of `prompt-hydrator`"]);
 }
 
@@ -58,7 +60,12 @@ fn why_knows_every_gate_of_the_loop() {
     let bad = json!({"agent_id": "q1", "agent_type": "qa-verifier", "last_assistant_message": "fine!"});
     session.event("SubagentStop", bad.clone()).refused(&["aops"]);
     session.event("SubagentStop", bad).refused(&["aops"]);
-    why(&["`report` refused", "by the agent `qa-verifier`", "SubagentStart (qa-verifier)", "it was sent on before"]);
+    why(&[
+        "`report` refused",
+        "by the agent `qa-verifier`",
+        "SubagentStart (qa-verifier)",
+        "it was sent on before",
+    ]);
     let call = session.call("Bash", json!({"command": "ls"})).by("q1", "qa-verifier");
     session.pre(&call).silent();
     session.post(&call).silent();
@@ -122,7 +129,10 @@ fn why_names_the_rule_and_the_check_by_file_and_line() {
     // The line is today's; where the entry is no longer what it was, none is claimed.
     fs::write(&file, config.replace("exit 7", "exit 0")).unwrap();
     let why = sandbox.person(&["why", "--json"]).json();
-    assert!(why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"), "{why:#}");
+    assert!(
+        why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"),
+        "{why:#}"
+    );
 }
 
 /// Without an argument it is the last refusal that a person saw, in whichever session of the project; a
@@ -148,7 +158,8 @@ fn why_finds_the_last_refusal_of_the_project() {
     let session = observed.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    let record = json!({"file_path": observed.sessions().join("20260101-00000000/ledger.jsonl"), "content": "{}"});
+    let record =
+        json!({"file_path": observed.sessions().join("20260101-00000000/ledger.jsonl"), "content": "{}"});
     session.pre(&session.call("Write", record)).refused(&["our record"]);
     session.write("a.txt").silent();
     observed.person(&["why"]).said(&["`guard` refused"]);
@@ -177,8 +188,9 @@ fn why_of_an_end_is_why_it_was_let_pass() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     assert_eq!(session.write("a.txt").code, Some(0));
-    let done =
-        session.sequence_number(|entry| entry["with"]["to"] == "COMPLETED" && entry["with"]["call"]["tool"] == "Write");
+    let done = session.sequence_number(|entry| {
+        entry["with"]["to"] == "COMPLETED" && entry["with"]["call"]["tool"] == "Write"
+    });
     sandbox.person(&["why", &done.to_string()]).said(&["no gate objected, so it passed", "Write: "]);
     session.stop("Done.").refused(&["qa-verifier"]);
     let said = sandbox.person(&["why"]).out;

@@ -15,7 +15,12 @@ use std::path::Path;
 /// The rows of the matrix.
 fn said(kind: EventKind) -> Vec<(&'static str, Answer)> {
     let reason = "why not\nhint: do this";
-    let ruled = |ruling| Verdict { ruling, gate: Some(GateId::Rules), reason: reason.to_owned(), ..Verdict::default() };
+    let ruled = |ruling| Verdict {
+        ruling,
+        gate: Some(GateId::Rules),
+        reason: reason.to_owned(),
+        ..Verdict::default()
+    };
     let deny = Verdict::deny(GateId::Rules, reason);
     let context = Verdict::context(GateId::Block, "for the model");
     let notice = Verdict::notice(GateId::Block, "for the user");
@@ -61,8 +66,11 @@ fn the_wire_forms_of_the_contract() {
     for kind in EVENTS {
         for (case, answer) in said(kind.kind) {
             let at = format!("{} {case}: {answer:?}", kind.name);
-            let json: Value =
-                if answer.stdout.is_empty() { Value::Null } else { serde_json::from_str(&answer.stdout).expect(&at) };
+            let json: Value = if answer.stdout.is_empty() {
+                Value::Null
+            } else {
+                serde_json::from_str(&answer.stdout).expect(&at)
+            };
             let refusing = answer.exit == 2;
             let silent = answer == Answer::default();
             assert!(case != "pass" || silent, "a pass is silent: {at}");
@@ -81,7 +89,10 @@ fn the_wire_forms_of_the_contract() {
                 continue;
             }
             if matches!(kind.name, "Stop" | "SubagentStop") {
-                assert!(answer.stdout.is_empty() && answer.stderr.starts_with("why not\nhint: do this\n"), "{at}");
+                assert!(
+                    answer.stdout.is_empty() && answer.stderr.starts_with("why not\nhint: do this\n"),
+                    "{at}"
+                );
                 continue;
             }
             let own = &json["hookSpecificOutput"];
@@ -145,7 +156,8 @@ fn every_recorded_payload() {
         sessions.insert(payload["session_id"].as_str().unwrap().to_owned());
         // Recorded on another machine: its paths are replaced by the sandbox's.
         payload["cwd"] = sandbox.project().to_str().unwrap().into();
-        let transcript = sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));
+        let transcript =
+            sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));
         payload["transcript_path"] = transcript.to_str().unwrap().into();
         let answer = sandbox.hook(&event, &payload);
         if answer.code == Some(2) {

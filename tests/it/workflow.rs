@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 const NAMES: [&str; 12] = [
-    "batch-processing", "build-loop", "context-bootstrap", "debugging", "direct-skill", "feature-dev", "minor-edit",
-    "project", "qa-demo", "simple-question", "spec-review", "tdd-cycle",
+    "batch-processing", "build-loop", "context-bootstrap", "debugging", "direct-skill", "feature-dev",
+    "minor-edit", "project", "qa-demo", "simple-question", "spec-review", "tdd-cycle",
 ];
 
 /// A whole workflow with these gates and this body.
@@ -61,10 +61,14 @@ fn show_resolves_links_and_lists_what_is_contained() {
 fn graphs_for_people_and_programs() {
     let sandbox = Sandbox::new();
     let plain = sandbox.person(&["workflow", "graph", "project", "--variant", "webapp"]);
-    plain.said(&["consensus-plan\treview\tplanning,arch,security\tcritic, as in spec-review\tConsensus on the plan"]);
+    plain.said(&[
+        "consensus-plan\treview\tplanning,arch,security\tcritic, as in spec-review\tConsensus on the plan",
+    ]);
     assert!(plain.out.is_ascii() && plain.out.lines().count() == 12, "plain when piped: {}", plain.out);
     sandbox.person(&["workflow", "graph", "project", "--format", "dot"]).said(&["digraph \"project\" {"]);
-    sandbox.person(&["workflow", "graph", "project", "--format", "mermaid"]).said(&["flowchart TD\n", " --> "]);
+    sandbox
+        .person(&["workflow", "graph", "project", "--format", "mermaid"])
+        .said(&["flowchart TD\n", " --> "]);
     let value = sandbox.person(&["workflow", "graph", "project", "--json"]).json();
     assert_eq!(value["edges"][0], serde_json::json!(["intake", "planning"]));
     let wrong = sandbox.person(&["workflow", "graph", "project", "--variant", "web"]);
@@ -81,7 +85,8 @@ fn boxes_on_a_terminal_and_a_list_on_a_narrow_one() {
     let on_terminal = |columns: u32| {
         let line = format!("stty cols {columns}; {} workflow graph project", crate::support::BINARY);
         let output = sandbox.command("script").args(["-qec", &line, "/dev/null"]).output();
-        let output = output.expect("`script` is missing: install util-linux (Debian: apt-get install bsdutils)");
+        let output =
+            output.expect("`script` is missing: install util-linux (Debian: apt-get install bsdutils)");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
@@ -163,7 +168,10 @@ fn dangling_and_circular_links_are_named_with_file_and_line() {
     assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (Some(1), wanted, ""));
     let json = sandbox.person(&["workflow", "check", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!((json.code, &value["ok"], value["problems"][0]["line"].as_u64()), (Some(1), &false.into(), Some(13)));
+    assert_eq!(
+        (json.code, &value["ok"], value["problems"][0]["line"].as_u64()),
+        (Some(1), &false.into(), Some(13))
+    );
     sandbox.person(&["workflow", "show", "one"]).failed(1, &["`one` cannot be used", "one -> two -> one"]);
     sandbox.person(&["workflow", "show", "qa-demo"]).said(&["# QA and demonstration"]);
 }
@@ -175,7 +183,8 @@ fn a_file_is_checked_as_if_it_were_in_force() {
     sandbox.put("drafts/release.md", &flow("release", "qa", "[[qa-demo]]"));
     sandbox.put("drafts/bad.md", &flow("bed", "qa", "[[tdd-cicle]]"));
     sandbox.person(&["workflow", "check", "drafts/release.md"]).said(&["1 workflow, no problems"]);
-    let checked = sandbox.person(&["workflow", "check", "drafts/bad.md", "drafts/none.md", "drafts/release.md"]);
+    let checked =
+        sandbox.person(&["workflow", "check", "drafts/bad.md", "drafts/none.md", "drafts/release.md"]);
     let wanted = "\
 drafts/bad.md:2: `id` is `bed`, but the file's name says `bad`
 drafts/none.md:1: there is no such file
@@ -218,7 +227,8 @@ fn from_a_folder_below_it_is_the_same_project() {
     sandbox.put("src/deep/file", "");
     let below = |arguments: &[&str]| {
         let mut command = sandbox.command(crate::support::BINARY);
-        let output = command.args(arguments).current_dir(sandbox.project().join("src/deep")).output().unwrap();
+        let output =
+            command.args(arguments).current_dir(sandbox.project().join("src/deep")).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(below(&["workflow", "list"]).contains("release\tcritic, qa\t1\tproject"), "found from below");

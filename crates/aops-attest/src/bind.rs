@@ -131,20 +131,26 @@ fn by_replay(
         let listed = one.change.as_ref().map(|change| &change.records[..]);
         listed.is_none_or(|records| records.iter().any(|record| touched.contains(&record.path[..])))
     };
-    let ids: BTreeSet<&str> = pool.attested.iter().filter(may_count).map(|one| one.statement.commit()).collect();
+    let ids: BTreeSet<&str> =
+        pool.attested.iter().filter(may_count).map(|one| one.statement.commit()).collect();
     if touched.is_empty() || ids.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
     let here = world.commits(&ids)?.into_iter().flatten().filter(|commit| commit.parents.len() < 2);
-    let originals: Vec<Commit> = here.filter(|commit| pool.attested.iter().any(|one| is_about(one, commit))).collect();
+    let originals: Vec<Commit> =
+        here.filter(|commit| pool.attested.iter().any(|one| is_about(one, commit))).collect();
     let inside: BTreeSet<&str> = commits.iter().map(|commit| commit.id.as_str()).collect();
-    let outside: BTreeSet<&String> =
-        commits.iter().flat_map(|commit| &commit.parents).filter(|id| !inside.contains(id.as_str())).collect();
+    let outside: BTreeSet<&String> = commits
+        .iter()
+        .flat_map(|commit| &commit.parents)
+        .filter(|id| !inside.contains(id.as_str()))
+        .collect();
     let outside: Vec<String> = outside.into_iter().cloned().collect();
     for (at, used) in open.iter().zip(replay::find(&wanted, &originals, &outside, world)?) {
         let Some(used) = used else { continue };
-        let part = |id: &String| places(pool, |one| originals.iter().any(|o| o.id == *id && is_about(one, o)));
+        let part =
+            |id: &String| places(pool, |one| originals.iter().any(|o| o.id == *id && is_about(one, o)));
         bound[*at] = Some(Bound { binding: Binding::Replay, parts: used.iter().map(part).collect() });
     }
     Ok(())

@@ -52,7 +52,9 @@ impl Change {
         while text.first() == Some(&b':') {
             let about = until_zero(&mut *text)?;
             let about = std::str::from_utf8(&about[1..]).ok()?;
-            let [before, after, old, new, letter] = about.split(' ').collect::<Vec<_>>()[..] else { return None };
+            let [before, after, old, new, letter] = about.split(' ').collect::<Vec<_>>()[..] else {
+                return None;
+            };
             let side = |mode: &str, blob: &str| {
                 (mode.len() == 6 && is_object_id(blob)).then(|| Side(mode.to_owned(), blob.to_owned()))
             };
@@ -114,7 +116,9 @@ mod tests {
         assert!(rest.is_empty());
         assert_eq!(change.bytes(), text.as_bytes());
         assert_eq!(change.digest(), sha256(&[text.as_bytes()]));
-        for wrong in [text.replace(" A\0", " M\0"), text.replace(&new, "22"), text[..text.len() - 1].to_owned()] {
+        for wrong in
+            [text.replace(" A\0", " M\0"), text.replace(&new, "22"), text[..text.len() - 1].to_owned()]
+        {
             assert_eq!(Change::take(&mut wrong.as_bytes()), None, "{wrong:?}");
         }
         let mut next = &b"0000 1111\n"[..];

@@ -31,10 +31,14 @@ impl Code {
     pub fn about(self) -> &'static str {
         match self {
             Self::None => "no attestation describes this commit",
-            Self::KeyUnknown => "the attestation is signed by a key that is not trusted, or not for that time",
+            Self::KeyUnknown => {
+                "the attestation is signed by a key that is not trusted, or not for that time"
+            }
             Self::Signature => "a signature in the name of a trusted key is wrong",
             Self::Subject => "the attestation describes another commit or repository",
-            Self::Part => "only a part of this change is attested, or only a part of an attested change is here",
+            Self::Part => {
+                "only a part of this change is attested, or only a part of an attested change is here"
+            }
             Self::MergeOwn => "the merge changes more than its parents do",
             Self::Log => "the attestation is not proven to be in the signed log",
             Self::Witness => "not enough trusted witnesses saw the log, or a cosignature is wrong",

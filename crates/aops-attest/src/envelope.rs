@@ -74,7 +74,8 @@ impl Envelope {
 
     /// The text that was signed.
     pub fn text(&self) -> Result<String, Malformed> {
-        let bytes = from_base64(&self.payload).ok_or_else(|| Malformed("the payload is not base64".to_owned()))?;
+        let bytes =
+            from_base64(&self.payload).ok_or_else(|| Malformed("the payload is not base64".to_owned()))?;
         String::from_utf8(bytes).map_err(|_| Malformed("the payload is no text".to_owned()))
     }
 
@@ -272,7 +273,11 @@ mod tests {
         let proof = ProofLine::of("{}", "c2sp.org/tlog-proof@v1\nindex 0\n\n…");
         let approval =
             ApprovalLine { change: "ab".repeat(32), signature: "-----BEGIN SSH SIGNATURE-----\n".to_owned() };
-        assert!(proof.to_line().starts_with(r#"{"aops":"tlog-proof","for":"44136fa3"#), "{}", proof.to_line());
+        assert!(
+            proof.to_line().starts_with(r#"{"aops":"tlog-proof","for":"44136fa3"#),
+            "{}",
+            proof.to_line()
+        );
         let note = format!("{}\n\n{}\n{}\n", proof.to_line(), envelope.to_line(), approval.to_line());
         let one = Lines::parse(note.as_bytes()).unwrap();
         assert_eq!((one.envelopes.len(), one.proofs.len(), one.approvals.len()), (1, 1, 1));

@@ -63,7 +63,8 @@ impl Level {
 
     /// What is missing to this level, the first first.
     pub fn missing(self, properties: &Properties) -> Option<Property> {
-        let mut needed: Vec<Property> = Property::ALL.into_iter().filter(|one| *one != Property::Attended).collect();
+        let mut needed: Vec<Property> =
+            Property::ALL.into_iter().filter(|one| *one != Property::Attended).collect();
         needed.sort_by_key(|one| one.level());
         needed.into_iter().find(|one| one.level() <= self && !properties.contains(one))
     }
@@ -74,9 +75,9 @@ impl Level {
 pub fn claimed(facts: &Annotations, may: Level) -> Properties {
     let holds = |one: &Property| match one {
         Property::Guarded => is_guarded(facts),
-        Property::Planned => facts
-            .plan
-            .is_some_and(|plan| plan.verdict == Verdict::Proceed && matches!(plan.by, By::Critic | By::Person)),
+        Property::Planned => facts.plan.is_some_and(|plan| {
+            plan.verdict == Verdict::Proceed && matches!(plan.by, By::Critic | By::Person)
+        }),
         Property::Qa => {
             facts.qa.is_some_and(|qa| qa.verdict == Verdict::Verified && qa.by == By::QaVerifier && qa.after)
         }
@@ -90,7 +91,8 @@ pub fn claimed(facts: &Annotations, may: Level) -> Properties {
 }
 
 fn is_guarded(facts: &Annotations) -> bool {
-    let is_held = facts.jail.unjailed == 0 && (facts.jail.commands == 0 || facts.jail.least > Some(Hold::Words));
+    let is_held =
+        facts.jail.unjailed == 0 && (facts.jail.commands == 0 || facts.jail.least > Some(Hold::Words));
     let is_whole = facts.danger_off.is_empty() && facts.blocks == 0 && facts.tampering == 0;
     facts.mode >= Mode::Guard && is_held && is_whole
 }
@@ -200,7 +202,9 @@ mod tests {
             |facts| facts.tests[0].exit = 1,
             |facts| facts.tests[0].tree = "0".repeat(40),
             |facts| facts.tests.clear(),
-            |facts| facts.waivers.push(crate::statement::Waiver { of: "task".into(), by: By::Person, entry: 9 }),
+            |facts| {
+                facts.waivers.push(crate::statement::Waiver { of: "task".into(), by: By::Person, entry: 9 });
+            },
         ];
         for change in guarded {
             assert_eq!(level_of(change), Level::Guarded);

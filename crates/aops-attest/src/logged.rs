@@ -93,7 +93,10 @@ fn check(
     let proof = Proof::parse(proof).map_err(Fault::Log)?;
     let origin = Checkpoint::parse(&proof.note.text).map_err(Fault::Log)?.origin;
     if origin != signer.name {
-        return Err(Fault::Log(format!("the proof is of log `{origin}`, the statement of `{}`", signer.name)));
+        return Err(Fault::Log(format!(
+            "the proof is of log `{origin}`, the statement of `{}`",
+            signer.name
+        )));
     }
     is_signed(&proof, &origin, trust).map_err(Fault::Log)?;
     let wrong = |what: &str| Fault::Log(what.to_owned());
@@ -119,7 +122,8 @@ fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Re
     let last = facts.entries.to;
     // Entries between the last one and this are of what came meanwhile; without one, this names the last by
     // its digest.
-    let follows = line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
+    let follows =
+        line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
     if named.last_entry != last || !follows {
         return Err("the statement ends with another entry than its own says");
     }

@@ -125,7 +125,14 @@ impl Pool {
         }
         let found = accept(envelope, &text, around.trust).and_then(|signer| {
             let witnessed = check_log(&statement, &digest, signer, proofs, around.trust)?;
-            Ok(Attested { change: None, statement: statement.clone(), digest, signer, witnessed, noted: noted.clone() })
+            Ok(Attested {
+                change: None,
+                statement: statement.clone(),
+                digest,
+                signer,
+                witnessed,
+                noted: noted.clone(),
+            })
         });
         match found.and_then(|attested| check(attested, around)) {
             Ok(attested) => self.attested.push(attested),
@@ -146,9 +153,10 @@ fn accept(envelope: &Envelope, text: &str, trust: &Trust) -> Result<usize, Troub
             let place = trust.signers.iter().position(|signer| signer.log_key() == Some(key));
             place.ok_or_else(|| Trouble::new(Code::KeyUnknown, "the key that signed it is not in the list"))
         }
-        Signed::Wrong(key) => {
-            Err(Trouble::alarm(Code::Signature, format!("the signature in the name of `{}` is wrong", key.name)))
-        }
+        Signed::Wrong(key) => Err(Trouble::alarm(
+            Code::Signature,
+            format!("the signature in the name of `{}` is wrong", key.name),
+        )),
         Signed::Unknown => Err(Trouble::new(Code::KeyUnknown, "the key that signed it is not in the list")),
     }
 }
@@ -178,7 +186,10 @@ fn check(mut attested: Attested, around: Around) -> Result<Attested, Trouble> {
         None => !is_over && signer.from.is_none(),
     };
     if !is_in_time {
-        let why = format!("the key of `{}` does not count for that time, or no witness tells the time", signer.owner);
+        let why = format!(
+            "the key of `{}` does not count for that time, or no witness tells the time",
+            signer.owner
+        );
         return Err(Trouble::new(Code::KeyUnknown, why));
     }
     let other = || Trouble::new(Code::Subject, "the statement is about another repository");

@@ -144,7 +144,8 @@ impl Attempt<'_> {
 /// The branches of more than one original that are no beginning of another.
 fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> Vec<Branch<'a>> {
     let known: HashMap<&str, &Commit> = originals.iter().map(|one| (one.id.as_str(), one)).collect();
-    let parents: HashMap<&str, &[String]> = history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
+    let parents: HashMap<&str, &[String]> =
+        history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
     let mut found = Vec::new();
     let mut inner = HashSet::new();
     // The last first: what is before it is in no branch of its own.

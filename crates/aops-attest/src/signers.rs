@@ -48,7 +48,13 @@ struct Row {
 impl Signer {
     /// A key that was named on the command line: no list bounds it.
     pub fn of(key: PublicKey) -> Self {
-        Self { owner: key.name.clone(), key: SignerKey::Log(key), may: Level::Approved, from: None, until: None }
+        Self {
+            owner: key.name.clone(),
+            key: SignerKey::Log(key),
+            may: Level::Approved,
+            from: None,
+            until: None,
+        }
     }
 
     pub fn log_key(&self) -> Option<&PublicKey> {
@@ -62,10 +68,13 @@ impl Signer {
 
     fn read(row: Row) -> Result<Self, Malformed> {
         let odd = |what: String| Malformed(what);
-        let is_ssh = |key: &str| key.starts_with("ssh-") || key.starts_with("ecdsa-") || key.starts_with("sk-");
+        let is_ssh =
+            |key: &str| key.starts_with("ssh-") || key.starts_with("ecdsa-") || key.starts_with("sk-");
         let key = if is_ssh(&row.key) {
             let words: Vec<&str> = row.key.split(' ').collect();
-            let [kind, blob, ..] = words[..] else { return Err(odd(format!("`{}` is no key of ssh", row.key))) };
+            let [kind, blob, ..] = words[..] else {
+                return Err(odd(format!("`{}` is no key of ssh", row.key)));
+            };
             let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "+/=-@.".contains(c));
             if !plain(kind) || !plain(blob) {
                 return Err(odd(format!("`{}` is no key of ssh", row.key)));
@@ -78,7 +87,8 @@ impl Signer {
             return Err(odd("a witness's key stands in no list: name it with `--witness`".to_owned()));
         }
         let level = |word: String| Level::of(&word).ok_or_else(|| odd(format!("`{word}` is no level")));
-        let time = |text: String| seconds(&text).ok_or_else(|| odd(format!("`{text}` is no day and no time")));
+        let time =
+            |text: String| seconds(&text).ok_or_else(|| odd(format!("`{text}` is no day and no time")));
         Ok(Self {
             key,
             owner: row.owner,
@@ -92,12 +102,14 @@ impl Signer {
 /// `2026-01-13` or `2026-01-13T10:00:00Z`, in seconds since 1970.
 pub fn seconds(text: &str) -> Option<i64> {
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|day| day.and_hms_opt(0, 0, 0));
-    day.map(|day| day.and_utc().timestamp()).or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.timestamp()))
+    day.map(|day| day.and_utc().timestamp())
+        .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.timestamp()))
 }
 
 /// Reads a list.
 pub fn parse(list: &str) -> Result<Vec<Signer>, Malformed> {
-    let rows = list.lines().map(str::trim).enumerate().filter(|(_, row)| !row.is_empty() && !row.starts_with('#'));
+    let rows =
+        list.lines().map(str::trim).enumerate().filter(|(_, row)| !row.is_empty() && !row.starts_with('#'));
     let signer = |(at, row): (usize, &str)| {
         let read = strict::parse(row).and_then(Signer::read);
         read.map_err(|Malformed(why)| Malformed(format!("line {}: {why}", at + 1)))

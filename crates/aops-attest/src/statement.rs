@@ -8,8 +8,9 @@
 mod facts;
 
 pub use facts::{
-    Annotations, Approved, Author, By, Check, Committed, CommittedBy, File, Head, Hold, Jail, Lines, MOST_FILES, Mode,
-    Plan, Qa, Repository, Seen, Side, Span, Test, Tokens, Verdict, Waiver, is_object_id, is_sha256,
+    Annotations, Approved, Author, By, Check, Committed, CommittedBy, File, Head, Hold, Jail, Lines,
+    MOST_FILES, Mode, Plan, Qa, Repository, Seen, Side, Span, Test, Tokens, Verdict, Waiver, is_object_id,
+    is_sha256,
 };
 
 use crate::strict::{self, Malformed};
@@ -252,8 +253,14 @@ impl Statement {
     /// About this commit and the digest of its change.
     pub fn new(commit: &str, change: &str, predicate: Provenance) -> Self {
         let about = |name: &str, digest| Resource { name: name.to_owned(), digest, ..Resource::default() };
-        let subject = vec![about("commit", Digests::commit(commit)), about("change", Digests::sha256(change))];
-        Self { kind: STATEMENT_TYPE.to_owned(), subject, predicate_type: PREDICATE_TYPE.to_owned(), predicate }
+        let subject =
+            vec![about("commit", Digests::commit(commit)), about("change", Digests::sha256(change))];
+        Self {
+            kind: STATEMENT_TYPE.to_owned(),
+            subject,
+            predicate_type: PREDICATE_TYPE.to_owned(),
+            predicate,
+        }
     }
 
     /// Reads a payload, and refuses what is not a statement of ours in every part that is judged later.
@@ -291,9 +298,11 @@ impl Statement {
     fn check(&self) -> Result<(), Malformed> {
         let wrong = |what: &str| Err(Malformed(format!("not a statement of ours: {what}")));
         let definition = &self.predicate.build_definition;
-        for (is, must) in
-            [(&self.kind, STATEMENT_TYPE), (&self.predicate_type, PREDICATE_TYPE), (&definition.build_type, BUILD_TYPE)]
-        {
+        for (is, must) in [
+            (&self.kind, STATEMENT_TYPE),
+            (&self.predicate_type, PREDICATE_TYPE),
+            (&definition.build_type, BUILD_TYPE),
+        ] {
             if is != must {
                 return wrong(&format!("`{must}` is missing"));
             }
@@ -302,7 +311,8 @@ impl Statement {
             return wrong("the subjects are a commit and its change");
         }
         let products = &self.predicate.run_details.byproducts;
-        let [Resource { name, media_type, digest, annotations: Some(facts), .. }] = products.as_slice() else {
+        let [Resource { name, media_type, digest, annotations: Some(facts), .. }] = products.as_slice()
+        else {
             return wrong("it has one byproduct, the session");
         };
         let is_ours = name == SESSION && media_type.as_deref() == Some(SESSION_MEDIA_TYPE);

@@ -91,8 +91,11 @@ impl<'a> State<'a> {
     /// A path that is not where it must be, or whose steps do not connect.
     fn open(&self) -> Option<(&'a [u8], &'a Side)> {
         let away = self.paths.iter().find(|(_, (is, must))| is != must).map(|(path, (is, _))| (*path, *is));
-        let loose =
-            || self.pending.first().and_then(|record| Some((&record.path[..], self.paths.get(&record.path[..])?.0)));
+        let loose = || {
+            self.pending
+                .first()
+                .and_then(|record| Some((&record.path[..], self.paths.get(&record.path[..])?.0)))
+        };
         away.or_else(loose)
     }
 }
@@ -128,7 +131,9 @@ mod tests {
         assert_eq!(found(&steps, "a:2>4 c:1>2 d:1>2"), Some(vec![1, 2, 3]));
         assert_eq!(found(&steps, "d:1>2"), Some(vec![3]));
         // A step in part, one that is missing, one that nobody attested.
-        for wrong in ["a:1>4 c:1>2", "a:1>2", "a:1>3", "a:1>4 b:0>1", "a:1>5 b:0>1", "a:1>4 b:0>1 c:1>2 e:0>1", ""] {
+        for wrong in
+            ["a:1>4 c:1>2", "a:1>2", "a:1>3", "a:1>4 b:0>1", "a:1>5 b:0>1", "a:1>4 b:0>1 c:1>2 e:0>1", ""]
+        {
             assert_eq!(found(&steps, wrong), None, "{wrong}");
         }
     }

@@ -90,9 +90,15 @@ mod tests {
         for right in [r#"{"a":{"b":1},"b":[{"b":null},{"b":1.5}]}"#, "[]", "\"a\"", "-1"] {
             assert!(parse::<Value>(right).is_ok(), "{right}");
         }
-        for wrong in
-            [r#"{"a":1,"a":1}"#, r#"[{"x":{"a":1,"\u0061":2}}]"#, "{} {}", "{", "", "NaN", &"[".repeat(1 << 16)]
-        {
+        for wrong in [
+            r#"{"a":1,"a":1}"#,
+            r#"[{"x":{"a":1,"\u0061":2}}]"#,
+            "{} {}",
+            "{",
+            "",
+            "NaN",
+            &"[".repeat(1 << 16),
+        ] {
             assert!(parse::<Value>(wrong).is_err(), "{wrong:.40}");
         }
         let said = parse::<Value>(r#"{"level":1,"level":2}"#).unwrap_err().to_string();

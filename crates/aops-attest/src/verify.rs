@@ -118,7 +118,9 @@ impl Finding {
     ) {
         self.binding = Some(bound.binding);
         self.adds_nothing = bound.binding == Binding::Merge;
-        let Some(Weight { level, properties, counted }) = weigh(&bound.parts, approved, pool, trust) else { return };
+        let Some(Weight { level, properties, counted }) = weigh(&bound.parts, approved, pool, trust) else {
+            return;
+        };
         let all: Vec<&Attested> = counted.iter().map(|at| &pool.attested[*at]).collect();
         let sessions = all.iter().filter_map(|one| one.facts()).flat_map(|facts| facts.sessions.clone());
         self.sessions = sessions.collect::<BTreeSet<_>>().into_iter().collect();
@@ -205,8 +207,12 @@ fn diagnose(commit: &Commit, pool: &Pool) -> Trouble {
     if commit.is_merge() {
         return Trouble::new(Code::MergeOwn, "the merge changes more than its parents do");
     }
-    let listed: HashSet<&Record> =
-        pool.attested.iter().filter_map(|one| one.change.as_ref()).flat_map(|change| &change.records).collect();
+    let listed: HashSet<&Record> = pool
+        .attested
+        .iter()
+        .filter_map(|one| one.change.as_ref())
+        .flat_map(|change| &change.records)
+        .collect();
     if commit.change.records.iter().any(|record| listed.contains(record)) {
         return Trouble::new(Code::Part, "a part of it is attested, but not all, or not whole");
     }

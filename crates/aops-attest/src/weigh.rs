@@ -53,7 +53,8 @@ impl Said<'_> {
     /// What was not done by calls of its session.
     fn left_to_others(&self) -> BTreeSet<&str> {
         let outside = self.one.facts().into_iter().flat_map(|facts| &facts.outside).map(String::as_str);
-        let files = self.files().iter().filter(|file| file.by != Author::Session).map(|file| file.path.as_str());
+        let files =
+            self.files().iter().filter(|file| file.by != Author::Session).map(|file| file.path.as_str());
         outside.chain(files).collect()
     }
 }
@@ -91,9 +92,11 @@ fn join(counted: &[&Said], approved: bool) -> Weight {
     let all = counted.iter().map(|said| said.properties.clone());
     let mut properties = all.reduce(|one, other| &one & &other).unwrap_or_default();
     // A path that one session calls another's is that session's, if it says so itself.
-    let is_claimed = |path: &str, not: usize| counted.iter().any(|said| said.at != not && said.wrote_alone(path));
+    let is_claimed =
+        |path: &str, not: usize| counted.iter().any(|said| said.at != not && said.wrote_alone(path));
     let lists = |said: &&&Said| said.one.facts().is_some_and(|facts| facts.files.is_some());
-    let is_whole = counted.iter().all(|said| said.left_to_others().iter().all(|path| is_claimed(path, said.at)));
+    let is_whole =
+        counted.iter().all(|said| said.left_to_others().iter().all(|path| is_claimed(path, said.at)));
     if is_whole && counted.iter().all(|said| lists(&said)) {
         properties.insert(Property::NoOutside);
     }

@@ -36,7 +36,8 @@ fn timed<T>(times: &mut Vec<Duration>, call: impl FnOnce() -> Result<T, Error>) 
 }
 
 fn work(url: &str, n: usize) -> [Vec<Duration>; 3] {
-    let (mut fleet, machine) = (open(url), format!("worker-{n}"));
+    let mut fleet = open(url);
+    let machine = format!("worker-{n}");
     let [mut takes, mut records, mut leaves] = [const { Vec::new() }; 3];
     let who = Taker { machine: &machine, labels: &[], lease_s: 120.0, per_repository: 1000 };
     let mut progress = Progress {
@@ -73,13 +74,15 @@ fn work_together(url: &str, workers: usize) -> [Vec<Duration>; 3] {
 
 /// Each machine registers and tells of ten sessions.
 fn report(fleet: &mut Fleet, machines: usize) -> [Vec<Duration>; 2] {
-    let (mut registers, mut reports) = (Vec::new(), Vec::new());
+    let mut registers = Vec::new();
+    let mut reports = Vec::new();
     for n in 0..machines {
         let name = format!("machine-{n}");
         timed(&mut registers, || {
             fleet.register(&Machine { name: &name, version: "0", labels: None, policy: "p", bundle: "" })
         });
-        let heads = (0..10).map(|s| SessionHead { id: format!("{n}-{s}"), entries: 5, ..SessionHead::default() });
+        let heads =
+            (0..10).map(|s| SessionHead { id: format!("{n}-{s}"), entries: 5, ..SessionHead::default() });
         let heads: Vec<SessionHead> = heads.collect();
         timed(&mut reports, || fleet.report(&name, &heads));
     }
@@ -89,13 +92,18 @@ fn report(fleet: &mut Fleet, machines: usize) -> [Vec<Duration>; 2] {
 fn main() {
     let given: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| given[at].parse::<usize>().unwrap();
-    let (url, machines, runs, workers) = (given[0].as_str(), number(1), number(2), number(3));
-    let mut fleet = Fleet::open_any(&Access { url, password: None, trust: &|| Err("no TLS".to_owned()) }).unwrap();
+    let url = given[0].as_str();
+    let machines = number(1);
+    let runs = number(2);
+    let workers = number(3);
+    let mut fleet =
+        Fleet::open_any(&Access { url, password: None, trust: &|| Err("no TLS".to_owned()) }).unwrap();
     fleet.migrate().unwrap();
     let [registers, reports] = report(&mut fleet, machines);
     let mut puts = Vec::new();
     for n in 0..runs {
-        let (id, repository) = (format!("run-{n}"), format!("repository-{}", n % 200));
+        let id = format!("run-{n}");
+        let repository = format!("repository-{}", n % 200);
         let run = NewRun {
             id: &id,
             repository: &repository,

@@ -128,9 +128,10 @@ impl Fleet {
 
     /// The open question that this token answers.
     pub fn approval_of_token(&mut self, token: &str) -> Result<Option<String>, Error> {
-        let row = self
-            .client
-            .query_opt("select id from approvals where token = $1 and decision is null", &[&token_digest(token)])?;
+        let row = self.client.query_opt(
+            "select id from approvals where token = $1 and decision is null",
+            &[&token_digest(token)],
+        )?;
         Ok(row.map(|row| row.get(0)))
     }
 
@@ -147,7 +148,8 @@ impl Fleet {
             let why = note.map(|note| format!(": {note}")).unwrap_or_default();
             end(&mut all, &run, &format!("{who} blocked the run{why}"))?;
         } else {
-            let waits = "update runs set state = 'waiting', changed = now() where id = $1 and state = 'paused'";
+            let waits =
+                "update runs set state = 'waiting', changed = now() where id = $1 and state = 'paused'";
             all.execute(waits, &[&run])?;
         }
         all.commit()?;

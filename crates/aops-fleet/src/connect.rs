@@ -73,7 +73,9 @@ pub fn read(url: &str) -> Result<Config, Error> {
     let refuse = |what: &str| Err(Error::Refused(what.to_owned()));
     // What the library says may repeat the address, and with it a password.
     let Ok(mut config) = url.parse::<Config>() else {
-        return refuse("`fleet.url` is no address of a PostgreSQL\nhint: write `postgresql://aops@db.example/aops`");
+        return refuse(
+            "`fleet.url` is no address of a PostgreSQL\nhint: write `postgresql://aops@db.example/aops`",
+        );
     };
     if config.get_password().is_some() {
         return refuse(
@@ -81,11 +83,15 @@ pub fn read(url: &str) -> Result<Config, Error> {
         );
     }
     if config.get_hosts().is_empty() || config.get_user().is_none() || config.get_dbname().is_none() {
-        return refuse("`fleet.url` names no host, user or database\nhint: write `postgresql://aops@db.example/aops`");
+        return refuse(
+            "`fleet.url` names no host, user or database\nhint: write `postgresql://aops@db.example/aops`",
+        );
     }
     let local = |host: &Host| match host {
         Host::Unix(_) => true,
-        Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()),
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        }
     };
     let is_local = config.get_hosts().iter().all(local);
     let mode = match config.get_ssl_mode() {
@@ -104,10 +110,14 @@ mod tests {
     #[test]
     fn an_address_is_encrypted_unless_it_stays_here() {
         let mode = |url: &str| read(url).unwrap().get_ssl_mode();
-        for local in ["postgresql://a@127.0.0.1/d", "postgresql://a@localhost/d", "host=/run/pg user=a dbname=d"] {
+        for local in
+            ["postgresql://a@127.0.0.1/d", "postgresql://a@localhost/d", "host=/run/pg user=a dbname=d"]
+        {
             assert_eq!(mode(local), SslMode::Disable, "{local}");
         }
-        for far in ["postgresql://a@db.example/d", "postgresql://a@10.0.0.5/d", "postgresql://a@h/d?sslmode=prefer"] {
+        for far in
+            ["postgresql://a@db.example/d", "postgresql://a@10.0.0.5/d", "postgresql://a@h/d?sslmode=prefer"]
+        {
             assert_eq!(mode(far), SslMode::Require, "{far}");
         }
         assert_eq!(mode("postgresql://a@localhost/d?sslmode=require"), SslMode::Require);
@@ -116,9 +126,11 @@ mod tests {
 
     #[test]
     fn no_message_repeats_a_password() {
-        for url in
-            ["postgresql://a:s3cret@h/d", "host=h user=a dbname=d password=s3cret", "postgresql://a:s3cret@h:x/d"]
-        {
+        for url in [
+            "postgresql://a:s3cret@h/d",
+            "host=h user=a dbname=d password=s3cret",
+            "postgresql://a:s3cret@h:x/d",
+        ] {
             let Err(Error::Refused(words)) = read(url) else { panic!("{url}") };
             assert!(!words.contains("s3cret") && words.contains("hint: "), "{words}");
         }

@@ -55,7 +55,8 @@ impl From<postgres::Error> for Error {
         let Some(said) = error.as_db_error() else {
             let cause = std::error::Error::source(&error);
             let words = cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
-            let is_away = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+            let is_away =
+                error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
             let is_late = words.contains("timed out") || words.contains("timeout");
             return if is_away || is_late { Self::Down(words) } else { Self::Refused(words) };
         };

@@ -142,7 +142,8 @@ impl Fleet {
 
     /// How far this machine's clock is from the database's, in milliseconds.
     pub fn clock_skew_ms(&mut self, now_ms: i64) -> Result<i64, Error> {
-        let row = self.client.query_one("select (extract(epoch from clock_timestamp()) * 1000)::bigint", &[])?;
+        let row =
+            self.client.query_one("select (extract(epoch from clock_timestamp()) * 1000)::bigint", &[])?;
         Ok(now_ms - row.get::<_, i64>(0))
     }
 }

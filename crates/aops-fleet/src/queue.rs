@@ -117,7 +117,8 @@ impl Fleet {
             // Else two workers could each count the same runs of a repository, and both take one more.
             all.execute("select pg_advisory_xact_lock(hashtext('aops take'))", &[])?;
         }
-        let given: [&(dyn ToSql + Sync); 4] = [&taker.machine, &taker.labels, &taker.lease_s, &taker.per_repository];
+        let given: [&(dyn ToSql + Sync); 4] =
+            [&taker.machine, &taker.labels, &taker.lease_s, &taker.per_repository];
         // One after the other: each has its index, so a long queue costs no more than a short one.
         let row = match all.query_opt(&take_where(LOST), &given)? {
             Some(row) => Some(row),
@@ -144,7 +145,13 @@ impl Fleet {
     }
 
     /// Stores what the run came to: lines after the first `known`, files, and the tree if it is given.
-    pub fn record(&mut self, lease: Lease, machine: &str, known: usize, progress: &Progress) -> Result<(), Error> {
+    pub fn record(
+        &mut self,
+        lease: Lease,
+        machine: &str,
+        known: usize,
+        progress: &Progress,
+    ) -> Result<(), Error> {
         let mut all = self.client.transaction()?;
         write(&mut all, lease, machine, known, progress)?;
         Ok(all.commit()?)
@@ -165,8 +172,10 @@ impl Fleet {
             Leave::Pause { question, .. } => ("paused", None, *question),
             Leave::Finish { outcome, reason } => ("done", Some(*outcome), *reason),
         };
-        let left = all
-            .query_opt("select state from runs where id = $1 and fence = $2 for update", &[&lease.run, &lease.fence])?;
+        let left = all.query_opt(
+            "select state from runs where id = $1 and fence = $2 for update",
+            &[&lease.run, &lease.fence],
+        )?;
         match left.map(|row| row.get::<_, String>(0)) {
             Some(now) if now == "running" => write(&mut all, lease, machine, known, progress)?,
             Some(now) if now == state => return Ok(()),
@@ -203,9 +212,11 @@ impl Fleet {
     /// What is recorded of a run.
     pub fn progress(&mut self, run: &str) -> Result<Progress, Error> {
         let lines = self.client.query("select line from steps where run = $1 order by seq", &[&run])?;
-        let files = self.client.query("select path, content from files where run = $1 order by path", &[&run])?;
-        let tree =
-            self.client.query_opt("select head, tree, bundle from runs where id = $1 and head is not null", &[&run])?;
+        let files =
+            self.client.query("select path, content from files where run = $1 order by path", &[&run])?;
+        let tree = self
+            .client
+            .query_opt("select head, tree, bundle from runs where id = $1 and head is not null", &[&run])?;
         let snapshot = |row: Row| Snapshot { head: row.get(0), tree: row.get(1), bundle: row.get(2) };
         Ok(Progress {
             lines: lines.iter().map(|row| row.get(0)).collect(),
@@ -216,8 +227,7 @@ impl Fleet {
 }
 
 /// A run whose worker is gone.
-const LOST: &str =
-    "state = 'running' and lease < now() - make_interval(secs => case when machine = $1 then 0 else $3::float8 end)";
+const LOST: &str = "state = 'running' and lease < now() - make_interval(secs => case when machine = $1 then 0 else $3::float8 end)";
 
 /// Takes the first run in this state.
 fn take_where(state: &str) -> String {
@@ -235,7 +245,13 @@ fn take_where(state: &str) -> String {
     )
 }
 
-fn write(all: &mut Transaction, lease: Lease, machine: &str, known: usize, progress: &Progress) -> Result<(), Error> {
+fn write(
+    all: &mut Transaction,
+    lease: Lease,
+    machine: &str,
+    known: usize,
+    progress: &Progress,
+) -> Result<(), Error> {
     let renewed = all.execute(
         "update runs set lease = now() + make_interval(secs => $3), changed = now()
          where id = $1 and fence = $2 and state = 'running'",

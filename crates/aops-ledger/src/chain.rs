@@ -106,7 +106,11 @@ impl<F: Fold> Walk<F> {
         let trace = F::ONE_TRACE.then(|| quoted(&self.trace));
         while let Some(long) = memchr(b'\n', &bytes[at..]) {
             let line = check::<F>(&bytes[at..at + long], seq + 1, head, trace.as_deref())?;
-            if self.vouched.get(&line.seq).is_some_and(|known| known.iter().any(|digest| digest != line.digest)) {
+            if self
+                .vouched
+                .get(&line.seq)
+                .is_some_and(|known| known.iter().any(|digest| digest != line.digest))
+            {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { kind: Kind::RecoveryFailed, seq: line.seq, what });
             }

@@ -150,8 +150,9 @@ impl Heads {
 
     /// What was kept beside the heads is there, and the heads are not.
     pub fn are_gone(&self) -> bool {
-        let there =
-            |name: &str| self.path.join(name).symlink_metadata().is_ok_and(|meta| meta.len() > 0 || name == LOCK);
+        let there = |name: &str| {
+            self.path.join(name).symlink_metadata().is_ok_and(|meta| meta.len() > 0 || name == LOCK)
+        };
         !there(FILE) && [KEYS.file, LOCK].into_iter().any(there)
     }
 

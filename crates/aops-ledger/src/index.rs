@@ -204,7 +204,9 @@ impl<'a> Table<'a> {
     /// Takes in the lines since. The header is written last: after a kill the same lines are taken in again.
     fn catch_up(&mut self) -> Option<()> {
         // A table that was cut off would get free slots by writing behind its end.
-        if self.placed && self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)? {
+        if self.placed
+            && self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)?
+        {
             return None;
         }
         if self.placed && self.end_of_covered()? != self.end {

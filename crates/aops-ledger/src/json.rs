@@ -279,7 +279,8 @@ impl Writer {
     }
 
     fn write_object(&self, members: &[(Cow<str>, Json)], out: &mut Vec<u8>) {
-        let mut sorted: Vec<_> = members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
+        let mut sorted: Vec<_> =
+            members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
         let mut first = true;
         out.push(b'{');

@@ -117,7 +117,8 @@ impl Serialize for Sum {
 
 impl<'de> Deserialize<'de> for Sum {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(<&str>::deserialize(from)?).ok_or_else(|| D::Error::custom("expected 64 lower-case hex digits"))
+        Self::read(<&str>::deserialize(from)?)
+            .ok_or_else(|| D::Error::custom("expected 64 lower-case hex digits"))
     }
 }
 

@@ -35,7 +35,9 @@ fn is_public_four(address: Ipv4Addr) -> bool {
 fn is_public_six(address: Ipv6Addr) -> bool {
     match address.segments() {
         // A translator of the network: it leads to the IPv4 address at the end.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_four(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            is_public_four(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+        }
         // Tunnels whose other end is an IPv4 address: 6to4 and Teredo.
         [0x2002, ..] | [0x2001, 0, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
@@ -49,14 +51,17 @@ mod tests {
 
     #[test]
     fn only_hosts_on_the_internet_are_public() {
-        for text in ["1.1.1.1", "93.184.215.14", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::101:101"] {
+        for text in
+            ["1.1.1.1", "93.184.215.14", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::101:101"]
+        {
             assert!(is_public(text.parse().unwrap()), "{text}");
         }
         for text in [
             "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.0.1", "169.254.169.254", "172.16.0.1",
-            "172.31.255.255", "192.168.1.1", "198.18.0.1", "198.19.255.255", "224.0.0.1", "239.1.1.1", "240.0.0.1",
-            "255.255.255.255", "192.0.0.1", "::", "::1", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:1.1.1.1",
-            "::ffff:127.0.0.1", "2002:7f00:1::", "2001:0:1::", "64:ff9b::7f00:1", "64:ff9b:1::101:101", "::127.0.0.1",
+            "172.31.255.255", "192.168.1.1", "198.18.0.1", "198.19.255.255", "224.0.0.1", "239.1.1.1",
+            "240.0.0.1", "255.255.255.255", "192.0.0.1", "::", "::1", "fe80::1", "fc00::1", "fd12::1",
+            "ff02::1", "::ffff:1.1.1.1", "::ffff:127.0.0.1", "2002:7f00:1::", "2001:0:1::",
+            "64:ff9b::7f00:1", "64:ff9b:1::101:101", "::127.0.0.1",
         ] {
             assert!(!is_public(text.parse().unwrap()), "{text}");
         }

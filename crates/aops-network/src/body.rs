@@ -109,10 +109,13 @@ mod tests {
     fn chunks_have_one_form() {
         let text = b"5\r\nhello\r\n0A\r\n0123456789\r\n0\r\n\r\n";
         let mut body = Body::CHUNKED;
-        assert_eq!((body.take(&[&text[..], b"GET / HTTP/1.1\r\n"].concat()), body.is_whole()), (Ok(text.len()), true));
+        assert_eq!(
+            (body.take(&[&text[..], b"GET / HTTP/1.1\r\n"].concat()), body.is_whole()),
+            (Ok(text.len()), true)
+        );
         for bad in [
-            "\r\n", "5\nhello", "5;x=y\r\nhello", "5 \r\n", "+5\r\n", "0x5\r\n", "g\r\n", "1\r\nab", "1\r\na\n",
-            "0\r\nTrailer: x\r\n", "0\r\n\n", "0000000000001\r\n", "-1\r\n", "5\r\rhello",
+            "\r\n", "5\nhello", "5;x=y\r\nhello", "5 \r\n", "+5\r\n", "0x5\r\n", "g\r\n", "1\r\nab",
+            "1\r\na\n", "0\r\nTrailer: x\r\n", "0\r\n\n", "0000000000001\r\n", "-1\r\n", "5\r\rhello",
         ] {
             let mut body = Body::CHUNKED;
             assert_eq!(body.take(bad.as_bytes()), Err(BadBody), "{bad:?}");

@@ -107,9 +107,11 @@ impl Counts {
         let refused = all().map(|row| row.refused).sum::<u64>() + self.others;
         let refused = if refused > 0 { format!(" · {refused} refused") } else { String::new() };
         let served: Vec<String> = self.served.iter().map(Served::place).collect();
-        let served = if served.is_empty() { String::new() } else { format!(" · served: {}", served.join(", ")) };
+        let served =
+            if served.is_empty() { String::new() } else { format!(" · served: {}", served.join(", ")) };
         let much = self.rows().filter(|(.., row)| row.up > MUCH && row.word != Some(Word::Remote));
-        let much: Vec<String> = much.map(|(host, _, row)| format!(" · {} out to {host}", size(row.up))).collect();
+        let much: Vec<String> =
+            much.map(|(host, _, row)| format!(" · {} out to {host}", size(row.up))).collect();
         let much = much.concat();
         format!("{hosts}{refused}{much}{served}")
     }
@@ -203,7 +205,9 @@ impl Counts {
                     counts.rows.insert((host.to_owned(), port.parse().ok()?), row);
                 }
                 ["served", inside, outside] => {
-                    counts.served.push(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? });
+                    counts
+                        .served
+                        .push(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? });
                 }
                 ["others", others] => counts.others = others.parse().ok()?,
                 _ => return None,
@@ -225,12 +229,17 @@ mod tests {
         counts.moved("a.test", 443, 88_400, 40_600_000, 1);
         counts.refused("b.test", 443, "it is not on this project's list", 2);
         counts.served.push(Served { inside: 3000, outside: 3001 });
-        assert_eq!(counts.describe(), "1 host, 41 MB in, 88 kB out · 1 refused · served: localhost:3001 (3000 inside)");
+        assert_eq!(
+            counts.describe(),
+            "1 host, 41 MB in, 88 kB out · 1 refused · served: localhost:3001 (3000 inside)"
+        );
         counts.moved("a.test", 443, 2_000_000, 0, 3);
         assert!(counts.describe().contains(" · 2.1 MB out to a.test · "), "{}", counts.describe());
         let rows: Vec<String> = counts.rows().map(|(.., row)| row.describe()).collect();
         assert_eq!(rows, ["1×, 41 MB in, 2.1 MB out", "refused 1×, it is not on this project's list"]);
-        for (bytes, said) in [(0, "0 B"), (999, "999 B"), (1_500, "2 kB"), (900_000, "0.9 MB"), (1_960_000, "2.0 MB")] {
+        for (bytes, said) in
+            [(0, "0 B"), (999, "999 B"), (1_500, "2 kB"), (900_000, "0.9 MB"), (1_960_000, "2.0 MB")]
+        {
             assert_eq!(size(bytes), said);
         }
         assert_eq!(size(2_500_000_000), "2.5 GB");

@@ -36,8 +36,8 @@ pub const PROJECT_FILES: &[(&str, &[&str])] = &[
 /// Settings of a person's package managers, below their home. Every URL in them counts.
 pub const PERSONAL_FILES: &[&str] = &[
     ".bundle/config", ".cargo/config", ".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf",
-    ".config/uv/uv.toml", ".gemrc", ".gradle/init.gradle", ".m2/settings.xml", ".npmrc", ".pip/pip.conf", ".yarnrc",
-    ".yarnrc.yml",
+    ".config/uv/uv.toml", ".gemrc", ".gradle/init.gradle", ".m2/settings.xml", ".npmrc", ".pip/pip.conf",
+    ".yarnrc", ".yarnrc.yml",
 ];
 
 /// The host that this line of a project's file says something is fetched from.
@@ -71,7 +71,8 @@ pub fn of_remote(url: &str) -> Option<Pattern> {
 /// The first URL in this.
 fn of_text(text: &str) -> Option<Pattern> {
     let (before, rest) = text.split_once("://")?;
-    let scheme = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+    let scheme =
+        before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
     let usual: u16 = match scheme.as_str() {
         "http" | "ws" => 80,
         "https" | "wss" | "sparse" => 443,
@@ -116,7 +117,11 @@ mod tests {
             ("package-lock.json", "\"resolved\": \"https://10.0.0.1/x.tgz\"", None),
             ("package-lock.json", "\"resolved\": \"file:../x\"", None),
         ] {
-            assert_eq!(of_project_line(path, line).map(|one| one.to_string()).as_deref(), host, "{path}: {line}");
+            assert_eq!(
+                of_project_line(path, line).map(|one| one.to_string()).as_deref(),
+                host,
+                "{path}: {line}"
+            );
         }
     }
 

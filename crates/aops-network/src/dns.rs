@@ -151,7 +151,8 @@ mod tests {
         let labels = name.split(|byte| *byte == b'.').filter(|label| !label.is_empty());
         let labels: Vec<u8> =
             labels.flat_map(|label| [&[u8::try_from(label.len()).unwrap()], label].concat()).collect();
-        [&[0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &labels, &[0], &kind.to_be_bytes(), &[0, 1]].concat()
+        [&[0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &labels, &[0], &kind.to_be_bytes(), &[0, 1]]
+            .concat()
     }
 
     fn address(said: &[u8]) -> Ipv4Addr {
@@ -166,8 +167,14 @@ mod tests {
         // The question comes back as it was written.
         assert!(first.windows(4).any(|part| part == b"\x03Tls"));
         assert_eq!(address(&first), Ipv4Addr::new(198, 18, 0, 1));
-        assert_eq!(address(&answer(&query(b"evil.test", 1), &mut names).unwrap()), Ipv4Addr::new(198, 18, 0, 2));
-        assert_eq!(answer(&query(b"tls.test", 1), &mut names).map(|said| address(&said)), Some(address(&first)));
+        assert_eq!(
+            address(&answer(&query(b"evil.test", 1), &mut names).unwrap()),
+            Ipv4Addr::new(198, 18, 0, 2)
+        );
+        assert_eq!(
+            answer(&query(b"tls.test", 1), &mut names).map(|said| address(&said)),
+            Some(address(&first))
+        );
         assert_eq!(names.name_at(address(&first)).unwrap().as_str(), "tls.test");
         for other in ["198.18.0.0", "198.18.0.3", "198.17.255.255", "0.0.0.0", "255.255.255.255"] {
             assert_eq!(names.name_at(other.parse().unwrap()), None, "{other}");

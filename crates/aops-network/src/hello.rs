@@ -122,7 +122,9 @@ fn name_in(body: &[u8]) -> Result<Hello, BadHello> {
     let mut name = None;
     let mut hides_one = false;
     while !reader.0.is_empty() {
-        let (Some(kind), Some(content)) = (reader.number(), reader.long()) else { return Err(BadHello::NoHello) };
+        let (Some(kind), Some(content)) = (reader.number(), reader.long()) else {
+            return Err(BadHello::NoHello);
+        };
         hides_one |= ENCRYPTED.contains(&kind);
         if kind == SERVER_NAME {
             let one = one_name(content).filter(|_| name.is_none()).ok_or(BadHello::BadName)?;

@@ -5,8 +5,8 @@
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socket_with,
 };
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn what_is_wished_for_is_passed_out_and_the_end_ends_it() {
-        let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let (own, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
         let inside = std::thread::spawn(move || serve(&other));
         let listener: TcpListener = wish(&own, Wish::Loopback(0)).unwrap().unwrap().into();
         let port = listener.local_addr().unwrap().port();

@@ -17,7 +17,10 @@ const FILES: &[(&str, &[&str])] = &[
     ("java", &["build.gradle", "build.gradle.kts", "pom.xml", "settings.gradle", "settings.gradle.kts"]),
     ("npm", &["package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock"]),
     ("php", &["composer.json", "composer.lock"]),
-    ("python", &["Pipfile", "poetry.lock", "pyproject.toml", "requirements.txt", "setup.cfg", "setup.py", "uv.lock"]),
+    (
+        "python",
+        &["Pipfile", "poetry.lock", "pyproject.toml", "requirements.txt", "setup.cfg", "setup.py", "uv.lock"],
+    ),
     ("ruby", &["Gemfile", "Gemfile.lock"]),
     ("rust", &["Cargo.lock", "Cargo.toml"]),
 ];
@@ -39,7 +42,8 @@ pub fn fetched_from(ecosystem: &str) -> impl Iterator<Item = &'static str> {
 
 /// Whoever has an account there can be sent something by this host: a gist, an issue, a bucket.
 pub fn takes_uploads(name: &Name) -> bool {
-    let covers = |host: &str| Name::of(host.as_bytes()).is_some_and(|known| *name == known || name.is_below(&known));
+    let covers =
+        |host: &str| Name::of(host.as_bytes()).is_some_and(|known| *name == known || name.is_below(&known));
     rows().any(|row| matches!(row[..], ["upload", host] if covers(host)))
 }
 

@@ -107,7 +107,8 @@ pub struct BadLine {
 }
 
 impl Mode {
-    pub const ALL: [(Self, &'static str); 3] = [(Self::Observe, "observe"), (Self::Ask, "ask"), (Self::List, "list")];
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Observe, "observe"), (Self::Ask, "ask"), (Self::List, "list")];
 }
 
 impl Word {
@@ -254,7 +255,8 @@ impl List {
             ["publish", "auto"] => self.publish = Publish::Auto,
             ["publish", "none"] => self.publish = Publish::None,
             ["publish", ports @ ..] if !ports.is_empty() => {
-                self.publish = Publish::Only(ports.iter().map(|one| port(one.as_bytes())).collect::<Option<_>>()?);
+                self.publish =
+                    Publish::Only(ports.iter().map(|one| port(one.as_bytes())).collect::<Option<_>>()?);
             }
             ["ech"] => self.ech = true,
             ["guarded"] => self.guarded = true,
@@ -333,7 +335,9 @@ impl fmt::Display for Refusal {
             Self::Denied(word) => write!(f, "it is denied ({word})"),
             Self::NotListed => f.write_str("it is not on this project's list"),
             Self::OtherPort => f.write_str("it is on this project's list with other ports"),
-            Self::AfterSecret => f.write_str("it takes uploads from anybody, and a secret was read in this task"),
+            Self::AfterSecret => {
+                f.write_str("it takes uploads from anybody, and a secret was read in this task")
+            }
         }
     }
 }

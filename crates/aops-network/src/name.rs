@@ -78,14 +78,19 @@ mod tests {
             ("xn--e1afmkfd.test", "xn--e1afmkfd.test"),
             ("1.2.3.test", "1.2.3.test"),
         ] {
-            assert_eq!(Name::of(text.as_bytes()).map(|name| name.to_string()).as_deref(), Some(name), "{text}");
+            assert_eq!(
+                Name::of(text.as_bytes()).map(|name| name.to_string()).as_deref(),
+                Some(name),
+                "{text}"
+            );
         }
         let long = format!("{}.test", "a".repeat(64));
         let longer = format!("{}test", "abc.".repeat(63));
         for text in [
-            "", ".", "..", "a..b", ".a", "a..", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001",
-            "[::1]", "::1", "tls.test\0", "evil.test\0.tls.test", "tls.test@evil.test", "evil%2etest",
-            "evil.test#.tls.test", "a b", "\u{435}vil.test", "a/b", "a:1", "a.1b", &long, &longer,
+            "", ".", "..", "a..b", ".a", "a..", "127.0.0.1", "127.1", "2130706433", "0x7f000001",
+            "017700000001", "[::1]", "::1", "tls.test\0", "evil.test\0.tls.test", "tls.test@evil.test",
+            "evil%2etest", "evil.test#.tls.test", "a b", "\u{435}vil.test", "a/b", "a:1", "a.1b", &long,
+            &longer,
         ] {
             assert_eq!(Name::of(text.as_bytes()), None, "{text:?}");
         }
@@ -97,9 +102,10 @@ mod tests {
         let of = |text: &str| Name::with_port(text.as_bytes()).map(|(name, port)| (name.to_string(), port));
         assert_eq!(of("a.test:443"), Some(("a.test".to_owned(), Some(443))));
         assert_eq!(of("a.test"), Some(("a.test".to_owned(), None)));
-        for text in
-            ["a.test:", "a.test:0", "a.test:+1", "a.test:65536", "a.test:443@b.test:1", "a.test: 1", ":1", "a:00443x"]
-        {
+        for text in [
+            "a.test:", "a.test:0", "a.test:+1", "a.test:65536", "a.test:443@b.test:1", "a.test: 1", ":1",
+            "a:00443x",
+        ] {
             assert_eq!(of(text), None, "{text}");
         }
     }
@@ -107,7 +113,9 @@ mod tests {
     #[test]
     fn below_is_by_labels() {
         let name = |text: &str| Name::of(text.as_bytes()).unwrap();
-        assert!(name("a.example").is_below(&name("example")) && name("a.b.example").is_below(&name("example")));
+        assert!(
+            name("a.example").is_below(&name("example")) && name("a.b.example").is_below(&name("example"))
+        );
         for other in ["example", "bexample", "example.test", "a.example.test"] {
             assert!(!name(other).is_below(&name("example")), "{other}");
         }

@@ -49,14 +49,17 @@ impl Proxies {
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadProxy> {
         let named = |name: &str| {
             let found = [name.to_owned(), name.to_ascii_uppercase()].into_iter();
-            found.filter_map(|name| variable(&name).map(|value| (name, value))).find(|(_, value)| !value.is_empty())
+            found
+                .filter_map(|name| variable(&name).map(|value| (name, value)))
+                .find(|(_, value)| !value.is_empty())
         };
         let proxy = |name: &str| match named(name).or_else(|| named("all_proxy")) {
             Some((name, value)) => Proxy::of(&value).map(Some).ok_or(BadProxy(name)),
             None => Ok(None),
         };
         let direct = named("no_proxy").map(|(_, value)| value).unwrap_or_default();
-        let direct = direct.split([',', ' ']).filter(|one| !one.is_empty()).map(str::to_ascii_lowercase).collect();
+        let direct =
+            direct.split([',', ' ']).filter(|one| !one.is_empty()).map(str::to_ascii_lowercase).collect();
         Ok(Self { tls: proxy("https_proxy")?, plain: proxy("http_proxy")?, direct })
     }
 
@@ -95,7 +98,8 @@ impl Proxy {
             Some((login, place)) => (Some(base64(&unescape(login)?)), place),
             None => (None, place),
         };
-        let (host, number) = place.rsplit_once(':').map_or((place, None), |(host, number)| (host, Some(number)));
+        let (host, number) =
+            place.rsplit_once(':').map_or((place, None), |(host, number)| (host, Some(number)));
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
         let port = number.map_or(Some(80), |number| port(number.as_bytes()))?;
@@ -185,7 +189,9 @@ mod tests {
     }
 
     fn proxies(all: &[(&str, &str)]) -> Result<Proxies, BadProxy> {
-        Proxies::of(|wanted| all.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned()))
+        Proxies::of(|wanted| {
+            all.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     #[test]
@@ -197,7 +203,8 @@ mod tests {
             ("no_proxy", "inner.test, .corp.test,db.test:5432"),
         ];
         let found = proxies(&all).unwrap();
-        let of = |host: &str, port, speech| found.of_host(&name(host), port, speech).map(|one| one.host.clone());
+        let of =
+            |host: &str, port, speech| found.of_host(&name(host), port, speech).map(|one| one.host.clone());
         assert_eq!(of("a.test", 443, Speech::Tls).as_deref(), Some("proxy.test"));
         assert_eq!(of("a.test", 80, Speech::Plain).as_deref(), Some("10.1.2.3"));
         for direct in ["inner.test", "below.inner.test", "corp.test", "git.corp.test"] {
@@ -213,7 +220,9 @@ mod tests {
 
     #[test]
     fn a_proxy_that_is_not_understood_is_an_error() {
-        for url in ["socks5://p.test:1080", "https://p.test:443", "http://", "http://p.test:0x1", "http://p q.test:1"] {
+        for url in [
+            "socks5://p.test:1080", "https://p.test:443", "http://", "http://p.test:0x1", "http://p q.test:1",
+        ] {
             let said = proxies(&[("https_proxy", url)]).unwrap_err().to_string();
             assert!(said.contains("`https_proxy`") && !said.contains("p.test"), "{url}: {said}");
         }
@@ -225,7 +234,9 @@ mod tests {
         let asked = String::from_utf8(proxy.ask(&name("a.test"), 443)).unwrap();
         let login = "Proxy-Authorization: Basic bWU6cEBzcw==\r\n";
         assert_eq!(asked, format!("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n{login}\r\n"));
-        let spelt = |head: &str, port| String::from_utf8(proxy.spell(head.as_bytes(), &name("a.test"), port)).unwrap();
+        let spelt = |head: &str, port| {
+            String::from_utf8(proxy.spell(head.as_bytes(), &name("a.test"), port)).unwrap()
+        };
         let fields = "Host: a.test\r\n\r\n";
         let said = spelt(&format!("GET /x HTTP/1.1\r\n{fields}"), 80);
         assert_eq!(said, format!("GET http://a.test/x HTTP/1.1\r\n{login}{fields}"));
@@ -243,7 +254,9 @@ mod tests {
         assert_eq!(is_open(b"HTTP/1.0 200\r\n\r\n"), Some(Ok(())));
         let refused = is_open(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").unwrap().unwrap_err();
         assert!(refused.ends_with("your proxy answers 407"), "{refused}");
-        for odd in [&b"SSH-2.0-x\r\n\r\n"[..], b"HTTP/1.1 2000 OK\r\n\r\n", b"\r\n\r\n", &[b'x'; LONGEST_ANSWER]] {
+        for odd in
+            [&b"SSH-2.0-x\r\n\r\n"[..], b"HTTP/1.1 2000 OK\r\n\r\n", b"\r\n\r\n", &[b'x'; LONGEST_ANSWER]]
+        {
             assert!(is_open(odd).unwrap().is_err());
         }
     }

@@ -69,8 +69,8 @@ impl fmt::Display for BadRequest {
 
 /// What belongs to one connection, and what would change how the server reads it.
 const DROPPED: [&[u8]; 8] = [
-    b"connection", b"http2-settings", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te", b"trailer",
-    b"upgrade",
+    b"connection", b"http2-settings", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te",
+    b"trailer", b"upgrade",
 ];
 
 /// The request at the beginning of these bytes; nothing as long as its head is not whole.
@@ -103,7 +103,9 @@ fn parse(head: &[u8], way: Way) -> Result<Request, BadRequest> {
     let shown = if port == HTTP { name.to_string() } else { format!("{name}:{port}") };
     let mut ours = [method, b" ", path, b" ", version, b"\r\nHost: ", shown.as_bytes(), b"\r\n"].concat();
     for (name, value) in fields {
-        if !name.eq_ignore_ascii_case(b"host") && !DROPPED.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        if !name.eq_ignore_ascii_case(b"host")
+            && !DROPPED.iter().any(|known| name.eq_ignore_ascii_case(known))
+        {
             ours.extend([name, b": ", value, b"\r\n"].concat());
         }
     }
@@ -151,7 +153,11 @@ fn all<'a>(fields: &[(&'a [u8], &'a [u8])], name: &[u8]) -> Vec<&'a [u8]> {
 }
 
 /// The host that all of the request names, its port, and the path.
-fn host<'a>(target: &'a [u8], fields: &[(&[u8], &[u8])], way: Way) -> Result<(Name, u16, &'a [u8]), BadRequest> {
+fn host<'a>(
+    target: &'a [u8],
+    fields: &[(&[u8], &[u8])],
+    way: Way,
+) -> Result<(Name, u16, &'a [u8]), BadRequest> {
     let [field] = all(fields, b"host")[..] else { return Err(BadRequest::Host) };
     let (name, named) = Name::with_port(field).ok_or(BadRequest::Host)?;
     let scheme = target.get(..7).filter(|begin| begin.eq_ignore_ascii_case(b"http://"));
@@ -208,7 +214,8 @@ pub const BAD_GATEWAY: &str = "502 Bad Gateway";
 /// An answer of our own, which a person reads in the terminal.
 pub fn refusal(status: &str, host: &str, why: &str, hint: &str) -> Vec<u8> {
     let text = format!("aops-hook: `{host}` {why}\n{hint}");
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n");
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n");
     format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes()
 }
 

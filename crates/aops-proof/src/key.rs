@@ -7,7 +7,9 @@ use super::checkpoint::Checkpoint;
 use super::text::{base64, from_base64};
 use super::tiles::hex;
 use ed25519_dalek::{Signer as _, VerifyingKey};
-use libcrux_ml_dsa::ml_dsa_44::{self as ml_dsa, MLDSA44Signature, MLDSA44SigningKey, MLDSA44VerificationKey};
+use libcrux_ml_dsa::ml_dsa_44::{
+    self as ml_dsa, MLDSA44Signature, MLDSA44SigningKey, MLDSA44VerificationKey,
+};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use zeroize::Zeroize as _;
@@ -109,7 +111,8 @@ impl PublicKey {
         let (id, key) = rest.split_once('+').ok_or_else(odd)?;
         let bytes = from_base64(key).ok_or_else(odd)?;
         let (used, key) = bytes.split_first().ok_or_else(odd)?;
-        let used = Use::of(*used).ok_or_else(|| format!("`{name}` has a key of kind {used}, which is not known"))?;
+        let used =
+            Use::of(*used).ok_or_else(|| format!("`{name}` has a key of kind {used}, which is not known"))?;
         Self::new(name, used, key).filter(|parsed| hex(&parsed.id()) == id).ok_or_else(odd)
     }
 
@@ -211,10 +214,16 @@ impl SecretKey {
         let odd = || "this is no secret key: it has the form `PRIVATE+KEY+name+00000000+…`".to_owned();
         let rest = text.trim_end().strip_prefix("PRIVATE+KEY+").ok_or_else(odd)?;
         let mut parts = rest.splitn(3, '+');
-        let (Some(name), Some(id), Some(seed)) = (parts.next(), parts.next(), parts.next()) else { return Err(odd()) };
+        let (Some(name), Some(id), Some(seed)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(odd());
+        };
         let bytes = from_base64(seed).ok_or_else(odd)?;
         let (used, seed) = bytes.split_first().ok_or_else(odd)?;
-        let key = Self::new(name, Use::of(*used).ok_or_else(odd)?, <&[u8; 32]>::try_from(seed).map_err(|_| odd())?)?;
+        let key = Self::new(
+            name,
+            Use::of(*used).ok_or_else(odd)?,
+            <&[u8; 32]>::try_from(seed).map_err(|_| odd())?,
+        )?;
         if hex(&key.public.id()) == id { Ok(key) } else { Err(odd()) }
     }
 
@@ -249,7 +258,11 @@ impl Signature {
         let (name, rest) = line.strip_prefix("— ")?.split_once(' ')?;
         let bytes = from_base64(rest)?;
         let (id, bytes) = bytes.split_first_chunk::<4>()?;
-        (is_name(name) && !bytes.is_empty()).then(|| Self { name: name.to_owned(), id: *id, bytes: bytes.to_vec() })
+        (is_name(name) && !bytes.is_empty()).then(|| Self {
+            name: name.to_owned(),
+            id: *id,
+            bytes: bytes.to_vec(),
+        })
     }
 }
 

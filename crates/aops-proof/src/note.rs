@@ -22,7 +22,8 @@ impl Note {
         if note.len() > LONGEST_NOTE || note.contains(|c: char| c < ' ' && c != '\n') {
             return Err("a note is a short text without control characters".to_owned());
         }
-        let (text, lines) = note.rsplit_once("\n\n").ok_or("a note ends with signatures after an empty line")?;
+        let (text, lines) =
+            note.rsplit_once("\n\n").ok_or("a note ends with signatures after an empty line")?;
         let signed = lines.strip_suffix('\n').ok_or("a note ends with a line feed")?;
         let signatures: Option<Vec<Signature>> = signed.split('\n').map(Signature::parse).collect();
         let signatures = signatures.ok_or("a line after the empty one is no signature")?;
@@ -64,7 +65,8 @@ mod tests {
     /// The example of the specification.
     #[test]
     fn a_note_of_another_program() {
-        let key = PublicKey::parse("example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k").unwrap();
+        let key = PublicKey::parse("example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k")
+            .unwrap();
         let text = "This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
         let note = Note::parse(text).unwrap();
         assert_eq!(note.signers(std::slice::from_ref(&key)).unwrap(), [(&key, 0)]);

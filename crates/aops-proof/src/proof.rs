@@ -37,13 +37,17 @@ impl Proof {
         if lines.next() != Some(FIRST) {
             return Err(odd(&format!("the first line is not `{FIRST}`")));
         }
-        let extra = lines.next_if(|line| line.starts_with("extra ")).map(|line| from_base64(&line["extra ".len()..]));
-        let extra = extra.map_or(Some(Vec::new()), |bytes| bytes).ok_or_else(|| odd("the extra data is not base64"))?;
+        let extra =
+            lines.next_if(|line| line.starts_with("extra ")).map(|line| from_base64(&line["extra ".len()..]));
+        let extra = extra
+            .map_or(Some(Vec::new()), |bytes| bytes)
+            .ok_or_else(|| odd("the extra data is not base64"))?;
         let index = lines.next().and_then(|line| whole_number(line.strip_prefix("index ")?));
         let index = index.ok_or_else(|| odd("there is no index"))?;
         let path: Option<Vec<Hash>> = lines.map(hash).collect();
-        let path =
-            path.filter(|path| path.len() <= LONGEST_PATH).ok_or_else(|| odd("a line of the path is no hash"))?;
+        let path = path
+            .filter(|path| path.len() <= LONGEST_PATH)
+            .ok_or_else(|| odd("a line of the path is no hash"))?;
         Ok(Self { extra, index, path, note: Note::parse(note)? })
     }
 
@@ -80,7 +84,8 @@ mod tests {
         let a = leaf_hash(b"a");
         let b = leaf_hash(b"b");
         let key = SecretKey::new("x.example/log", Use::Note, &[1; 32]).unwrap();
-        let text = Checkpoint { origin: "x.example/log".to_owned(), size: 2, root: node_hash(&a, &b) }.to_string();
+        let text =
+            Checkpoint { origin: "x.example/log".to_owned(), size: 2, root: node_hash(&a, &b) }.to_string();
         let note = Note { signatures: vec![key.sign(&text, 0).unwrap()], text };
         let proof = Proof { extra: b"b".to_vec(), index: 1, path: vec![a], note };
         let read = Proof::parse(&proof.to_string()).unwrap();
@@ -89,8 +94,12 @@ mod tests {
         assert_eq!(read.check(&b, &keys).unwrap().signers, [(&keys[0], 0)]);
         assert!(read.check(&a, &keys).unwrap_err().contains("not in the log"));
         assert_eq!(read.check(&b, &[]).unwrap().signers, []);
-        for bad in ["", FIRST, "c2sp.org/tlog-proof@v1\nindex 01\n\n", "c2sp.org/tlog-proof@v1\nextra !\nindex 1\n\nx"]
-        {
+        for bad in [
+            "",
+            FIRST,
+            "c2sp.org/tlog-proof@v1\nindex 01\n\n",
+            "c2sp.org/tlog-proof@v1\nextra !\nindex 1\n\nx",
+        ] {
             assert!(Proof::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -87,7 +87,9 @@ impl<R: Reader> Nodes for TiledTree<'_, R> {
         let hashes = self.hashes(tile_level, first / WIDTH)?;
         let from = usize::try_from(first % WIDTH).unwrap_or(usize::MAX);
         let range = hashes.get(from..from + (1 << inside));
-        range.map(fold).ok_or_else(|| format!("node {level}/{index} is not in a tree of {} leaves", self.size).into())
+        range
+            .map(fold)
+            .ok_or_else(|| format!("node {level}/{index} is not in a tree of {} leaves", self.size).into())
     }
 }
 
@@ -118,7 +120,8 @@ pub fn grow<R: Reader>(reader: &R, old: u64, leaves: &[Hash]) -> Result<Vec<(Til
         for (at, hash) in (before..).zip(&fresh) {
             tiles.entry(at / WIDTH).or_default().push(*hash);
         }
-        fresh = tiles.values().filter(|hashes| hashes.len() as u64 == WIDTH).map(|hashes| fold(hashes)).collect();
+        fresh =
+            tiles.values().filter(|hashes| hashes.len() as u64 == WIDTH).map(|hashes| fold(hashes)).collect();
         for (index, hashes) in tiles {
             let tile = Tile { level, index, width: hashes.len() as u64 };
             debug_assert_eq!(Tile::at(level, index, size), Some(tile));
@@ -133,7 +136,8 @@ pub fn grow<R: Reader>(reader: &R, old: u64, leaves: &[Hash]) -> Result<Vec<(Til
 pub fn bundle<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for content in contents {
-        let long = u16::try_from(content.len()).map_err(|_| "a leaf has more than 65,535 bytes".to_owned())?;
+        let long =
+            u16::try_from(content.len()).map_err(|_| "a leaf has more than 65,535 bytes".to_owned())?;
         bytes.extend(long.to_be_bytes());
         bytes.extend(content);
     }
@@ -172,9 +176,11 @@ mod tests {
         assert_eq!(path(3, 5, 7), "tile/3/005.p/7");
         assert_eq!(path(0, 1000, 1), "tile/0/x001/000.p/1");
         // The example of the specification.
-        let tiles: Vec<_> = (0..4).flat_map(|level| (0..300).filter_map(move |n| Tile::at(level, n, 70_000))).collect();
+        let tiles: Vec<_> =
+            (0..4).flat_map(|level| (0..300).filter_map(move |n| Tile::at(level, n, 70_000))).collect();
         let full = |level| tiles.iter().filter(|tile| tile.level == level && tile.width == 256).count();
-        let rest: Vec<_> = tiles.iter().filter(|tile| tile.width < 256).map(|tile| (tile.level, tile.width)).collect();
+        let rest: Vec<_> =
+            tiles.iter().filter(|tile| tile.width < 256).map(|tile| (tile.level, tile.width)).collect();
         assert_eq!((full(0), full(1), full(2), rest), (273, 1, 0, vec![(0, 112), (1, 17), (2, 1)]));
     }
 
@@ -190,7 +196,10 @@ mod tests {
             let from = usize::try_from(size).unwrap();
             let grown = grow(&memory, size, &hashes[from..from + step]).unwrap();
             assert!(grown.iter().all(|(tile, bytes)| bytes.len() as u64 == tile.width * 32));
-            memory.0.borrow_mut().extend(grown.into_iter().map(|(tile, bytes)| ((tile.level, tile.index), bytes)));
+            memory
+                .0
+                .borrow_mut()
+                .extend(grown.into_iter().map(|(tile, bytes)| ((tile.level, tile.index), bytes)));
             size += step as u64;
             let tree = TiledTree { reader: &memory, size };
             let now = root(&tree, size).unwrap();

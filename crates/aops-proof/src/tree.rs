@@ -203,13 +203,21 @@ pub(crate) mod tests {
     /// The leaves of the test that comes with the first Certificate Transparency log, and their roots.
     #[test]
     fn known_roots() {
-        let leaves: Vec<Vec<u8>> =
-            ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
-                .iter()
-                .map(|hex| {
-                    (0..hex.len() / 2).map(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap()).collect()
-                })
-                .collect();
+        let leaves: Vec<Vec<u8>> = [
+            "",
+            "00",
+            "10",
+            "2021",
+            "3031",
+            "40414243",
+            "5051525354555657",
+            "606162636465666768696a6b6c6d6e6f",
+        ]
+        .iter()
+        .map(|hex| {
+            (0..hex.len() / 2).map(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap()).collect()
+        })
+        .collect();
         let hex = |hash: Hash| hash.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
         let root = |count| hex(by_definition(&leaves[..count]));
         assert_eq!(root(0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -228,7 +236,10 @@ pub(crate) mod tests {
                 let leaf = leaf_hash(&index.to_be_bytes());
                 assert!(is_included(&leaf, index, size, &path, &of(size)));
                 for other in (0..26).filter(|other| *other != index) {
-                    assert!(!is_included(&leaf, other, size, &path, &of(size)), "{index} of {size} as {other}");
+                    assert!(
+                        !is_included(&leaf, other, size, &path, &of(size)),
+                        "{index} of {size} as {other}"
+                    );
                 }
             }
             for old in 0..=size {

@@ -29,7 +29,9 @@ impl Nodes for Whole {
     fn node(&self, level: u32, index: u64) -> Result<Hash, String> {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         let found = self.levels.get(level as usize).and_then(|hashes| hashes.get(at));
-        found.copied().ok_or_else(|| format!("node {level}/{index} is not in a tree of {} leaves", self.size()))
+        found
+            .copied()
+            .ok_or_else(|| format!("node {level}/{index} is not in a tree of {} leaves", self.size()))
     }
 }
 

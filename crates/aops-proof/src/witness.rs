@@ -101,7 +101,9 @@ pub fn judge(
         return Answer::UnknownLog;
     }
     match request.note.signers(&trusted) {
-        Ok(signers) if signers.is_empty() => return Answer::Unsigned("no key of this log signed it".to_owned()),
+        Ok(signers) if signers.is_empty() => {
+            return Answer::Unsigned("no key of this log signed it".to_owned());
+        }
         Err(why) => return Answer::Unsigned(why),
         Ok(_) => {}
     }
@@ -117,7 +119,11 @@ pub fn judge(
     if hollow || !is_consistent(last.size, &last.root, checkpoint.size, &checkpoint.root, &request.path) {
         return Answer::Inconsistent;
     }
-    let lines = with.iter().filter_map(|key| key.sign(&request.note.text, now)).map(|line| line.to_string()).collect();
+    let lines = with
+        .iter()
+        .filter_map(|key| key.sign(&request.note.text, now))
+        .map(|line| line.to_string())
+        .collect();
     Answer::Signed { checkpoint, lines }
 }
 
@@ -136,8 +142,8 @@ mod tests {
     impl World {
         fn new() -> Self {
             let log = SecretKey::new("a.example/log", Use::Note, &[1; 32]).unwrap();
-            let witness =
-                [Use::Cosignature, Use::MlDsa].map(|used| SecretKey::new("w.example", used, &[2; 32]).unwrap());
+            let witness = [Use::Cosignature, Use::MlDsa]
+                .map(|used| SecretKey::new("w.example", used, &[2; 32]).unwrap());
             Self { keys: vec![log.public().clone()], log, witness }
         }
 
@@ -148,7 +154,8 @@ mod tests {
 
         fn ask(&self, old: u64, path: &[Hash], note: &Note, known: Option<(u64, Hash)>) -> Answer {
             let request = Request { old, path: path.to_vec(), note: note.clone() };
-            let known = known.map(|(size, root)| Checkpoint { origin: "a.example/log".to_owned(), size, root });
+            let known =
+                known.map(|(size, root)| Checkpoint { origin: "a.example/log".to_owned(), size, root });
             judge(&request.to_string(), &self.keys, |_| known, &self.witness, 99)
         }
     }

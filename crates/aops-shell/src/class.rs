@@ -94,7 +94,9 @@ fn program(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
         Some(Effect::Write) => Err(format!("your `[effects]` list `{name}` under `write`")),
         Some(Effect::Read) => Ok(Effect::Read),
         // The user's tracker, whatever it is called and wherever it is.
-        Some(Effect::Tracker) => commands::class(if name.ends_with("/mb") { "mb" } else { "bd" }, simple, line),
+        Some(Effect::Tracker) => {
+            commands::class(if name.ends_with("/mb") { "mb" } else { "bd" }, simple, line)
+        }
         _ => known.map_or_else(|| Err(commands::unknown(&name)), |name| commands::class(name, simple, line)),
     }
 }
@@ -195,7 +197,11 @@ pub fn is_only_unknown(line: &Line, around: &LineSetting) -> bool {
 
 /// The same where what it prints may go into files that nobody misses, by name and the folder that it is
 /// named from.
-pub fn is_only_unknown_beside(line: &Line, around: &LineSetting, is_free: &dyn Fn(&Simple, &Word) -> bool) -> bool {
+pub fn is_only_unknown_beside(
+    line: &Line,
+    around: &LineSetting,
+    is_free: &dyn Fn(&Simple, &Word) -> bool,
+) -> bool {
     !line.commands.iter().any(|simple| is_known_change(line, simple, around, is_free))
 }
 

@@ -120,7 +120,9 @@ fn reads(known: Option<Row>, command: &Invocation) -> bool {
         Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::Rule(_)),
         _ => false,
     };
-    !known.is_some_and(runs) && self::program(&program, "\0").is_some() && class_of(known, command) == Ok(Effect::Read)
+    !known.is_some_and(runs)
+        && self::program(&program, "\0").is_some()
+        && class_of(known, command) == Ok(Effect::Read)
 }
 
 fn by_row(known: Option<Row>, command: &Invocation) -> Touched {

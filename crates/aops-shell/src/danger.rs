@@ -238,7 +238,9 @@ impl<'a> Search<'a> {
             }
         }
         let mut seen = BTreeSet::new();
-        for piece in row.split(SIGNS).map(opened).filter(|piece| piece.contains(|c: char| c.is_ascii_alphabetic())) {
+        for piece in
+            row.split(SIGNS).map(opened).filter(|piece| piece.contains(|c: char| c.is_ascii_alphabetic()))
+        {
             if !seen.insert(piece) {
                 continue;
             }

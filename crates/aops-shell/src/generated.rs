@@ -32,8 +32,9 @@ const FOLDERS: &[(&str, Name)] = &[
     ("temp", Perhaps), ("test-results", Tool), ("tmp", Perhaps), ("vendor", Perhaps), ("venv", Word),
 ];
 /// Below these an ordinary word names a module: `src/build/mod.rs`.
-const SOURCES: &[&str] =
-    &["cmd", "include", "internal", "lib", "libs", "pkg", "source", "sources", "spec", "src", "test", "tests"];
+const SOURCES: &[&str] = &[
+    "cmd", "include", "internal", "lib", "libs", "pkg", "source", "sources", "spec", "src", "test", "tests",
+];
 /// How the names of files end that a tool makes again.
 const ENDS: &[&str] =
     &[".pyc", ".pyo", ".class", ".o", ".egg-info", ".tsbuildinfo", ".gcda", ".gcno", ".profraw", ".beam"];
@@ -109,7 +110,8 @@ pub fn is_folder(path: &str) -> bool {
 /// A file that is nobody's work wherever it is, unless git tracks it: a tool's, or a local database.
 pub fn is_made_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let coverage = name.strip_prefix(".coverage").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let coverage =
+        name.strip_prefix(".coverage").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     NAMES.contains(&name) || coverage || ends(name, ENDS) || is_database(name)
 }
 
@@ -159,7 +161,9 @@ mod tests {
 
     #[test]
     fn single_files() {
-        for path in ["a.pyc", "x/app.db", "app.sqlite3", "app.db-wal", ".coverage", ".coverage.host.1", "d/.DS_Store"] {
+        for path in
+            ["a.pyc", "x/app.db", "app.sqlite3", "app.db-wal", ".coverage", ".coverage.host.1", "d/.DS_Store"]
+        {
             assert!(is_made_file(path), "{path}");
         }
         for path in ["a.py", "db", ".db", "write-journal", "adb", "main.o.rs", "coverage.rs"] {
@@ -172,7 +176,9 @@ mod tests {
         for path in ["Cargo.lock", "web/package-lock.json", "go.sum", "Package.resolved", "a/b/uv.lock"] {
             assert!(is_lock_file(path) && !is_made_file(path), "{path}");
         }
-        assert!(!is_lock_file("package.json") && !is_lock_file("src/lock.rs") && !is_lock_file("yarn.lock/x"));
+        assert!(
+            !is_lock_file("package.json") && !is_lock_file("src/lock.rs") && !is_lock_file("yarn.lock/x")
+        );
         assert!(is_work_in("build/x") && !is_work_in("build/.gitkeep"));
     }
 }

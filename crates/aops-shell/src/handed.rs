@@ -19,7 +19,9 @@ struct Options {
 const SUDO: Options = Options {
     plain: &["-H", "-S", "-n", "--non-interactive", "--set-home", "--stdin"],
     valued: &["-g", "-p", "-u", "--group", "--prompt", "--user"],
-    instead: &["-K", "-V", "-k", "-l", "-v", "--help", "--list", "--remove-timestamp", "--validate", "--version"],
+    instead: &[
+        "-K", "-V", "-k", "-l", "-v", "--help", "--list", "--remove-timestamp", "--validate", "--version",
+    ],
 };
 const DOAS: Options = Options { plain: &["-n"], valued: &["-u"], instead: &["-L"] };
 
@@ -62,15 +64,15 @@ const LOOKING: [&str; 5] = ["dmesg", "dpkg-query", "journalctl", "lsof", "ss"];
 /// What looks, of `podman` and `buildah`, and with which options: others name programs and configuration,
 /// before the verb and behind it.
 const CONTAINERS: [&str; 18] = [
-    "containers", "diff", "history", "image", "images", "info", "inspect", "logs", "network", "port", "ps", "search",
-    "stats", "system", "top", "version", "volume", "--version",
+    "containers", "diff", "history", "image", "images", "info", "inspect", "logs", "network", "port", "ps",
+    "search", "stats", "system", "top", "version", "volume", "--version",
 ];
 /// Behind a verb that has more of them.
 const SECOND: [&str; 8] = ["df", "exists", "history", "info", "inspect", "list", "ls", "tree"];
 const LOOKING_AT_CONTAINERS: [&str; 27] = [
-    "-a", "-f", "-l", "-n", "-p", "-q", "-s", "-t", "-v", "--all", "--digests", "--filter", "--follow", "--format",
-    "--human", "--json", "--last", "--latest", "--names", "--no-stream", "--no-trunc", "--noheading", "--quiet",
-    "--since", "--size", "--tail", "--until",
+    "-a", "-f", "-l", "-n", "-p", "-q", "-s", "-t", "-v", "--all", "--digests", "--filter", "--follow",
+    "--format", "--human", "--json", "--last", "--latest", "--names", "--no-stream", "--no-trunc",
+    "--noheading", "--quiet", "--since", "--size", "--tail", "--until",
 ];
 
 /// What is known of the line and of the disk.
@@ -89,9 +91,10 @@ pub fn unknown(words: &[String], around: &Outside) -> Option<String> {
         "doas" => behind(rest, &DOAS, around),
         "su" => Some("a shell of another user".to_owned()),
         "podman" | "buildah" => containers(rest),
-        "fusermount" => {
-            rest.iter().find(|word| word.starts_with('-') && !is_of(word, &["-u", "-q", "-z", "-uz", "-V"])).cloned()
-        }
+        "fusermount" => rest
+            .iter()
+            .find(|word| word.starts_with('-') && !is_of(word, &["-u", "-q", "-z", "-uz", "-V"]))
+            .cloned(),
         // It takes numbers alone, and another program of the user's list is the user's own choice.
         _ => None,
     }
@@ -137,8 +140,11 @@ fn command(words: &[String], around: &Outside) -> Option<String> {
     if name == "service" {
         return rest.iter().find(|word| !is_plain(word)).cloned();
     }
-    let Some(manager) = MANAGERS.iter().find(|manager| manager.names.contains(&name)) else { return not_known() };
-    let is_known = |word: &&String| is_of(word, manager.options) || is_of(word, manager.verbs) || is_plain(word);
+    let Some(manager) = MANAGERS.iter().find(|manager| manager.names.contains(&name)) else {
+        return not_known();
+    };
+    let is_known =
+        |word: &&String| is_of(word, manager.options) || is_of(word, manager.verbs) || is_plain(word);
     let verb = rest.iter().find(|word| !is_of(word, manager.options));
     match verb {
         Some(verb) if !is_of(verb, manager.verbs) => Some(format!("{name} {verb}")),

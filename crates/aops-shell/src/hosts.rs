@@ -14,9 +14,9 @@ pub struct Host {
 
 /// Programs that reach every URL among their words.
 const BY_URL: &[&str] = &[
-    "aria2c", "axel", "bun", "cargo", "composer", "curl", "deno", "fetch", "gem", "go", "hg", "http", "httpie",
-    "https", "links", "lynx", "mongosh", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "psql", "redis-cli", "svn", "uv",
-    "uvx", "w3m", "wget", "xh", "yarn",
+    "aria2c", "axel", "bun", "cargo", "composer", "curl", "deno", "fetch", "gem", "go", "hg", "http",
+    "httpie", "https", "links", "lynx", "mongosh", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "psql",
+    "redis-cli", "svn", "uv", "uvx", "w3m", "wget", "xh", "yarn",
 ];
 /// Of these, a word without a scheme is a URL too.
 const BARE: &[&str] = &["curl", "http", "https", "wget", "xh"];
@@ -46,10 +46,10 @@ const SCHEMES: &[(&str, u16)] = &[
 const VALUED: &[(&str, &str)] = &[("curl", "AbcCdDeEFHKmoPQrtTuUwXyYz"), ("wget", "aBDeiIloOPQRtTUwX")];
 /// Long options of them that stand alone; every other one takes a value.
 const ALONE: &[&str] = &[
-    "--compressed", "--fail", "--fail-with-body", "--get", "--head", "--http1.1", "--http2", "--include", "--insecure",
-    "--ipv4", "--ipv6", "--location", "--no-check-certificate", "--no-progress-meter", "--no-verbose",
-    "--progress-bar", "--quiet", "--remote-header-name", "--remote-name", "--show-error", "--silent", "--spider",
-    "--url", "--verbose",
+    "--compressed", "--fail", "--fail-with-body", "--get", "--head", "--http1.1", "--http2", "--include",
+    "--insecure", "--ipv4", "--ipv6", "--location", "--no-check-certificate", "--no-progress-meter",
+    "--no-verbose", "--progress-bar", "--quiet", "--remote-header-name", "--remote-name", "--show-error",
+    "--silent", "--spider", "--url", "--verbose",
 ];
 
 /// The hosts that the commands of this line name, each once.
@@ -96,12 +96,20 @@ fn of_command(simple: &Simple) -> Vec<Host> {
     let words: Vec<Option<String>> = simple.words.iter().skip(1).map(known).collect();
     let has = |known: &[&str]| words.iter().flatten().any(|word| known.contains(&word.as_str()));
     match name {
-        "git" if words.iter().flatten().find(|word| is_verb(word)).is_some_and(|word| GIT.contains(&word.as_str())) => {
+        "git"
+            if words
+                .iter()
+                .flatten()
+                .find(|word| is_verb(word))
+                .is_some_and(|word| GIT.contains(&word.as_str())) =>
+        {
             let urls = words.iter().flatten().filter_map(|word| of_url(word).or_else(|| of_copy(word)));
             urls.collect()
         }
         "ssh" | "sftp" | "mosh" => of_login(&words).into_iter().collect(),
-        "scp" | "rsync" => words.iter().flatten().filter_map(|word| of_url(word).or_else(|| of_copy(word))).collect(),
+        "scp" | "rsync" => {
+            words.iter().flatten().filter_map(|word| of_url(word).or_else(|| of_copy(word))).collect()
+        }
         "nc" | "ncat" | "netcat" | "telnet" => of_pair(&words).into_iter().collect(),
         _ if BY_URL.contains(&name) && !has(SETTINGS) => of_downloader(name, &words),
         _ => Vec::new(),
@@ -157,13 +165,17 @@ fn takes_value(name: &str, option: &str) -> bool {
     let Some((_, letters)) = VALUED.iter().find(|(known, _)| *known == name) else { return false };
     match option.strip_prefix("--") {
         Some(long) => !long.contains('=') && !ALONE.contains(&option) && !option.starts_with("--no-"),
-        None => option.chars().skip(1).position(|letter| letters.contains(letter)) == Some(option.chars().count() - 2),
+        None => {
+            option.chars().skip(1).position(|letter| letters.contains(letter))
+                == Some(option.chars().count() - 2)
+        }
     }
 }
 
 /// `user@host:path`, as scp, rsync and git take it.
 fn of_copy(word: &str) -> Option<Host> {
-    let (host, _) = word.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with("//"))?;
+    let (host, _) =
+        word.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with("//"))?;
     let named = host.contains(['@', '.']) && !host.starts_with('-');
     if named { of_authority(host, 22) } else { None }
 }
@@ -181,7 +193,9 @@ fn of_login(words: &[Option<String>]) -> Option<Host> {
                 port = words.get(at)?.as_deref()?.parse().ok()?;
                 at += 1;
             }
-            Some(letters) => at += usize::from(letters.chars().next_back().is_some_and(|last| VALUED.contains(last))),
+            Some(letters) => {
+                at += usize::from(letters.chars().next_back().is_some_and(|last| VALUED.contains(last)));
+            }
             None if word.contains("://") => return of_url(word),
             None => return of_authority(word.split(':').next()?, port),
         }
@@ -191,12 +205,16 @@ fn of_login(words: &[Option<String>]) -> Option<Host> {
 
 /// `nc host 443`
 fn of_pair(words: &[Option<String>]) -> Option<Host> {
-    let listens =
-        words.iter().flatten().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('l'));
+    let listens = words
+        .iter()
+        .flatten()
+        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('l'));
     let operands: Vec<&str> =
         words.iter().flatten().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
     match operands[..] {
-        [.., name, port] if !listens => Some(Host { name: name.to_ascii_lowercase(), port: port.parse().ok()? }),
+        [.., name, port] if !listens => {
+            Some(Host { name: name.to_ascii_lowercase(), port: port.parse().ok()? })
+        }
         _ => None,
     }
 }

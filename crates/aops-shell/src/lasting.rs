@@ -11,10 +11,12 @@ pub enum Lasting {
 }
 
 /// Programs that leave something running.
-const DETACHES: &[&str] =
-    &["coproc", "daemonize", "disown", "nohup", "screen", "setsid", "start-stop-daemon", "systemd-run", "tmux"];
+const DETACHES: &[&str] = &[
+    "coproc", "daemonize", "disown", "nohup", "screen", "setsid", "start-stop-daemon", "systemd-run", "tmux",
+];
 /// Programs that only start another.
-const RUNNERS: &[&str] = &["bunx", "command", "env", "exec", "nice", "npx", "stdbuf", "time", "uvx", "xvfb-run"];
+const RUNNERS: &[&str] =
+    &["bunx", "command", "env", "exec", "nice", "npx", "stdbuf", "time", "uvx", "xvfb-run"];
 const RUNNERS_WITH_VERB: &[(&str, &[&str])] = &[
     ("bundle", &["exec"]),
     ("hatch", &["run"]),
@@ -28,14 +30,16 @@ const RUNNERS_WITH_VERB: &[(&str, &[&str])] = &[
 ];
 /// Programs that do nothing but serve.
 const SERVERS: &[&str] = &[
-    "caddy", "daphne", "gunicorn", "http-server", "http.server", "hypercorn", "json-server", "jupyter", "jupyter-lab",
-    "live-server", "mongod", "mysqld", "nginx", "nodemon", "postgres", "puma", "redis-server", "serve", "uvicorn",
+    "caddy", "daphne", "gunicorn", "http-server", "http.server", "hypercorn", "json-server", "jupyter",
+    "jupyter-lab", "live-server", "mongod", "mysqld", "nginx", "nodemon", "postgres", "puma", "redis-server",
+    "serve", "uvicorn",
 ];
 /// Programs of which some verbs serve, or watch.
 const WITH_VERB: &[&str] = &[
-    "artisan", "astro", "cargo", "deno", "docusaurus", "dotnet", "expo", "fastapi", "flask", "gatsby", "gmake", "hugo",
-    "jekyll", "just", "make", "manage.py", "mkdocs", "next", "ng", "npm", "nuxt", "parcel", "php", "pnpm", "rails",
-    "remix", "streamlit", "task", "vite", "vue-cli-service", "webpack", "wrangler", "yarn", "bun",
+    "artisan", "astro", "cargo", "deno", "docusaurus", "dotnet", "expo", "fastapi", "flask", "gatsby",
+    "gmake", "hugo", "jekyll", "just", "make", "manage.py", "mkdocs", "next", "ng", "npm", "nuxt", "parcel",
+    "php", "pnpm", "rails", "remix", "streamlit", "task", "vite", "vue-cli-service", "webpack", "wrangler",
+    "yarn", "bun",
 ];
 const VERBS: &[&str] =
     &["-S", "dev", "develop", "preview", "runserver", "s", "serve", "server", "start", "storybook", "watch"];
@@ -103,9 +107,11 @@ mod tests {
         cut(line, &Ground { cwd: "/p", home: "/h", variables: &[] })
     }
 
-    const BACKGROUND: &str = "make serve &\nnohup ./server.sh\n./a.sh & echo $!\n(sleep 5; make) &\nsetsid make watch
+    const BACKGROUND: &str =
+        "make serve &\nnohup ./server.sh\n./a.sh & echo $!\n(sleep 5; make) &\nsetsid make watch
 env A=1 nohup make > /dev/null\nmake & disown\ntmux new -d make\nif true; then make & fi";
-    const SERVER: &str = "npm start\nnpm run dev\nyarn dev\npnpm run serve:web\npython3 -m http.server 8000\nvite
+    const SERVER: &str =
+        "npm start\nnpm run dev\nyarn dev\npnpm run serve:web\npython3 -m http.server 8000\nvite
 python manage.py runserver\nflask run\nuvicorn app:app\nbundle exec rails s\nphp -S localhost:80\nmake serve
 npx next dev\nuv run python -m http.server\ncargo watch -x test\nPORT=1 npm start\ncd web && npm run start:dev
 poetry run uvicorn app:app --reload\nmkdocs serve\nnpx http-server";

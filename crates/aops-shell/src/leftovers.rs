@@ -6,16 +6,16 @@ use crate::danger::is_generated;
 
 /// Folders in which tools keep what only makes them faster.
 const CACHES: &[&str] = &[
-    ".angular", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".ipynb_checkpoints",
-    ".mypy_cache", ".nox", ".nyc_output", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".sass-cache", ".tox",
-    ".turbo", ".vite", "__pycache__", "_cacache",
+    ".angular", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis",
+    ".ipynb_checkpoints", ".mypy_cache", ".nox", ".nyc_output", ".parcel-cache", ".pytest_cache",
+    ".ruff_cache", ".sass-cache", ".tox", ".turbo", ".vite", "__pycache__", "_cacache",
 ];
 /// The same inside Cargo's folder: what stands beside them is what was built.
 const CARGO: &str = "target";
 const CARGO_CACHES: &[&str] = &[".fingerprint", "build", "deps", "incremental", "tmp"];
 const CACHE_FILES: &[&str] = &[
-    ".coverage", ".ds_store", ".eslintcache", ".prettiercache", ".rustc_info.json", ".stylelintcache", "cachedir.tag",
-    ".cargo-lock",
+    ".coverage", ".ds_store", ".eslintcache", ".prettiercache", ".rustc_info.json", ".stylelintcache",
+    "cachedir.tag", ".cargo-lock",
 ];
 const CACHE_ENDINGS: &[&str] = &[".pyc", ".pyo", ".tsbuildinfo", ".swp"];
 /// What git changes by looking, or keeps until it is swept.
@@ -24,10 +24,11 @@ const GIT_LEFTOVERS: &[&str] =
     &["COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "fsmonitor--daemon", "gc.log", "index", "logs", "objects"];
 /// Files that a test run makes anew: reports, local databases, compiled objects.
 const REPORT_ENDINGS: &[&str] = &[
-    ".class", ".db", ".db-journal", ".gcda", ".gcno", ".lcov", ".log", ".o", ".profraw", ".sqlite", ".sqlite3", ".tap",
-    ".trx",
+    ".class", ".db", ".db-journal", ".gcda", ".gcno", ".lcov", ".log", ".o", ".profraw", ".sqlite",
+    ".sqlite3", ".tap", ".trx",
 ];
-const REPORTS: &[&str] = &["coverage.json", "coverage.xml", "junit.xml", "lcov.info", "test-results.xml", "report.xml"];
+const REPORTS: &[&str] =
+    &["coverage.json", "coverage.xml", "junit.xml", "lcov.info", "test-results.xml", "report.xml"];
 
 /// Only makes a tool faster: nobody misses it. The path is relative to the project.
 pub fn is_cache(path: &str) -> bool {
@@ -62,28 +63,29 @@ fn has_ending(name: &str, endings: &[&str]) -> bool {
 
 /// Words by which a command says that it only looks whether something is right.
 const CHECKS: &[&str] = &[
-    "ava", "bats", "check", "clippy", "ctest", "cypress", "eslint", "flake8", "jest", "lint", "mocha", "mypy",
-    "nextest", "nox", "phpunit", "playwright", "pylint", "pyright", "pytest", "rspec", "ruff", "spec", "specs", "test",
-    "tests", "tox", "typecheck", "unittest", "verify", "vet", "vitest",
+    "ava", "bats", "check", "clippy", "ctest", "cypress", "eslint", "flake8", "jest", "lint", "mocha",
+    "mypy", "nextest", "nox", "phpunit", "playwright", "pylint", "pyright", "pytest", "rspec", "ruff",
+    "spec", "specs", "test", "tests", "tox", "typecheck", "unittest", "verify", "vet", "vitest",
 ];
 /// Words by which it says that it makes or changes something all the same.
 const MAKES: &[&str] = &[
-    "apply", "build", "bundle", "compile", "deploy", "dist", "fix", "fmt", "format", "generate", "gen", "init",
-    "install", "migrate", "migration", "migrations", "package", "publish", "release", "seed", "update",
-    "updatesnapshot", "upgrade", "write",
+    "apply", "build", "bundle", "compile", "deploy", "dist", "fix", "fmt", "format", "generate", "gen",
+    "init", "install", "migrate", "migration", "migrations", "package", "publish", "release", "seed",
+    "update", "updatesnapshot", "upgrade", "write",
 ];
 /// Commands that stand around it and make nothing.
 const AROUND: &[&str] = &[
-    ".", ":", "[", "[[", "awk", "cat", "cd", "cut", "do", "done", "echo", "else", "exit", "export", "fi", "grep",
-    "head", "if", "jq", "ls", "printf", "pwd", "rg", "set", "sed", "sort", "source", "tail", "then", "tr", "true",
-    "uniq", "unset", "wc", "while",
+    ".", ":", "[", "[[", "awk", "cat", "cd", "cut", "do", "done", "echo", "else", "exit", "export", "fi",
+    "grep", "head", "if", "jq", "ls", "printf", "pwd", "rg", "set", "sed", "sort", "source", "tail", "then",
+    "tr", "true", "uniq", "unset", "wc", "while",
 ];
 
 /// The line runs tests, linters or type checks and nothing else, as far as its words say it.
 pub fn only_checks(line: &str) -> bool {
     let mut checks = false;
     for command in line.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']) {
-        let mut words = command.split_whitespace().filter(|word| !word.contains('=') || word.starts_with('-'));
+        let mut words =
+            command.split_whitespace().filter(|word| !word.contains('=') || word.starts_with('-'));
         let Some(first) = words.next() else { continue };
         let is_rest = first.bytes().all(|byte| byte.is_ascii_digit() || b"<>!".contains(&byte));
         if is_rest || AROUND.contains(&first) {
@@ -153,7 +155,9 @@ mod tests {
 
     #[test]
     fn by_products_of_a_test_run() {
-        for path in ["target/debug/app", "coverage/index.html", "junit.xml", "test.db", "src/a.o", "out/app", "x.log"] {
+        for path in
+            ["target/debug/app", "coverage/index.html", "junit.xml", "test.db", "src/a.o", "out/app", "x.log"]
+        {
             assert!(is_made_again(path), "{path}");
         }
         for path in ["src/a.py", "tests/__snapshots__/a.snap", "README.md", "package-lock.json"] {
@@ -161,11 +165,13 @@ mod tests {
         }
     }
 
-    const CHECK_LINES: &str = "cargo test\ncargo nextest run 2>&1 | tail -5\nnpm test\nnpm run test:unit\npytest -q
+    const CHECK_LINES: &str =
+        "cargo test\ncargo nextest run 2>&1 | tail -5\nnpm test\nnpm run test:unit\npytest -q
 make test\npython -m pytest tests/\ncd api && go test ./...\n./run-tests.sh\nCI=1 npx vitest run
 cargo clippy --all-targets\nnpm run lint && npm test\npython3 manage.py test\nuv run pytest -k 'a and b'
 make check\ncargo test --offline 2>&1 | grep passed\ntox -e py312\nbin/rspec spec/models";
-    const OTHER_LINES: &str = "make\nmake build\nmake build test\nnpm run build && npm test\ncargo build\nblack .
+    const OTHER_LINES: &str =
+        "make\nmake build\nmake build test\nnpm run build && npm test\ncargo build\nblack .
 npm run format\npython manage.py migrate\neslint --fix src\njest -u\nruff format .\npython3 script.py
 ./setup.sh; pytest\nprettier --write .\nvitest run --update\n\ncd x\nnpm run check:fix";
 

@@ -46,7 +46,8 @@ pub fn losses(line: &Line) -> Option<Losses> {
     let mut moves: Vec<Move> = Vec::new();
     for (at, simple) in line.commands.iter().enumerate() {
         // What git drops is looked at before the line runs, and not what the line itself puts there.
-        let is_made = |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
+        let is_made =
+            |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
         match told(simple).filter(|told| !told.losses.iter().any(is_made)) {
             Some(told) => {
                 let taken = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
@@ -95,7 +96,8 @@ impl Move {
 
 /// The folders of a path up to its first pattern.
 fn firm_part(path: &Word) -> String {
-    let firm: String = path.bits.iter().map_while(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
+    let firm: String =
+        path.bits.iter().map_while(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
     if firm.len() == path.bits.len() {
         firm
     } else {
@@ -198,7 +200,9 @@ fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
         at += 1;
         match word.lossy().as_str() {
             "--" if !ended => ended = true,
-            text if !ended && text.len() > 1 && text.starts_with('-') => at += usize::from(valued.contains(&text)),
+            text if !ended && text.len() > 1 && text.starts_with('-') => {
+                at += usize::from(valued.contains(&text));
+            }
             _ => found.push(word),
         }
     }
@@ -206,7 +210,8 @@ fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
 }
 
 fn is_in_place(arguments: &[Word]) -> bool {
-    let edits = |text: String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+    let edits =
+        |text: String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
     arguments.iter().map(Word::lossy).take_while(|text| text != "--").any(edits)
 }
 
@@ -214,24 +219,29 @@ fn is_in_place(arguments: &[Word]) -> bool {
 fn writes_elsewhere(arguments: &[Word]) -> bool {
     let is_more = |c: char| matches!(c, 'w' | 'W' | 'r' | 'R' | 'e');
     let in_part = |part: &str| {
-        part.trim_start().starts_with(is_more) || part.rsplit('/').next().is_some_and(|end| end.starts_with(is_more))
+        part.trim_start().starts_with(is_more)
+            || part.rsplit('/').next().is_some_and(|end| end.starts_with(is_more))
     };
     let is_script = |word: &&Word| word.bits.contains(&Bit::Char('/')) || word.bits.len() < 3;
     let scripts = arguments.iter().filter(|word| !word.is_option()).take(1).filter(is_script);
-    scripts.map(Word::lossy).any(|text| text.split([';', '\n', '}']).any(in_part)) || has(arguments, &["-f", "--file"])
+    scripts.map(Word::lossy).any(|text| text.split([';', '\n', '}']).any(in_part))
+        || has(arguments, &["-f", "--file"])
 }
 
 /// `cp a b`, `mv a b folder`, `ln -sf a b`. What is left of it reads the sources.
 fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
-    let spares = has(arguments, &["-n", "--no-clobber"]) || has(arguments, &["--update=none", "--backup", "-b"]);
+    let spares =
+        has(arguments, &["-n", "--no-clobber"]) || has(arguments, &["--update=none", "--backup", "-b"]);
     let is_link = matches!(name, "ln" | "gln");
     if spares || is_link && !has(arguments, &["-f", "--force"]) {
         return None;
     }
-    let valued = ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
+    let valued =
+        ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
     let mut sources: Vec<Word> = operands(arguments, &valued).into_iter().cloned().collect();
     let named = arguments.iter().position(|word| word.is("-t") || word.is("--target-directory"));
-    let glued = arguments.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
+    let glued =
+        arguments.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
     let target = named.and_then(|at| arguments.get(at + 1).cloned()).or(glued).or_else(|| sources.pop())?;
     if sources.is_empty() {
         return None;
@@ -251,7 +261,8 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
 
 /// `find a b -name '*.x' -delete`. Any other test only makes it less.
 fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
-    const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls", "-L", "-H", "-follow"];
+    const RUNS: &[&str] =
+        &["-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls", "-L", "-H", "-follow"];
     let runs = |word: &Word| RUNS.iter().any(|option| word.is(option));
     if !arguments.iter().any(|word| word.is("-delete")) || arguments.iter().any(runs) {
         return None;
@@ -262,11 +273,13 @@ fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simpl
         roots.push(Word::of("."));
     }
     // With `!`, `-o` or `-not` a name may stand for the files that stay.
-    let is_plain = !arguments.iter().any(|word| word.is("!") || word.is("-not") || word.is("-o") || word.is("-or"));
+    let is_plain =
+        !arguments.iter().any(|word| word.is("!") || word.is("-not") || word.is("-o") || word.is("-or"));
     let name_of = |pair: &[Word]| (pair[0].is("-name")).then(|| crate::syntax::globbed(&pair[1]));
     let names: Vec<Word> = arguments.windows(2).filter_map(name_of).filter(|_| is_plain).collect();
     let from = |folder: &Word| {
-        let losses = roots.iter().map(|root| Loss::Found { root: placed(root, folder), names: names.clone() });
+        let losses =
+            roots.iter().map(|root| Loss::Found { root: placed(root, folder), names: names.clone() });
         losses.collect::<Vec<_>>()
     };
     Some((simple.folders.iter().flat_map(from).collect(), None))

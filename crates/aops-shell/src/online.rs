@@ -11,9 +11,10 @@ use crate::syntax::{Line, Simple, Word};
 /// Programs that ask another machine, a server of this one, or how this one is connected, however they are
 /// called.
 const ALWAYS: &[&str] = &[
-    "aws", "az", "bd", "brew", "curl", "dig", "docker", "docker-compose", "fuser", "gcloud", "getent", "gh", "glab",
-    "helm", "host", "hostname", "ifconfig", "ip", "kubectl", "lsof", "mb", "nc", "netstat", "nettop", "nslookup", "oc",
-    "ping", "podman", "ss", "terraform", "tofu", "tracepath", "traceroute", "wget", "whois",
+    "aws", "az", "bd", "brew", "curl", "dig", "docker", "docker-compose", "fuser", "gcloud", "getent", "gh",
+    "glab", "helm", "host", "hostname", "ifconfig", "ip", "kubectl", "lsof", "mb", "nc", "netstat", "nettop",
+    "nslookup", "oc", "ping", "podman", "ss", "terraform", "tofu", "tracepath", "traceroute", "wget",
+    "whois",
 ];
 /// Programs that do so with one of these words.
 const WITH: &[(&str, &[&str])] = &[
@@ -54,8 +55,10 @@ fn asks(simple: &Simple, around: &LineSetting) -> bool {
 
 fn is_online(name: &str, arguments: &[Word]) -> bool {
     let words = WITH.iter().find(|(known, _)| *known == name).map(|(_, words)| *words).unwrap_or_default();
-    let shows_remote = || name == "git" && arguments.windows(2).any(|two| two[0].is("remote") && two[1].is("show"));
-    let asks = |word: &Word| words.iter().any(|known| word.is(known)) || name == "go" && word.lossy().contains('@');
+    let shows_remote =
+        || name == "git" && arguments.windows(2).any(|two| two[0].is("remote") && two[1].is("show"));
+    let asks =
+        |word: &Word| words.iter().any(|known| word.is(known)) || name == "go" && word.lossy().contains('@');
     ALWAYS.contains(&name) || arguments.iter().any(asks) || shows_remote()
 }
 

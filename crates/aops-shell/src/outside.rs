@@ -5,7 +5,9 @@
 mod rules;
 
 use crate::syntax::{Line, Simple, Word};
-use rules::{addressed_away, cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends};
+use rules::{
+    addressed_away, cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends,
+};
 
 /// A command of this line reaches outside.
 pub fn outside(line: &Line) -> bool {
@@ -15,12 +17,15 @@ pub fn outside(line: &Line) -> bool {
 /// This line asks a server of this machine for something, and every other command of it only reads.
 pub fn asks_here(line: &Line) -> bool {
     const CLIENTS: &[&str] = &["curl", "http", "https", "wget", "xh", "xhs"];
-    const READS: &[&str] = &["cat", "cut", "echo", "grep", "head", "jq", "printf", "rg", "sleep", "tail", "true", "wc"];
+    const READS: &[&str] =
+        &["cat", "cut", "echo", "grep", "head", "jq", "printf", "rg", "sleep", "tail", "true", "wc"];
     let is = |simple: &Simple, known: &[&str]| simple.name().is_some_and(|name| known.contains(&name));
-    let fits =
-        |simple: &Simple| simple.writes.is_empty() && !simple.function && (is(simple, CLIENTS) || is(simple, READS));
+    let fits = |simple: &Simple| {
+        simple.writes.is_empty() && !simple.function && (is(simple, CLIENTS) || is(simple, READS))
+    };
     let asks = line.commands.iter().any(|simple| is(simple, CLIENTS));
-    let here = line.commands.iter().filter(|simple| is(simple, CLIENTS)).all(|simple| !names_host_away(simple));
+    let here =
+        line.commands.iter().filter(|simple| is(simple, CLIENTS)).all(|simple| !names_host_away(simple));
     asks && here && !line.unclear && line.commands.iter().all(|simple| fits(simple))
 }
 
@@ -47,13 +52,15 @@ struct Call {
 
 /// What a tool for something far away looks at, or keeps here.
 const LOOKS: &[&str] = &[
-    "auth", "check", "clone", "completion", "config", "configure", "describe", "diff", "explain", "get", "help",
-    "history", "info", "inspect", "list", "log", "login", "ls", "plan", "print", "query", "read", "search", "show",
-    "status", "tail", "template", "test", "top", "validate", "version", "view", "wait", "watch", "whoami",
+    "auth", "check", "clone", "completion", "config", "configure", "describe", "diff", "explain", "get",
+    "help", "history", "info", "inspect", "list", "log", "login", "ls", "plan", "print", "query", "read",
+    "search", "show", "status", "tail", "template", "test", "top", "validate", "version", "view", "wait",
+    "watch", "whoami",
 ];
 
 const PACKAGES: &[&str] = &["access", "deprecate", "dist-tag", "owner", "publish", "unpublish"];
-const CLUSTER: &[&str] = &["apply", "deploy", "destroy", "import", "refresh", "state", "taint", "untaint", "up"];
+const CLUSTER: &[&str] =
+    &["apply", "deploy", "destroy", "import", "refresh", "state", "taint", "untaint", "up"];
 
 /// One row for programs that reach outside in the same way.
 #[rustfmt::skip]
@@ -86,7 +93,9 @@ fn reaches(simple: &Simple) -> bool {
     if name == "git" {
         return pushes(&simple.words[1..]);
     }
-    let Some((_, reach)) = TABLE.iter().find(|(names, _)| names.contains(&name.as_str())) else { return false };
+    let Some((_, reach)) = TABLE.iter().find(|(names, _)| names.contains(&name.as_str())) else {
+        return false;
+    };
     let call = Call { name, words: simple.words[1..].iter().map(Word::lossy).collect() };
     // Asked about itself, or told to change nothing.
     if call.words == ["--version"]
@@ -96,16 +105,21 @@ fn reaches(simple: &Simple) -> bool {
     }
     match reach {
         Reach::Always => true,
-        Reach::Verbs(verbs) => call.verb().is_some_and(|(one, both)| verbs.contains(&one) || verbs.contains(&&*both)),
-        Reach::Unless(looks) => call.verb().is_some_and(|(one, _)| !looks.iter().any(|look| one.starts_with(look))),
+        Reach::Verbs(verbs) => {
+            call.verb().is_some_and(|(one, both)| verbs.contains(&one) || verbs.contains(&&*both))
+        }
+        Reach::Unless(looks) => {
+            call.verb().is_some_and(|(one, _)| !looks.iter().any(|look| one.starts_with(look)))
+        }
         Reach::By(rule) => rule(&call),
     }
 }
 
 /// Options before a verb that take the next word.
 const VALUED: &[&str] = &[
-    "--chdir", "--config", "--context", "--cwd", "--dir", "--host", "--kubeconfig", "--manifest-path", "--namespace",
-    "--prefix", "--profile", "--project", "--region", "--repo", "--subscription", "-C", "-H", "-R", "-c", "-n",
+    "--chdir", "--config", "--context", "--cwd", "--dir", "--host", "--kubeconfig", "--manifest-path",
+    "--namespace", "--prefix", "--profile", "--project", "--region", "--repo", "--subscription", "-C", "-H",
+    "-R", "-c", "-n",
 ];
 
 impl Call {
@@ -141,7 +155,9 @@ fn pushes(arguments: &[Word]) -> bool {
     let mut words = arguments.iter().map(Word::lossy);
     loop {
         match words.next().as_deref() {
-            Some("-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env") => {
+            Some(
+                "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env",
+            ) => {
                 words.next();
             }
             Some("push") => return !words.any(|word| matches!(word.as_str(), "--dry-run" | "-n" | "--help")),

@@ -102,8 +102,10 @@ fn reading(line: &Line) -> Quiet {
     let Some(first) = far.next() else { return Quiet::Reading };
     // A word that another program makes may carry what that one read.
     let plain = |simple: &Simple| {
-        let given =
-            simple.words.iter().all(|word| word.is_firm() && word.filled.is_empty() && word.literal().is_some());
+        let given = simple
+            .words
+            .iter()
+            .all(|word| word.is_firm() && word.filled.is_empty() && word.literal().is_some());
         given && simple.script.is_none() && simple.fed.is_empty() && simple.arriving.is_empty()
     };
     match first.name() {
@@ -174,7 +176,9 @@ fn leaves(line: &Line, around: &LineSetting) -> bool {
     // A path that only the running shell knows is held by the jail; one that the line names is the person's
     // to allow.
     let is_away = |word: &Word| {
-        word.tidied().literal().is_some_and(|path| path.starts_with('/') && !inside(&path) || is_guarded(&path))
+        word.tidied()
+            .literal()
+            .is_some_and(|path| path.starts_with('/') && !inside(&path) || is_guarded(&path))
     };
     let mut reach = Targets::default();
     reach.cut(line, &around.ground);

@@ -92,12 +92,17 @@ impl Targets {
         if line.unclear && !self.over {
             self.hidden.push(Hidden::Line(line.text.clone()));
         }
-        let set: Vec<&String> = line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name).collect();
+        let set: Vec<&String> =
+            line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name).collect();
         for simple in &line.commands {
             self.simple(simple, line, &set, ground);
         }
         // `exec 9<file; flock 9`: who holds the lock of a file keeps others from it, as who writes it does.
-        if line.commands.iter().any(|simple| simple.words.first().is_some_and(|word| word.last_part().is("flock"))) {
+        if line
+            .commands
+            .iter()
+            .any(|simple| simple.words.first().is_some_and(|word| word.last_part().is("flock")))
+        {
             for simple in &line.commands {
                 simple.arriving.iter().for_each(|word| self.touch(simple, word, Act::Write));
             }
@@ -212,8 +217,10 @@ impl Targets {
 fn placed(word: &Word, named: &Word) -> Word {
     let at = word.bits.iter().position(|bit| *bit == Bit::Any).filter(|_| word.is_one_name());
     let folder = at.map(|at| &word.bits[..at]).filter(|folder| folder.contains(&Bit::Char('/')));
-    folder
-        .map_or_else(|| named.clone(), |folder| Word { bits: [folder, named.last_bits()].concat(), ..Word::default() })
+    folder.map_or_else(
+        || named.clone(),
+        |folder| Word { bits: [folder, named.last_bits()].concat(), ..Word::default() },
+    )
 }
 
 /// A path whose head only the running shell knows: what its programs name, or the folder of that, with the

@@ -176,7 +176,8 @@ pub fn may_need_person(arguments: &[String]) -> bool {
     let Some(verb) = called(arguments) else { return true };
     let with_option = |row: &Verb| {
         row.name.split_once(' ').is_some_and(|(first, second)| {
-            first == verb.name.split(' ').next().unwrap_or_default() && (verb.name == first || second.starts_with('-'))
+            first == verb.name.split(' ').next().unwrap_or_default()
+                && (verb.name == first || second.starts_with('-'))
         })
     };
     VERBS.iter().any(|row| row.who != Who::Anyone && with_option(row))
@@ -197,7 +198,8 @@ fn is_second(verb: &str, word: &str) -> bool {
 /// are.
 pub fn asks_help(arguments: &[String]) -> bool {
     let Some((last, verb)) = arguments.split_last() else { return false };
-    let asks = matches!(last.as_str(), "--help" | "-h" | "--version" | "-V") || verb.is_empty() && last == "help";
+    let asks =
+        matches!(last.as_str(), "--help" | "-h" | "--version" | "-V") || verb.is_empty() && last == "help";
     let verb = verb.join(" ");
     let is_verb = |row: &Verb| row.name == verb && !verb.starts_with("__") && verb != "shell";
     asks && (verb.is_empty() || VERBS.iter().any(is_verb))
@@ -242,7 +244,8 @@ mod tests {
         {
             assert!(may(line), "{line}");
         }
-        for line in ["log …", "status …", "checkpoint list …", "danger list …", "why …", "prove …"] {
+        for line in ["log …", "status …", "checkpoint list …", "danger list …", "why …", "prove …"]
+        {
             assert!(!may(line), "{line}");
         }
     }
@@ -253,7 +256,9 @@ mod tests {
         for line in ["--help", "-h", "--version", "help", "status --help", "checkpoint create -h"] {
             assert!(asks(line), "{line}");
         }
-        for line in ["", "UserPromptSubmit --version", "--shell -h ls", "shell -h", "__step -h", "-h x", "frob -h"] {
+        for line in
+            ["", "UserPromptSubmit --version", "--shell -h ls", "shell -h", "__step -h", "-h x", "frob -h"]
+        {
             assert!(!asks(line), "{line}");
         }
     }

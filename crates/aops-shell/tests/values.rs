@@ -57,7 +57,8 @@ fn probe(dice: &mut Dice) -> String {
 }
 
 fn assignment(dice: &mut Dice) -> String {
-    let (name, value) = (dice.one(&NAMES), value(dice));
+    let name = dice.one(&NAMES);
+    let value = value(dice);
     match dice.below(16) {
         0 => format!("{name}+={value}"),
         1 => format!("export {name}={value}"),
@@ -78,7 +79,9 @@ fn statement(dice: &mut Dice, deep: usize) -> String {
     }
     let deep = deep - 1;
     let condition = dice.one(&CONDITIONS);
-    let (name, inner, other) = (dice.one(&NAMES), list(dice, deep), list(dice, deep));
+    let name = dice.one(&NAMES);
+    let inner = list(dice, deep);
+    let other = list(dice, deep);
     match dice.below(19) {
         0 => format!("if {condition}; then {inner}; fi"),
         1 => format!("if {condition}; then {inner}; else {other}; fi"),
@@ -118,13 +121,19 @@ fn run(lines: &[String]) -> Vec<Vec<Vec<String>>> {
     let mut script = "probe() { local IFS=$'\\x1f'; printf '%s\\n' \"probe${1+$IFS}$*\"; } >&3\n".to_owned();
     for text in lines {
         let quoted = text.replace('\'', "'\\''");
-        writeln!(script, "echo line >&3; ( set --; unset a b c; eval '{quoted}' ) < /dev/null > /dev/null 2>&1")
-            .unwrap();
+        writeln!(
+            script,
+            "echo line >&3; ( set --; unset a b c; eval '{quoted}' ) < /dev/null > /dev/null 2>&1"
+        )
+        .unwrap();
     }
     let script_path = std::env::temp_dir().join(format!("aops-shell-values-{}", std::process::id()));
     std::fs::write(&script_path, script).unwrap();
-    let said =
-        Command::new("bash").args(["-c", "exec 3>&1; . \"$0\""]).arg(&script_path).stderr(Stdio::null()).output();
+    let said = Command::new("bash")
+        .args(["-c", "exec 3>&1; . \"$0\""])
+        .arg(&script_path)
+        .stderr(Stdio::null())
+        .output();
     std::fs::remove_file(&script_path).unwrap();
     let said = String::from_utf8(said.unwrap().stdout).unwrap();
     let mut all: Vec<Vec<Vec<String>>> = Vec::new();

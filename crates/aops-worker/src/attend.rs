@@ -81,8 +81,10 @@ impl Steps {
         grace: Duration,
         reattach: Duration,
     ) -> Arc<Self> {
-        let (table, answered) = (Mutex::default(), Mutex::new(clock()));
-        let steps = Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table, answered });
+        let table = Mutex::default();
+        let answered = Mutex::new(clock());
+        let steps =
+            Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table, answered });
         let looking = Arc::clone(&steps);
         thread::spawn(move || {
             let mut told = Duration::ZERO;
@@ -174,7 +176,9 @@ impl Steps {
         let _ = fs::remove_file(file("end"));
         fs::write(file("leg"), serde_json::to_vec(leg)?)?;
         let words = ["__leg".to_owned(), text_of(&file("leg")), text_of(&file("end"))];
-        let (grace, lock, program) = (self.grace, Some(self.lock), text_of(&self.program));
+        let grace = self.grace;
+        let lock = Some(self.lock);
+        let program = text_of(&self.program);
         let life = Some(self.reattach);
         let held = Held { grace, life, apart: Apart::IfPossible, lock, program, args: words.to_vec() };
         let mut holder = Command::new("/proc/self/exe")
@@ -186,7 +190,9 @@ impl Steps {
             .spawn()?;
         let pipe = holder.stdin.take();
         let (tell, ended) = watch::channel(false);
-        let (steps, key, awakeable) = (Arc::clone(self), key.to_owned(), awakeable.to_owned());
+        let steps = Arc::clone(self);
+        let key = key.to_owned();
+        let awakeable = awakeable.to_owned();
         thread::spawn(move || steps.watch(holder, &key, &stem, &awakeable, &tell));
         Ok(Step { pipe, attended: 1, lost: None, ended })
     }
@@ -217,10 +223,12 @@ fn text_of(path: &Path) -> String {
 }
 
 fn read_end(stem: &Path, code: Option<i32>) -> LegEnd {
-    let told = fs::read(stem.with_extension("end")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let told =
+        fs::read(stem.with_extension("end")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     told.unwrap_or_else(|| {
         let said = fs::read_to_string(stem.with_extension("err")).unwrap_or_default();
-        let last: String = said.trim().chars().rev().take(400).collect::<Vec<_>>().into_iter().rev().collect();
+        let last: String =
+            said.trim().chars().rev().take(400).collect::<Vec<_>>().into_iter().rev().collect();
         LegEnd::Failed { words: format!("aops-hook ended with {code:?} and told nothing: {last}") }
     })
 }

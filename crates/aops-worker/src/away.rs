@@ -49,12 +49,15 @@ type Steps = BTreeMap<String, Unreached>;
 fn follow(known: &Steps, rows: &[Value], now: Duration, since: &str) -> Steps {
     let step_of = |row: &Value| {
         let text = |name: &str| row[name].as_str().map(str::to_owned);
-        let (run, invocation) = (text("target_service_key")?, text("id")?);
+        let run = text("target_service_key")?;
+        let invocation = text("id")?;
         let machine = text("target_service_name")?.strip_prefix(&name_of(""))?.to_owned();
-        let (tried, is_trying) = (text("last_start_at").unwrap_or_default(), row["status"] == "running");
+        let tried = text("last_start_at").unwrap_or_default();
+        let is_trying = row["status"] == "running";
         let was_reached = !text("last_failure").unwrap_or_default().contains(NOT_REACHED);
         let before = known.get(&run).filter(|step| step.invocation == invocation);
-        let fresh = Unreached { invocation, machine, tried, trying: None, began: now, since: since.to_owned() };
+        let fresh =
+            Unreached { invocation, machine, tried, trying: None, began: now, since: since.to_owned() };
         let step = match before {
             None if is_trying => return None,
             None => fresh,
@@ -118,14 +121,16 @@ impl Away {
         steps.clone_from(&now);
         drop(steps);
         // One that the engine tries to reach just now may be reached.
-        let is_gone = |step: &Unreached, limit| step.trying.is_none() && clock().saturating_sub(step.began) >= limit;
+        let is_gone =
+            |step: &Unreached, limit| step.trying.is_none() && clock().saturating_sub(step.began) >= limit;
         if !now.values().any(|step| is_gone(step, self.lost_after)) {
             return;
         }
         let path = format!("/Machines/{ALL}/list");
         let Ok(machines) = self.ingress.ask("POST", &path, None, SOON) else { return };
         for (run, step) in now {
-            let machine: Machine = serde_json::from_value(machines.json[&step.machine].clone()).unwrap_or_default();
+            let machine: Machine =
+                serde_json::from_value(machines.json[&step.machine].clone()).unwrap_or_default();
             if is_gone(&step, self.lost_after.max(machine.lets_go_after() * 2)) {
                 self.take(&run, &step);
             }
@@ -135,11 +140,13 @@ impl Away {
     /// Takes a step from a machine that is gone.
     fn take(&self, run: &str, step: &Unreached) {
         let standing = self.ingress.ask("POST", &format!("/Run/{run}/status"), None, SOON);
-        let standing: Option<Standing> = standing.ok().and_then(|said| serde_json::from_value(said.json).ok());
+        let standing: Option<Standing> =
+            standing.ok().and_then(|said| serde_json::from_value(said.json).ok());
         if standing.is_none_or(|standing| standing.pinned) {
             return;
         }
-        let lost = self.ingress.ask("POST", &format!("/Machines/{ALL}/lost"), Some(&json!(step.machine)), SOON);
+        let lost =
+            self.ingress.ask("POST", &format!("/Machines/{ALL}/lost"), Some(&json!(step.machine)), SOON);
         if lost.is_ok_and(|said| said.status < 300) && kill(&self.admin, &step.invocation) {
             self.taken.fetch_add(1, Ordering::Relaxed);
         }
@@ -172,7 +179,8 @@ impl Away {
             let machines = self.ingress.ask("POST", &format!("/Machines/{ALL}/list"), None, SOON);
             let known = |name: &str| machines.as_ref().ok().map(|said| said.json[name].clone());
             let machine = unreached.as_ref().and_then(|step| known(&step.machine));
-            let machine: Machine = machine.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+            let machine: Machine =
+                machine.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
             if unreached.is_some_and(|step| clock().saturating_sub(step.began) > machine.lets_go_after()) {
                 return kill(&self.admin, id);
             }
@@ -221,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_machine_is_away_since_the_last_contact() {
-        let (lost, down) = (("backing-off", "1", BROKE), ("backing-off", "2", LOST));
+        let lost = ("backing-off", "1", BROKE);
+        let down = ("backing-off", "2", LOST);
         assert_eq!(seen(&[lost, lost]), Some((0, false)));
         assert_eq!(seen(&[lost, down, ("backing-off", "3", LOST), ("paused", "3", LOST)]), Some((0, false)));
         assert_eq!(

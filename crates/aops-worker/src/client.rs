@@ -40,8 +40,9 @@ impl Address {
         }
         let host = text.strip_prefix("http://").map(|host| host.trim_end_matches('/'));
         let host = host.filter(|host| host.contains(':') && !host.contains(['/', '@', ' ']));
-        host.map(|host| Self::Tcp(host.to_owned()))
-            .ok_or_else(|| format!("`{text}` is not an address\nhint: write `http://HOST:PORT` or `unix:/PATH`"))
+        host.map(|host| Self::Tcp(host.to_owned())).ok_or_else(|| {
+            format!("`{text}` is not an address\nhint: write `http://HOST:PORT` or `unix:/PATH`")
+        })
     }
 
     /// One question. Without a patience it takes as long as it takes.
@@ -76,9 +77,14 @@ impl Address {
 
 fn read_answer(said: &[u8]) -> io::Result<Answer> {
     let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("the engine {what}"));
-    let end = said.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| odd("broke off its answer"))?;
+    let end =
+        said.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| odd("broke off its answer"))?;
     let head = String::from_utf8_lossy(&said[..end]).to_ascii_lowercase();
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or_else(|| odd("does not speak HTTP"))?;
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| odd("does not speak HTTP"))?;
     let body = &said[end + 4..];
     let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let body = if field("transfer-encoding:") == Some("chunked") {

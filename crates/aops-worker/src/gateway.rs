@@ -60,8 +60,8 @@ pub struct Gateway {
 }
 
 const KNOWN: [&str; 11] = [
-    "listen", "ingress", "admin", "tokens", "audit", "four-eyes", "runs", "address", "identity", "per-repository",
-    "lost-after",
+    "listen", "ingress", "admin", "tokens", "audit", "four-eyes", "runs", "address", "identity",
+    "per-repository", "lost-after",
 ];
 
 /// A status and what is said with it.
@@ -103,7 +103,8 @@ impl Gateway {
 
     /// Serves people and the engine, for ever.
     pub fn serve(self) -> Result<(), String> {
-        let listener = TcpListener::bind(self.listen).map_err(|error| format!("`{}`: {error}", self.listen))?;
+        let listener =
+            TcpListener::bind(self.listen).map_err(|error| format!("`{}`: {error}", self.listen))?;
         let away = Away::new(self.ingress.clone(), self.admin.clone(), self.lost_after);
         Arc::clone(&away).watch();
         let door = Arc::new(Door { gateway: self, away, acts: Mutex::default() });
@@ -112,8 +113,10 @@ impl Gateway {
         let here = door.gateway.address.clone().unwrap_or_else(|| format!("http://{}", door.gateway.runs));
         let admin = door.gateway.admin.clone();
         thread::spawn(move || announce::deployment(&admin, &here));
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
         let Gateway { runs, admin, per_repository, identity, .. } = &door.gateway;
         runtime.block_on(serve_runs(*runs, admin.clone(), *per_repository, identity.as_deref()))
     }
@@ -136,7 +139,8 @@ impl Door {
                 open.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            let (door, open) = (Arc::clone(&self), Arc::clone(&open));
+            let door = Arc::clone(&self);
+            let open = Arc::clone(&open);
             thread::spawn(move || {
                 let _ = door.answer(&stream);
                 open.fetch_sub(1, Ordering::SeqCst);
@@ -166,8 +170,13 @@ impl Door {
 
     fn act(&self, request: &Request) -> Said {
         if (request.method.as_str(), request.path.as_str()) == ("GET", "/healthz") {
-            let is_up = self.gateway.admin.ask("GET", "/health", None, SOON).is_ok_and(|said| said.status == 200);
-            return if is_up { (200, json!({"ok": true})) } else { problem(503, "the engine does not answer") };
+            let is_up =
+                self.gateway.admin.ask("GET", "/health", None, SOON).is_ok_and(|said| said.status == 200);
+            return if is_up {
+                (200, json!({"ok": true}))
+            } else {
+                problem(503, "the engine does not answer")
+            };
         }
         let Ok(tokens) = Tokens::read(&self.gateway.tokens) else {
             return problem(503, "the file of tokens cannot be read");
@@ -304,7 +313,9 @@ impl Door {
     }
 
     fn submit(&self, person: &Person, run: &str, body: &[u8]) -> Said {
-        let Ok(order) = serde_json::from_slice::<Order>(body) else { return problem(400, "that is not an order") };
+        let Ok(order) = serde_json::from_slice::<Order>(body) else {
+            return problem(400, "that is not an order");
+        };
         let order = Order { who: person.name.clone(), ..order };
         if !self.note(person, "submit", run, &order.run) {
             return problem(500, "the audit cannot be written");
@@ -313,7 +324,9 @@ impl Door {
     }
 
     fn decide(&self, person: &Person, run: &str, body: &[u8]) -> Said {
-        let Ok(mut said) = serde_json::from_slice::<Value>(body) else { return problem(400, "that is not an answer") };
+        let Ok(mut said) = serde_json::from_slice::<Value>(body) else {
+            return problem(400, "that is not an answer");
+        };
         said["who"] = json!(person.name);
         said["at"] = json!(timestamp(now_ms()));
         let Ok(decision) = serde_json::from_value::<Decision>(said) else {
@@ -366,7 +379,8 @@ impl Door {
         if let Some(act) = ACTS.iter().find(|known| **known == act) {
             *self.acts.lock().unwrap_or_else(PoisonError::into_inner).entry(act).or_default() += 1;
         }
-        let line = json!({"act": act, "about": about, "ts": timestamp(now_ms()), "who": person.name, "with": with});
+        let line =
+            json!({"act": act, "about": about, "ts": timestamp(now_ms()), "who": person.name, "with": with});
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.gateway.audit);
         file.and_then(|mut file| writeln!(file, "{line}").and_then(|()| file.sync_data())).is_ok()
     }
@@ -386,7 +400,9 @@ fn problem(status: u16, words: &str) -> Said {
 
 fn passed(said: io::Result<Answer>) -> Said {
     match said {
-        Ok(Answer { status, json: Value::Null, text }) if !text.is_empty() => (status, json!({"message": text})),
+        Ok(Answer { status, json: Value::Null, text }) if !text.is_empty() => {
+            (status, json!({"message": text}))
+        }
         Ok(Answer { status, json, .. }) => (status, json),
         Err(error) => problem(503, &format!("the engine does not answer: {error}")),
     }

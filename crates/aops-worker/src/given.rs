@@ -10,11 +10,12 @@ pub struct Given(Vec<(String, String)>);
 
 impl Given {
     pub fn read(words: &[String], known: &[&str]) -> Result<Self, String> {
-        let (mut given, mut rest) = (Vec::new(), words.iter());
+        let mut given = Vec::new();
+        let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let name = word.strip_prefix("--").filter(|name| known.contains(name));
-            let name =
-                name.ok_or_else(|| format!("`{word}` is not known here\nhint: `aops-fleet` lists the options"))?;
+            let name = name
+                .ok_or_else(|| format!("`{word}` is not known here\nhint: `aops-fleet` lists the options"))?;
             let value = rest.next().ok_or_else(|| format!("`--{name}` wants a value"))?;
             given.push((name.to_owned(), value.clone()));
         }

@@ -16,7 +16,8 @@ use aops_core::system::signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, Signal, WaitStatus, getppid, kill_process, set_child_subreaper, set_parent_process_death_signal, setsid,
+    Pid, Signal, WaitStatus, getppid, kill_process, set_child_subreaper, set_parent_process_death_signal,
+    setsid,
 };
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
@@ -140,7 +141,9 @@ fn pass_on(words: &[String]) -> u8 {
     let mut asked = false;
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ENDED),
+            Ok(Some(status)) => {
+                return status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ENDED);
+            }
             Err(_) => return ENDED,
             Ok(None) => {}
         }

@@ -38,13 +38,27 @@ pub fn text(told: &Told) -> String {
     head(&mut out, "aops_runs_ended", "gauge", "Runs that are over and still known, by outcome.");
     let known: usize = OUTCOMES[..2].iter().map(|outcome| count("outcome", outcome)).sum();
     for outcome in OUTCOMES {
-        let ended =
-            if outcome == "other" { count("state", "over").saturating_sub(known) } else { count("outcome", outcome) };
+        let ended = if outcome == "other" {
+            count("state", "over").saturating_sub(known)
+        } else {
+            count("outcome", outcome)
+        };
         line(&mut out, "aops_runs_ended", &[("outcome", outcome)], ended);
     }
-    head(&mut out, "aops_question_oldest_seconds", "gauge", "Age of the oldest question that waits for a person.");
-    let asked = told.runs.iter().filter(|run| is(run, "state", "asks")).filter_map(|run| (told.since_ms)(run)).min();
-    line(&mut out, "aops_question_oldest_seconds", &[], asked.map_or(0, |at| (told.now_ms - at).max(0) / 1000));
+    head(
+        &mut out,
+        "aops_question_oldest_seconds",
+        "gauge",
+        "Age of the oldest question that waits for a person.",
+    );
+    let asked =
+        told.runs.iter().filter(|run| is(run, "state", "asks")).filter_map(|run| (told.since_ms)(run)).min();
+    line(
+        &mut out,
+        "aops_question_oldest_seconds",
+        &[],
+        asked.map_or(0, |at| (told.now_ms - at).max(0) / 1000),
+    );
     head(&mut out, "aops_machines", "gauge", "Machines, by whether they get runs.");
     let machines = told.machines.as_object();
     let away = machines.into_iter().flatten().filter(|(_, machine)| machine["away"] == true).count();
@@ -80,7 +94,15 @@ mod tests {
         let acts = BTreeMap::from([("submit", 3), ("refused", 1)]);
         let machines = json!({"a": {"away": false}, "b": {"away": true}, "c": {"away": false}});
         let since = |run: &Value| run["at"].as_i64();
-        text(&Told { runs, machines: &machines, unreached: 1, taken: 2, acts: &acts, now_ms: 90_000, since_ms: &since })
+        text(&Told {
+            runs,
+            machines: &machines,
+            unreached: 1,
+            taken: 2,
+            acts: &acts,
+            now_ms: 90_000,
+            since_ms: &since,
+        })
     }
 
     #[test]
@@ -121,8 +143,10 @@ mod tests {
         for (file, least) in [("alarms.yaml", 4), ("dashboard.json", 7)] {
             let text = std::fs::read_to_string(folder.join(file)).unwrap();
             let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
-            let names: Vec<&str> =
-                text.split(|c| !is_name(c)).filter(|word| word.starts_with("aops_") && word.len() > 5).collect();
+            let names: Vec<&str> = text
+                .split(|c| !is_name(c))
+                .filter(|word| word.starts_with("aops_") && word.len() > 5)
+                .collect();
             assert!(names.len() >= least, "{file}: {names:?}");
             for name in names {
                 assert!(said.contains(&format!("# TYPE {name} ")), "{file}: `{name}`");
@@ -130,7 +154,9 @@ mod tests {
         }
         let dashboard = std::fs::read_to_string(folder.join("dashboard.json")).unwrap();
         assert!(
-            serde_json::from_str::<Value>(&dashboard).unwrap()["panels"].as_array().is_some_and(|all| all.len() > 4)
+            serde_json::from_str::<Value>(&dashboard).unwrap()["panels"]
+                .as_array()
+                .is_some_and(|all| all.len() > 4)
         );
     }
 }

@@ -24,8 +24,10 @@ impl Request {
         let mut reader = BufReader::new(stream);
         let first = line(&mut reader)?;
         let mut words = first.split(' ').map(str::to_owned);
-        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let (mut request, mut long) = (Self { method, path, ..Self::default() }, 0);
+        let method = words.next().unwrap_or_default();
+        let path = words.next().unwrap_or_default();
+        let mut request = Self { method, path, ..Self::default() };
+        let mut long = 0;
         for _ in 0..MOST_HEADERS {
             let header = line(&mut reader)?;
             if header.is_empty() {
@@ -35,7 +37,9 @@ impl Request {
             let (name, value) = header.split_once(':').ok_or_else(odd)?;
             let value = value.trim();
             match name.to_ascii_lowercase().as_str() {
-                "content-length" => long = value.parse().ok().filter(|n| *n <= LONGEST_REQUEST).ok_or_else(odd)?,
+                "content-length" => {
+                    long = value.parse().ok().filter(|n| *n <= LONGEST_REQUEST).ok_or_else(odd)?
+                }
                 "authorization" => {
                     value.strip_prefix("Bearer ").unwrap_or_default().clone_into(&mut request.token);
                 }

@@ -43,9 +43,12 @@ impl Tokens {
             return Err(at("others can read it\nhint: `chmod 600` it".to_owned()));
         }
         let text = fs::read_to_string(file).map_err(|error| at(error.to_string()))?;
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let lines =
+            text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         lines
-            .map(|(n, line)| line_of(line).ok_or_else(|| at(format!("line {} is not `NAME ROLES DIGEST`", n + 1))))
+            .map(|(n, line)| {
+                line_of(line).ok_or_else(|| at(format!("line {} is not `NAME ROLES DIGEST`", n + 1)))
+            })
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -58,9 +61,12 @@ impl Tokens {
 
 fn line_of(line: &str) -> Option<Person> {
     let mut words = line.split_whitespace();
-    let (name, roles, digest) = (words.next()?, words.next()?, words.next()?);
+    let name = words.next()?;
+    let roles = words.next()?;
+    let digest = words.next()?;
     let roles: Option<Vec<Role>> = roles.split(',').map(role).collect();
-    let is_digest = digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
+    let is_digest =
+        digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
     let person = Person { name: name.to_owned(), roles: roles?, digest: digest.to_owned() };
     (is_digest && words.next().is_none()).then_some(person)
 }
@@ -96,7 +102,9 @@ mod tests {
         assert!(ann.name == "ann" && ann.may(Role::Submit) && ann.may(Role::Read) && !ann.may(Role::Operate));
         assert!(tokens.find("").is_none() && tokens.find(&digest).is_none());
         assert!(write(&good, 0o640).unwrap_err().contains("hint:"));
-        for odd in ["ann", "ann read short", &format!("ann root {digest}"), &format!("ann read {digest} more")] {
+        for odd in
+            ["ann", "ann read short", &format!("ann root {digest}"), &format!("ann read {digest} more")]
+        {
             assert!(write(odd, 0o600).unwrap_err().contains("line 1"), "{odd}");
         }
     }

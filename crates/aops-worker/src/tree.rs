@@ -55,7 +55,8 @@ fn signal(pids: &[i32], signal: Signal) {
 
 /// Asks all that is below this process to end; what is left after `grace` is killed, until nothing is left.
 pub fn end(grace: Duration) {
-    let (began, me) = (Instant::now(), own_pid());
+    let began = Instant::now();
+    let me = own_pid();
     if !grace.is_zero() {
         signal(&below(me), Signal::TERM);
     }

@@ -24,8 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 const KNOWN: [&str; 12] = [
-    "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach", "grace",
-    "lost-after",
+    "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach",
+    "grace", "lost-after",
 ];
 
 /// How a worker was started.
@@ -49,19 +49,23 @@ impl Options {
     pub fn read(words: &[String]) -> Result<Self, String> {
         let given = Given::read(words, &KNOWN)?;
         let seconds = |wanted: &str, usual: u64| given.seconds(wanted, usual);
-        let (env, listen, name) = (Env::read(), given.must("listen")?, given.must("name")?.to_owned());
+        let env = Env::read();
+        let listen = given.must("listen")?;
+        let name = given.must("name")?.to_owned();
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
         }
-        let listen: SocketAddr = listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?;
+        let listen: SocketAddr =
+            listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?;
         if given.last("identity").is_none() && !listen.ip().is_loopback() {
             return Err(format!(
                 "`--listen {listen}` without `--identity`: whoever reaches it could run programs here\n\
                  hint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
             ));
         }
-        let (reattach, grace, lost_after) =
-            (seconds("reattach", 30)?, seconds("grace", 2)?, seconds("lost-after", 120)?);
+        let reattach = seconds("reattach", 30)?;
+        let grace = seconds("grace", 2)?;
+        let lost_after = seconds("lost-after", 120)?;
         if (reattach + grace) * 2 >= lost_after {
             return Err(format!(
                 "`--reattach` and `--grace` are {} s together, which is not below half of `--lost-after` ({} s)\n\
@@ -75,7 +79,9 @@ impl Options {
             address: given.last("address").map(str::to_owned),
             ingress: Address::read(given.must("ingress")?)?,
             admin: Address::read(given.must("admin")?)?,
-            folder: given.last("folder").map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
+            folder: given
+                .last("folder")
+                .map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
             hook: given.last("hook").map_or_else(|| find_hook(&env), |path| Ok(PathBuf::from(path)))?,
             labels: given.all("label"),
             identity: given.last("identity").map(str::to_owned),
@@ -89,9 +95,9 @@ impl Options {
 /// `aops-hook` beside this program, or on `PATH`.
 fn find_hook(env: &Env) -> Result<PathBuf, String> {
     let beside = env.program().ok().map(|own| own.with_file_name("aops-hook")).filter(|path| path.is_file());
-    beside
-        .or_else(|| env.on_path("aops-hook"))
-        .ok_or_else(|| "`aops-hook` is neither beside this program nor on PATH\nhint: name it with `--hook`".to_owned())
+    beside.or_else(|| env.on_path("aops-hook")).ok_or_else(|| {
+        "`aops-hook` is neither beside this program nor on PATH\nhint: name it with `--hook`".to_owned()
+    })
 }
 
 pub fn work(options: &Options) -> Result<(), String> {
@@ -114,8 +120,10 @@ pub fn work(options: &Options) -> Result<(), String> {
         options.grace,
         options.reattach,
     );
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let announced = options.clone();
     thread::spawn(move || stay_known(&announced));
     runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
@@ -132,7 +140,8 @@ fn stay_known(options: &Options) {
         reattach_s: options.reattach.as_secs(),
         ..Machine::default()
     });
-    let (path, question) = (format!("/Machines/{ALL}/hello"), format!("/Machines/{ALL}/counts"));
+    let path = format!("/Machines/{ALL}/hello");
+    let question = format!("/Machines/{ALL}/counts");
     loop {
         announce::insist(&options.ingress, &path, &hello);
         resume_paused(options);
@@ -162,8 +171,10 @@ mod tests {
     #[test]
     fn a_network_is_served_only_with_the_servers_key() {
         let read = |listen: &str, more: &[&str]| {
-            let words = ["--name", "a", "--listen", listen, "--ingress", "http://h:1", "--admin", "http://h:2"];
-            let words = words.iter().chain(&["--hook", "/bin/true"]).chain(more).map(|word| (*word).to_owned());
+            let words =
+                ["--name", "a", "--listen", listen, "--ingress", "http://h:1", "--admin", "http://h:2"];
+            let words =
+                words.iter().chain(&["--hook", "/bin/true"]).chain(more).map(|word| (*word).to_owned());
             Options::read(&words.collect::<Vec<_>>())
         };
         for open in ["10.0.0.5:9080", "0.0.0.0:9080", "[::]:9080"] {

@@ -17,8 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Leaves the group, the session and its parent, and hears no polite signal.
-const DAEMON: &str =
-    r#"(setsid nohup sh -c 'trap "" TERM HUP INT; echo up > daemon; while :; do sleep 1; done' >/dev/null 2>&1 &)"#;
+const DAEMON: &str = r#"(setsid nohup sh -c 'trap "" TERM HUP INT; echo up > daemon; while :; do sleep 1; done' >/dev/null 2>&1 &)"#;
 const BOTH: [Apart; 2] = [Apart::IfPossible, Apart::Never];
 
 struct Step {
@@ -119,7 +118,11 @@ fn a_pipe_without_a_sign_of_life_ends_the_whole_tree() {
         for _ in 0..12 {
             thread::sleep(Duration::from_millis(100));
             pipe.write_all(b".").unwrap();
-            assert_eq!(step.holder.try_wait().unwrap(), None, "it lives as long as its worker says so: {apart:?}");
+            assert_eq!(
+                step.holder.try_wait().unwrap(),
+                None,
+                "it lives as long as its worker says so: {apart:?}"
+            );
         }
         assert_eq!((step.wait(), step.alive()), (Some(i32::from(ENDED)), 0), "{apart:?}");
         drop(pipe);
@@ -170,7 +173,8 @@ fn what_a_step_leaves_ends_with_it() {
 #[test]
 fn a_holder_that_is_killed_leaves_nothing_or_is_swept() {
     for apart in BOTH {
-        let mut step = Step::start(&format!("{DAEMON}; readlink /proc/self/ns/pid > ns; sleep 600"), apart, None);
+        let mut step =
+            Step::start(&format!("{DAEMON}; readlink /proc/self/ns/pid > ns; sleep 600"), apart, None);
         until("the daemon is up", || step.there("daemon") && step.there("ns"));
         let own = fs::read_link("/proc/self/ns/pid").unwrap();
         let its = fs::read_to_string(step.folder.path().join("ns")).unwrap();

@@ -2,7 +2,8 @@ use super::*;
 
 fn network(modes: &[(u64, NetworkMode)], commands: &[(Hold, Profile)]) -> String {
     let networks = modes.iter().map(|(seq, what)| At { seq: *seq, what: *what }).collect();
-    let commands = commands.iter().map(|(hold, profile)| At { seq: 9, what: (*hold, *profile, false) }).collect();
+    let commands =
+        commands.iter().map(|(hold, profile)| At { seq: 9, what: (*hold, *profile, false) }).collect();
     let story = Story { commands, networks, ..Story::default() };
     Summary { story: &story, from: 5 }.jail().1.unwrap().network
 }

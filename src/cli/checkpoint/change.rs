@@ -61,8 +61,14 @@ pub(super) const ROLLBACK: Command = Command {
     about: "Roll the working tree back to a checkpoint (needs a person at a terminal)",
     examples: &[
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what it would do"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1 --state-only", "the loop goes back, the files stay"),
+        (
+            "aops-hook checkpoint rollback manual/POST_idle_v1",
+            "roll back; the present tree is archived first",
+        ),
+        (
+            "aops-hook checkpoint rollback manual/POST_idle_v1 --state-only",
+            "the loop goes back, the files stay",
+        ),
     ],
     arguments: |row| {
         row.arg(id_operand())
@@ -77,7 +83,10 @@ pub(super) const GC: Command = Command {
     about: "Delete old checkpoints (needs a person at a terminal)",
     examples: &[
         ("aops-hook checkpoint gc", "keep the newest `checkpoint.keep`"),
-        ("aops-hook checkpoint gc --keep 5 --older-than 7d", "keep the newest five, and all of the last week"),
+        (
+            "aops-hook checkpoint gc --keep 5 --older-than 7d",
+            "keep the newest five, and all of the last week",
+        ),
         ("aops-hook checkpoint gc --dry-run", "show what it would delete"),
     ],
     arguments: |row| {
@@ -109,7 +118,8 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let root = root(io);
     let began = Instant::now();
     let limits = Limits::of(&in_force::load(env, &root)?.policy);
-    let mut about: Vec<_> = text(given, "note").map(|note| ("note", redact(note).into_owned())).into_iter().collect();
+    let mut about: Vec<_> =
+        text(given, "note").map(|note| ("note", redact(note).into_owned())).into_iter().collect();
     about.extend(new_name(given, &root)?.map(|name| ("name", name)));
     let session = here(io, &root);
     let mut brief = session.is_some();
@@ -141,17 +151,22 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let files = taken.artifacts.files.len();
     let bytes = size(taken.artifacts.bytes());
     let called = taken.metadata.get("name").map(|name| format!(" ({name})")).unwrap_or_default();
-    let words = format!("{id}{called}: {}, {bytes}, in {} ms", count(files, "file"), began.elapsed().as_millis());
+    let words =
+        format!("{id}{called}: {}, {bytes}, in {} ms", count(files, "file"), began.elapsed().as_millis());
     io.answer(&json!({"id": id, "version": taken.version}), words)?;
     match taken.artifacts.left_out.len() {
-        out if out > 0 && !io.json => io.print(format!("left out: {out}; `aops-hook checkpoint show {id}` lists them")),
+        out if out > 0 && !io.json => {
+            io.print(format!("left out: {out}; `aops-hook checkpoint show {id}` lists them"))
+        }
         _ => Ok(0),
     }
 }
 
 /// The name a person gives; one that could be an id or a place, or that is taken, is none.
 fn new_name(given: &ArgMatches, root: &Path) -> anyhow::Result<Option<String>> {
-    let Some(name) = text(given, "name").map(|name| redact(name.trim()).into_owned()) else { return Ok(None) };
+    let Some(name) = text(given, "name").map(|name| redact(name.trim()).into_owned()) else {
+        return Ok(None);
+    };
     let plain = |c: char| c.is_alphanumeric() || "._ ".contains(c) || c == '-';
     let odd = name.is_empty() || name.starts_with('-') || name == "latest" || name.len() > 64;
     if odd || !name.chars().all(plain) {
@@ -276,14 +291,21 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
     let delta = preview.delta();
     let target = &preview.target;
     let taken = time::parse(&target.timing.created_at).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
-    writeln!(io.out, "to {}, taken {}", shorten(&target.identity.checkpoint_id, io), taken.unwrap_or_default())?;
+    writeln!(
+        io.out,
+        "to {}, taken {}",
+        shorten(&target.identity.checkpoint_id, io),
+        taken.unwrap_or_default()
+    )?;
     if state_only {
         return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase)?);
     }
     let [added, removed, changed] = delta.by_kind();
-    for (words, paths, tone) in
-        [("removed", removed, Tone::Bad), ("brought back", added, Tone::Good), ("changed back", changed, Tone::Warn)]
-    {
+    for (words, paths, tone) in [
+        ("removed", removed, Tone::Bad),
+        ("brought back", added, Tone::Good),
+        ("changed back", changed, Tone::Warn),
+    ] {
         for path in paths.iter().take(SHOWN) {
             writeln!(io.out, "  {}", tone.paint(&format!("{words:13} {}", clean(&name::shown(path))), io))?;
         }
@@ -335,7 +357,8 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
         let contents = swept.contents;
         let bytes = swept.bytes;
-        let said = json!({"removed": ids, "kept": kept.len(), "blobs": contents, "bytes": bytes, "dry_run": dry});
+        let said =
+            json!({"removed": ids, "kept": kept.len(), "blobs": contents, "bytes": bytes, "dry_run": dry});
         return io.print(said);
     }
     let verb = if dry { "would delete" } else { "deleted" };
@@ -355,8 +378,9 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// The newest start of work of a running session.
 fn is_way_back(rows: &[IndexRow], at: usize, running: &[String]) -> bool {
     let row = &rows[at];
-    let same =
-        |other: &IndexRow| other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase;
+    let same = |other: &IndexRow| {
+        other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase
+    };
     let newest = row.kind == CheckpointKind::Pre && !rows[at + 1..].iter().any(same);
     newest && running.contains(&row.session_id)
 }
@@ -367,7 +391,10 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let one = store.vouched(io.env, &id)?;
     let to = io.env.from_here(Path::new(text(given, "to").unwrap_or_default()));
     if to.symlink_metadata().is_ok() {
-        return refused(format!("`{}` exists already\nhint: name a folder that does not exist", to.display()));
+        return refused(format!(
+            "`{}` exists already\nhint: name a folder that does not exist",
+            to.display()
+        ));
     }
     let nothing = Artifacts::default();
     let tree = to.join("tree");
@@ -375,7 +402,12 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     restore::check_contents(&store, &delta)?;
     let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
     files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
-    let folder = rustix::fs::openat(CWD, &tree, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let folder = rustix::fs::openat(
+        CWD,
+        &tree,
+        OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?;
     restore::apply(&store, &folder, &steps)?.sync(&store)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;

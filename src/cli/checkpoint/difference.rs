@@ -40,13 +40,17 @@ pub(super) fn print_state(
     old: &Checkpoint,
     new: Option<&Checkpoint>,
 ) -> anyhow::Result<u8> {
-    let (shown, rest): (Vec<&Difference>, Vec<&Difference>) = state.iter().partition(|one| is_for_people(one));
+    let (shown, rest): (Vec<&Difference>, Vec<&Difference>) =
+        state.iter().partition(|one| is_for_people(one));
     for one in shown {
         writeln!(io.out, "{}  {} -> {}", one.at, word(&one.old), word(&one.new))?;
     }
     if !rest.is_empty() {
-        let words =
-            format!("{} of state more, such as {} (`--json` has all)", count(rest.len(), "difference"), rest[0].at);
+        let words = format!(
+            "{} of state more, such as {} (`--json` has all)",
+            count(rest.len(), "difference"),
+            rest[0].at
+        );
         writeln!(io.out, "{}", Tone::Quiet.paint(&clean(&words), io))?;
     }
     let Some(new) = new else { return Ok(0) };

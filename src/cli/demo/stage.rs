@@ -138,7 +138,8 @@ impl Stage {
         let outcome = self.start(&self.program, &[event], Some(&payload))?;
         match outcome.ending {
             Ending::Exit(code @ (0 | 2)) => {
-                let [out, err] = [&outcome.stdout, &outcome.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+                let [out, err] =
+                    [&outcome.stdout, &outcome.stderr].map(|bytes| String::from_utf8_lossy(bytes));
                 Ok(hear(&out, &err, code))
             }
             ending => bail!("`{event}` ended with {ending:?}: {}", String::from_utf8_lossy(&outcome.stderr)),
@@ -177,7 +178,10 @@ impl Stage {
 
     pub(super) fn on_disk(&self) -> anyhow::Result<SessionOnDisk> {
         let mine = |session: &SessionOnDisk| session.session_id == self.world.session_id;
-        sessions::in_project(self.world.sessions()).into_iter().find(mine).context("the session has no folder")
+        sessions::in_project(self.world.sessions())
+            .into_iter()
+            .find(mine)
+            .context("the session has no folder")
     }
 
     pub(super) fn gate(&self) -> anyhow::Result<String> {

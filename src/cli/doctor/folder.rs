@@ -46,7 +46,8 @@ pub(super) fn private(scene: &Scene) -> Report {
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut found: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();
     found
 }
@@ -54,7 +55,8 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 /// `{YYYYMMDD}-{hash}`
 fn is_session(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let parts = name.split_once('-').filter(|(day, _)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
+    let parts =
+        name.split_once('-').filter(|(day, _)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
     let is_hash = |hash: &str| hash.get(..8).is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
     parts.is_some_and(|(_, hash)| is_hash(hash)) && path.is_dir()
 }
@@ -74,10 +76,12 @@ pub(super) fn lock(scene: &Scene) -> Report {
         return Ok("not tried: nothing is installed yet".to_owned());
     }
     let path = config.join(format!(".aops-lock-{}", std::process::id()));
-    let open = || files::open_itself(&path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600));
+    let open =
+        || files::open_itself(&path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600));
     let excludes = excludes(open);
     let _ = fs::remove_file(&path);
-    let fix = format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
+    let fix =
+        format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
     match excludes {
         Ok(true) => Ok("a second writer has to wait".to_owned()),
         Ok(false) => bad(format!("two writers get the same lock in `{}`", config.display()), fix),
@@ -103,7 +107,8 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
     let log = check::examine(scene.env, &Trust::default());
     let look = |found: &SessionOnDisk| {
         let digests = tier::digests(&found.path).unwrap_or_default();
-        let judged = judge::of_session(scene.env, log.as_ref(), digests, found, judge::check(scene.env, found, false));
+        let judged =
+            judge::of_session(scene.env, log.as_ref(), digests, found, judge::check(scene.env, found, false));
         let failure = judged.checked.failure;
         let is_of_another = failure.as_ref().is_some_and(|failure| failure.code.is_of_another_version());
         let damage = failure.filter(|_| !is_of_another).map(|failure| failure.to_string());
@@ -138,7 +143,11 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
     let remembered = looked.iter().flat_map(|(_, gone, _)| gone).next().cloned();
     let of_log = log_damage(scene.env).or(remembered).map(|damage| {
         // Some name a way out of their own.
-        let then = if damage.contains("`aops-hook ") { "do what it says" } else { "`aops-hook key rotate --new-log`" };
+        let then = if damage.contains("`aops-hook ") {
+            "do what it says"
+        } else {
+            "`aops-hook key rotate --new-log`"
+        };
         (
             format!("the log over all sessions is damaged: {damage}"),
             format!("run `aops-hook verify --all`, then {then}"),
@@ -159,8 +168,7 @@ pub(super) fn bundle(scene: &Scene) -> Report {
             }
         }
         Err(problem) => {
-            let fix =
-                "as root, run `aops-hook install --managed BUNDLE` with the bundle that your administrator signed";
+            let fix = "as root, run `aops-hook install --managed BUNDLE` with the bundle that your administrator signed";
             bad(problem.to_string(), fix)
         }
     }

@@ -15,17 +15,24 @@ use aops_core::system::env::names_us;
 
 pub(super) fn held(scene: &Scene) -> Report {
     let env = scene.env;
-    let Ok(jail) = in_force::load(env, &env.cwd).map(|found| found.policy.jail) else { return Ok(String::new()) };
+    let Ok(jail) = in_force::load(env, &env.cwd).map(|found| found.policy.jail) else {
+        return Ok(String::new());
+    };
     if jail.level == JailLevel::Off {
         return Ok("off: your configuration says `[jail] level = \"off\"`".to_owned());
     }
     let own = |level: Level| level != Level::Project;
-    let mine: Vec<_> =
-        scene.ours().filter(|(place, _)| matches!(place.kind, HookFileKind::Settings(level) if own(level))).collect();
-    let Some((place, _)) = mine.first().filter(|_| cfg!(target_os = "linux")) else { return Ok(String::new()) };
+    let mine: Vec<_> = scene
+        .ours()
+        .filter(|(place, _)| matches!(place.kind, HookFileKind::Settings(level) if own(level)))
+        .collect();
+    let Some((place, _)) = mine.first().filter(|_| cfg!(target_os = "linux")) else {
+        return Ok(String::new());
+    };
     let named = |text: &str| prefix::found(text).is_some_and(|value| names_us(&value));
     if !read_settings(&place.path).is_ok_and(|(_, text)| named(&text)) {
-        let what = format!("`{}` does not make the client start shell commands through us", place.path.display());
+        let what =
+            format!("`{}` does not make the client start shell commands through us", place.path.display());
         return bad(what, "run `aops-hook install`");
     }
     let each = what_each(&ground(scene));
@@ -38,7 +45,8 @@ pub(super) fn held(scene: &Scene) -> Report {
         .collect();
     let words = words.join("; ");
     if each.iter().all(|(_, held)| held.is_err()) {
-        let fix = "allow user namespaces on this system; until then shell commands are judged by their words alone";
+        let fix =
+            "allow user namespaces on this system; until then shell commands are judged by their words alone";
         return if jail.level == JailLevel::Require { Ok(String::new()) } else { bad(words, fix) };
     }
     Ok(format!("level {}: {words}", jail.level.name()))

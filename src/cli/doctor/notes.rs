@@ -24,11 +24,13 @@ pub(super) fn on_path(scene: &Scene) -> Report {
     let own = scene.env.program().unwrap_or_default();
     let folder = own.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     match scene.env.on_path("aops-hook") {
-        None => {
-            bad("`aops-hook` is not on PATH, so it has to be typed with its folder", format!("add `{folder}` to PATH"))
-        }
+        None => bad(
+            "`aops-hook` is not on PATH, so it has to be typed with its folder",
+            format!("add `{folder}` to PATH"),
+        ),
         Some(found) if found.canonicalize().ok() != own.canonicalize().ok() => {
-            let what = format!("`aops-hook` on PATH is `{}`, and this is `{}`", found.display(), own.display());
+            let what =
+                format!("`aops-hook` on PATH is `{}`, and this is `{}`", found.display(), own.display());
             bad(what, format!("put `{folder}` before the others in PATH, or remove the one you do not want"))
         }
         Some(found) => Ok(format!("`{}`", found.display())),
@@ -51,7 +53,8 @@ pub(super) fn shadowed(scene: &Scene) -> Report {
     let receipt = Receipt::read(scene.env).unwrap_or_default();
     let taken = foreign_agents::clashes(scene.env, &scene.env.cwd, &|path| receipt.placed(path));
     let told = taken.iter().map(|(name, path)| {
-        let what = format!("`{}` is another `{name}`: only `{FILE_PREFIX}{name}` counts here", path.display());
+        let what =
+            format!("`{}` is another `{name}`: only `{FILE_PREFIX}{name}` counts here", path.display());
         (what, format!("rename that agent if you want ours to be `{name}`"))
     });
     report(told.collect(), "")
@@ -68,8 +71,10 @@ pub(super) fn others(scene: &Scene) -> Report {
     if names.is_empty() || scene.ours().next().is_none() {
         return Ok(String::new());
     }
-    let what =
-        format!("{} may read this registration too: such events pass, unjudged and unrecorded", names.join(", "));
+    let what = format!(
+        "{} may read this registration too: such events pass, unjudged and unrecorded",
+        names.join(", ")
+    );
     bad(what, "nothing is wrong; only Claude Code is guarded")
 }
 
@@ -104,7 +109,9 @@ pub(super) fn key(scene: &Scene) -> Report {
 /// Whether a witness sees the log.
 pub(super) fn witness(scene: &Scene) -> Report {
     let env = scene.env;
-    let Ok(policy) = in_force::load(env, &env.cwd).map(|found| found.policy) else { return Ok(String::new()) };
+    let Ok(policy) = in_force::load(env, &env.cwd).map(|found| found.policy) else {
+        return Ok(String::new());
+    };
     if !policy.witness.is_asked() {
         return bad(
             "nobody but this machine sees the log, so who has its key could write it anew",
@@ -112,7 +119,8 @@ pub(super) fn witness(scene: &Scene) -> Report {
         );
     }
     if policy.witness.url.is_empty() {
-        return Ok("the notes of this repository: `aops-hook verify --all --git` holds the log against them".to_owned());
+        return Ok("the notes of this repository: `aops-hook verify --all --git` holds the log against them"
+            .to_owned());
     }
     let fix = "run `aops-hook verify --all` after the next turn: it says how far witnesses have seen the log";
     match trust::of(&policy).map(|trust| check::examine(env, &trust)) {
@@ -120,9 +128,10 @@ pub(super) fn witness(scene: &Scene) -> Report {
             Ok(format!("{} of the log seen by {}", count(seen.size, "entry"), seen.names.join(", ")))
         }
         Ok(Some(log)) => bad(log.unwitnessed.unwrap_or_else(|| log.faults.join("; ")), fix),
-        Ok(None) => {
-            bad("there is no log that a witness could see", "run `aops-hook key init` in a terminal of your own")
-        }
+        Ok(None) => bad(
+            "there is no log that a witness could see",
+            "run `aops-hook key init` in a terminal of your own",
+        ),
         Err(failure) => bad(first_line(&failure), fix),
     }
 }
@@ -131,7 +140,9 @@ pub(super) fn witness(scene: &Scene) -> Report {
 #[cfg(not(feature = "fleet"))]
 pub(super) fn fleet(scene: &Scene) -> Report {
     let env = scene.env;
-    let Ok(fleet) = in_force::load(env, &env.cwd).map(|found| found.policy.fleet) else { return Ok(String::new()) };
+    let Ok(fleet) = in_force::load(env, &env.cwd).map(|found| found.policy.fleet) else {
+        return Ok(String::new());
+    };
     if fleet.url.is_none() && fleet.engine.is_none() {
         return Ok(String::new());
     }

@@ -33,11 +33,18 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     let mut wrong: Vec<(String, String)> =
         switched_off(host.hindrance(folder, false), folder, &fix).into_iter().collect();
     if !host::is_current(client, &text) {
-        wrong.push((format!("not registered in {title} for every event, as we would do it today"), fix.clone()));
+        wrong.push((
+            format!("not registered in {title} for every event, as we would do it today"),
+            fix.clone(),
+        ));
     }
-    let there = |(name, text): &(String, String)| files::read_text(folder.join(name)).is_ok_and(|is| is == *text);
+    let there =
+        |(name, text): &(String, String)| files::read_text(folder.join(name)).is_ok_and(|is| is == *text);
     if !agents::files(client).iter().all(there) {
-        wrong.push((format!("an agent of ours is missing in {title}, or another is in its place"), fix.clone()));
+        wrong.push((
+            format!("an agent of ours is missing in {title}, or another is in its place"),
+            fix.clone(),
+        ));
     }
     wrong.extend(intercept(scene, title, &command).err().map(|words| (words, fix)));
     let version = version(scene, client).unwrap_or_else(|words| {
@@ -76,8 +83,10 @@ fn switched_off(hindrance: Option<Hindrance>, folder: &Path, fix: &str) -> Optio
 
 /// A call that is never allowed, asked as the client asks.
 fn intercept(scene: &Scene, title: &str, command: &str) -> Result<(), String> {
-    let world = World::new("doctor", "00000000-d0c7-4d0c-8d0c-00000000c0de").map_err(|error| error.to_string())?;
-    let call = json!({"tool_name": "Bash", "tool_input": {"command": "aops-hook clear-block"}, "tool_use_id": "c"});
+    let world =
+        World::new("doctor", "00000000-d0c7-4d0c-8d0c-00000000c0de").map_err(|error| error.to_string())?;
+    let call =
+        json!({"tool_name": "Bash", "tool_input": {"command": "aops-hook clear-block"}, "tool_use_id": "c"});
     let payload = world.payload("PreToolUse", "doctor", "default", call);
     let args = ["-c".to_owned(), command.to_owned()];
     let asked = world.run(

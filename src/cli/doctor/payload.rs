@@ -17,7 +17,9 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
         E::Setup => json!({"trigger": "init"}),
         E::SessionStart => json!({"source": "startup"}),
         E::SessionEnd => json!({"reason": "other"}),
-        E::InstructionsLoaded => json!({"file_path": file, "memory_type": "Project", "load_reason": "session_start"}),
+        E::InstructionsLoaded => {
+            json!({"file_path": file, "memory_type": "Project", "load_reason": "session_start"})
+        }
         E::UserPromptSubmit => json!({"prompt": "is everything well?"}),
         E::UserPromptExpansion => json!({
             "expansion_type": "slash_command", "command_name": "help", "command_args": "",
@@ -36,11 +38,15 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
         E::Notification => json!({"message": "well", "title": "doctor", "notification_type": "idle_prompt"}),
         E::Elicitation => json!({"mcp_server_name": "doctor", "message": "well?", "mode": "form"}),
         E::ElicitationResult => json!({"mcp_server_name": "doctor", "mode": "form", "action": "decline"}),
-        E::ConfigChange => json!({"source": "skills", "file_path": project.join(".claude/skills/look/SKILL.md")}),
+        E::ConfigChange => {
+            json!({"source": "skills", "file_path": project.join(".claude/skills/look/SKILL.md")})
+        }
         E::CwdChanged => json!({"old_cwd": project, "new_cwd": project}),
         E::DirectoryAdded => json!({"directory": project, "source": "command"}),
         E::FileChanged => json!({"file_path": file, "event": "change"}),
-        E::PreModelSwitch | E::PostModelSwitch => json!({"from_model": "a", "to_model": "b", "source": "command"}),
+        E::PreModelSwitch | E::PostModelSwitch => {
+            json!({"from_model": "a", "to_model": "b", "source": "command"})
+        }
         E::PreCompact => json!({"trigger": "manual", "custom_instructions": null}),
         E::PostCompact => json!({"trigger": "manual", "compact_summary": "none"}),
         _ => of_call(kind, &file),

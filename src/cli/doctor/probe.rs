@@ -42,8 +42,10 @@ pub(super) fn hooks(scene: &Scene) -> Report {
             }
         }
     }
-    let fix = "build and install it anew with `./install.sh`; if that does not help, report it with this line";
-    let wrong = failed.iter().map(|(words, events)| (format!("{}: {words}", several(events)), fix.to_owned()));
+    let fix =
+        "build and install it anew with `./install.sh`; if that does not help, report it with this line";
+    let wrong =
+        failed.iter().map(|(words, events)| (format!("{}: {words}", several(events)), fix.to_owned()));
     report(wrong.collect(), format!("{tried} ran and answered"))
 }
 
@@ -74,5 +76,9 @@ fn judge(outcome: &Outcome) -> Result<(), String> {
     let answer = String::from_utf8_lossy(&outcome.stdout);
     let answer = answer.trim();
     let object = serde_json::from_str::<Map<String, Value>>(answer);
-    if answer.is_empty() || object.is_ok() { Ok(()) } else { Err("its answer is not one JSON object".to_owned()) }
+    if answer.is_empty() || object.is_ok() {
+        Ok(())
+    } else {
+        Err("its answer is not one JSON object".to_owned())
+    }
 }

@@ -23,7 +23,8 @@ const FIRST_CLIENT: [u32; 3] = [2, 1, 295];
 /// Where a registered program is; a bare name is looked up as the client would.
 pub(super) fn path(scene: &Scene, one: &Registered) -> PathBuf {
     if one.program() == SCRIPT_COMMAND {
-        return found_by_script(scene.env).unwrap_or_else(|| scene.env.from_here(".claude/aops-hook".as_ref()));
+        return found_by_script(scene.env)
+            .unwrap_or_else(|| scene.env.from_here(".claude/aops-hook".as_ref()));
     }
     let name = one.program();
     if name.contains('/') { name.into() } else { scene.env.on_path(name).unwrap_or_else(|| name.into()) }
@@ -37,7 +38,11 @@ pub(super) fn programs(scene: &Scene) -> Report {
     let paths: BTreeSet<_> = scene.ours().map(|(_, one)| path(scene, one)).collect();
     let wrong: Vec<_> = paths.iter().filter_map(|path| program(scene, path)).collect();
     let shown: Vec<_> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-    let well = if shown.is_empty() { "none registered".to_owned() } else { format!("{VERSION}, {}", shown.join(", ")) };
+    let well = if shown.is_empty() {
+        "none registered".to_owned()
+    } else {
+        format!("{VERSION}, {}", shown.join(", "))
+    };
     report(wrong, well)
 }
 
@@ -49,7 +54,10 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
         return Some((format!("`{shown}` is registered and not there"), install));
     }
     if !executable(path) {
-        return Some((format!("`{shown}` has lost its execute bit"), format!("run `chmod +x {}`", shell_word(path))));
+        return Some((
+            format!("`{shown}` has lost its execute bit"),
+            format!("run `chmod +x {}`", shell_word(path)),
+        ));
     }
     match version(scene, path, "aops-hook ") {
         Ok(theirs) if theirs == VERSION => None,
@@ -82,8 +90,9 @@ fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
 
 fn say_version(scene: &Scene, path: &Path) -> Result<String, String> {
     let search = scene.env.search_path();
-    let ask =
-        |world: World| world.run(scene.env, path, &["--version".to_owned()], &search, None, Duration::from_secs(20));
+    let ask = |world: World| {
+        world.run(scene.env, path, &["--version".to_owned()], &search, None, Duration::from_secs(20))
+    };
     let asked = World::new("version", "").and_then(ask).map_err(|error| error.to_string())?;
     match asked.ending {
         Ending::Exit(0) => Ok(String::from_utf8_lossy(&asked.stdout).trim().to_owned()),
@@ -110,13 +119,15 @@ pub(super) fn texts(scene: &Scene) -> Report {
         let itself = scene.env.program().unwrap_or_default();
         let second = Placing::of(scene.env, level, &itself.to_string_lossy(), &receipt);
         let there = |own: &OwnText| files::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());
-        let pairs = placing.texts.iter().zip(&second.texts).filter(|(one, other)| !there(one) && !there(other));
+        let pairs =
+            placing.texts.iter().zip(&second.texts).filter(|(one, other)| !there(one) && !there(other));
         let below = |path: &Path| path.strip_prefix(&folder).unwrap_or(path).display().to_string();
         let missing: Vec<String> = pairs.map(|(own, _)| below(&own.path)).collect();
         let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         let shown = folder.display();
         if !missing.is_empty() {
-            wrong.push((format!("missing or changed in `{shown}`: {}", several(&missing)), install_at(level)));
+            wrong
+                .push((format!("missing or changed in `{shown}`: {}", several(&missing)), install_at(level)));
         }
         well.push(format!("{} agents and commands in `{shown}`", placing.texts.len()));
     }

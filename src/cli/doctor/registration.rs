@@ -73,7 +73,8 @@ impl HookFile {
             Ok((found, text)) => (found.path, survey(&text).map_err(|error| error.to_string())),
             Err(error) => (path.to_owned(), Err(error)),
         };
-        let (survey, error) = survey.map_or_else(|error| (Survey::default(), Some(error)), |found| (found, None));
+        let (survey, error) =
+            survey.map_or_else(|error| (Survey::default(), Some(error)), |found| (found, None));
         Self { kind, path, survey, error, plugin: String::new() }
     }
 }
@@ -144,8 +145,9 @@ pub(super) fn entries(scene: &Scene) -> Report {
     let wrong = beside.flat_map(|place| {
         let path = place.path.display();
         place.survey.odd.iter().map(move |(at, wanted)| {
-            let what =
-                format!("`{at}` in `{path}` must be {wanted}: as it is, the client drops every hook of that file");
+            let what = format!(
+                "`{at}` in `{path}` must be {wanted}: as it is, the client drops every hook of that file"
+            );
             (what, format!("correct `{at}` in `{path}`, or remove it"))
         })
     });
@@ -155,7 +157,8 @@ pub(super) fn entries(scene: &Scene) -> Report {
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
     if scene.ours().next().is_none() {
-        let elsewhere = Client::default().others_by_name().any(|client| host::is_registered(scene.env, client));
+        let elsewhere =
+            Client::default().others_by_name().any(|client| host::is_registered(scene.env, client));
         return if elsewhere {
             Ok(String::new())
         } else {
@@ -206,12 +209,16 @@ pub(super) fn switched_on(scene: &Scene) -> Report {
 
 /// Under `allowManagedHooksOnly` only an administrator can register us.
 pub(super) fn managed(scene: &Scene) -> Report {
-    let only = scene.places.iter().find(|place| place.kind == HookFileKind::Managed && place.survey.managed_only);
+    let only =
+        scene.places.iter().find(|place| place.kind == HookFileKind::Managed && place.survey.managed_only);
     let there = scene.ours().any(|(place, _)| place.kind == HookFileKind::Managed);
-    let Some(place) = only.filter(|_| !there) else { return Ok("no managed setting keeps the hooks out".to_owned()) };
+    let Some(place) = only.filter(|_| !there) else {
+        return Ok("no managed setting keeps the hooks out".to_owned());
+    };
     let path = place.path.display();
-    let fix =
-        format!("ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`");
+    let fix = format!(
+        "ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`"
+    );
     bad(format!("`allowManagedHooksOnly` in `{path}` keeps the hooks out"), fix)
 }
 
@@ -236,10 +243,12 @@ pub(super) fn once(scene: &Scene) -> Report {
         };
         managed.is_some_and(|managed| place.survey.ours.iter().all(|one| holds(one, &managed.survey.ours)))
     };
-    let places: Vec<_> = places.iter().filter(|place| place.kind == HookFileKind::Managed || !is_same(place)).collect();
+    let places: Vec<_> =
+        places.iter().filter(|place| place.kind == HookFileKind::Managed || !is_same(place)).collect();
     // The widest settings stay; a plugin gives way to them.
     for place in places.iter().skip(1) {
-        let what = format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());
+        let what =
+            format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());
         let fix = match place.kind {
             HookFileKind::Settings(level) => format!("run `aops-hook uninstall --{}`", level.name()),
             HookFileKind::Plugin => format!("run `claude plugin disable {}`", place.plugin),

@@ -46,9 +46,11 @@ pub(super) struct Signal {
     nesting: [&'static str; 3],
 }
 
-pub(super) const TRACES: Signal = Signal { path: "traces", nesting: ["resourceSpans", "scopeSpans", "spans"] };
+pub(super) const TRACES: Signal =
+    Signal { path: "traces", nesting: ["resourceSpans", "scopeSpans", "spans"] };
 pub(super) const LOGS: Signal = Signal { path: "logs", nesting: ["resourceLogs", "scopeLogs", "logRecords"] };
-pub(super) const METRICS: Signal = Signal { path: "metrics", nesting: ["resourceMetrics", "scopeMetrics", "metrics"] };
+pub(super) const METRICS: Signal =
+    Signal { path: "metrics", nesting: ["resourceMetrics", "scopeMetrics", "metrics"] };
 
 impl Signal {
     /// The body of a request.

@@ -20,8 +20,9 @@ pub(super) fn counts(insights: &Insights) -> [(&'static str, &'static str, Count
         all.filter(|(_, n)| *n > 0).collect()
     };
     let way = |direction: &str, of| -> Counts {
-        let with =
-            |(about, n): (Vec<Value>, u64)| ([about, vec![attribute("network.io.direction", direction)]].concat(), n);
+        let with = |(about, n): (Vec<Value>, u64)| {
+            ([about, vec![attribute("network.io.direction", direction)]].concat(), n)
+        };
         each(of).into_iter().map(with).collect()
     };
     let bytes = [way("receive", |host| host.down), way("transmit", |host| host.up)].concat();

@@ -55,7 +55,8 @@ impl Collector {
         let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
         let headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let sent = memory::post(&server, self.tls.as_deref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
+        let sent =
+            memory::post(&server, self.tls.as_deref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
         let (status, said) = sent.map_err(|e| failed(e.to_string()))?;
         if status == 404 && signal.path != TRACES.path {
             return Ok(false);
@@ -74,18 +75,27 @@ impl Collector {
 
 /// The headers of the command line, else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, several by
 /// commas.
-pub(super) fn headers<'a>(io: &Io, given: impl Iterator<Item = &'a String>) -> anyhow::Result<Vec<(String, String)>> {
+pub(super) fn headers<'a>(
+    io: &Io,
+    given: impl Iterator<Item = &'a String>,
+) -> anyhow::Result<Vec<(String, String)>> {
     let mut texts: Vec<String> = given.cloned().collect();
     if texts.is_empty() {
         let named = io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_HEADERS").pop();
         let named = named.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default();
-        texts = named.split(',').filter(|text| !text.trim().is_empty()).map(|text| unescape(text.trim())).collect();
+        texts = named
+            .split(',')
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| unescape(text.trim()))
+            .collect();
     }
     texts.iter().map(|text| header(text)).collect()
 }
 
 fn header(text: &str) -> anyhow::Result<(String, String)> {
-    let plain = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let plain = |name: &str| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
     let pair = text.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
     match pair.filter(|(name, value)| plain(name) && !value.contains(['\r', '\n', '\0'])) {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),

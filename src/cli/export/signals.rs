@@ -73,7 +73,12 @@ fn count(insights: &Insights, who: Who) -> [(&'static str, &'static str, Counts)
     let calls = &insights.tool_calls;
     let outcomes = [("completed", calls.completed), ("failed", calls.failed), ("denied", calls.denied)];
     let kinds = |sum: &Sum| {
-        [("input", sum.input), ("output", sum.output), ("cache_read", sum.cache_read), ("cache_write", sum.cache_write)]
+        [
+            ("input", sum.input),
+            ("output", sum.output),
+            ("cache_read", sum.cache_read),
+            ("cache_write", sum.cache_write),
+        ]
     };
     let mut used: [(&str, u64); 4] = kinds(&Sum::default());
     for sum in insights.tokens.by_model.values() {
@@ -88,10 +93,18 @@ fn count(insights: &Insights, who: Who) -> [(&'static str, &'static str, Counts)
     let audits = [("drawn", insights.audits.drawn), ("done", insights.audits.done)];
     [
         ("aops.sessions", "{session}", vec![(with("aops.outcome", insights.outcome.name()), 1)]),
-        ("aops.tool_calls", "{call}", outcomes.map(|(word, n)| (with("aops.call.outcome", word), n)).to_vec()),
+        (
+            "aops.tool_calls",
+            "{call}",
+            outcomes.map(|(word, n)| (with("aops.call.outcome", word), n)).to_vec(),
+        ),
         ("aops.refusals", "{refusal}", refusals),
         ("aops.audits", "{audit}", audits.map(|(word, n)| (with("aops.audit", word), n)).to_vec()),
         ("aops.tokens", "{token}", tokens),
-        ("aops.cost.unknown", "{session}", insights.cost_usd.is_none().then(|| (labels(who), 1)).into_iter().collect()),
+        (
+            "aops.cost.unknown",
+            "{session}",
+            insights.cost_usd.is_none().then(|| (labels(who), 1)).into_iter().collect(),
+        ),
     ]
 }

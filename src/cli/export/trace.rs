@@ -50,7 +50,14 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     let policy = tally.session.state.policy_hash.clone();
     let insights = collect::finish(io.env, tally, &found.transcript, None)?;
     let who = Who::of(&insights);
-    let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy, who };
+    let writer = SpanWriter {
+        session: &found.session_id,
+        phases: &phases,
+        agents: &agents,
+        end,
+        policy: &policy,
+        who,
+    };
     let halted = Some("halted").filter(|_| insights.outcome == SessionOutcome::Failure);
     let name = format!("invoke_agent {}", who.client.row().agent_name);
     let mut about = session_attributes(&insights, who);
@@ -81,7 +88,10 @@ fn repository(io: &Io, root: &str) -> Option<String> {
     let url = git::run(io.env, root, &words, b"", Duration::from_secs(5)).ok()?;
     let url = String::from_utf8_lossy(&url).trim().to_owned();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", &url));
-    let host = rest.split_once('@').filter(|(user, _)| !scheme.is_empty() && !user.contains('/')).map(|(_, host)| host);
+    let host = rest
+        .split_once('@')
+        .filter(|(user, _)| !scheme.is_empty() && !user.contains('/'))
+        .map(|(_, host)| host);
     let open = host.map_or_else(|| url.clone(), |host| format!("{scheme}://{host}"));
     (!open.is_empty()).then(|| redact(&open).into_owned())
 }
@@ -109,7 +119,11 @@ impl SpanWriter<'_> {
             .as_ref()
             .map(|reason| ("ask", call.first.gate.as_ref().map_or("", Stored::name), reason.as_str()));
         let denied = (call.last.to == CallState::Denied).then(|| {
-            ("deny", call.last.gate.as_ref().map_or("", Stored::name), call.last.reason.as_deref().unwrap_or_default())
+            (
+                "deny",
+                call.last.gate.as_ref().map_or("", Stored::name),
+                call.last.reason.as_deref().unwrap_or_default(),
+            )
         });
         let would = call.first.rehearsed.as_ref();
         let would = would.map(|would| ("audit", would.gate.name(), would.reason.as_str()));
@@ -184,7 +198,14 @@ impl SpanWriter<'_> {
         ];
         let what = format!("agent {}", agent.id);
         let name = format!("invoke_agent {}", agent.kind);
-        self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), attributes, None)
+        self.span(
+            &what,
+            Some(&self.parent_at(agent.from_ms)),
+            &name,
+            (agent.from_ms, agent.to_ms),
+            attributes,
+            None,
+        )
     }
 
     fn call(&self, n: usize, call: &CallSpan) -> Value {
@@ -200,7 +221,9 @@ impl SpanWriter<'_> {
             attribute("aops.call.state", last.to.name()),
         ];
         let ended = call.to_ms.map(|_| last);
-        attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate.name())));
+        attributes.extend(
+            ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate.name())),
+        );
         let would = call.first.rehearsed.as_ref();
         attributes.extend(would.map(|would| attribute("aops.rehearsed.gate", would.gate.name())));
         let error = match last.to {
@@ -209,7 +232,8 @@ impl SpanWriter<'_> {
             _ => None,
         };
         attributes.extend(error.map(|kind| attribute("error.type", kind)));
-        let by_agent = call.first.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
+        let by_agent =
+            call.first.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
         let parent = by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| format!("agent {id}"));
         let what = format!("call {n} {id}");
         let name = format!("execute_tool {tool}");
@@ -334,7 +358,12 @@ impl Trace {
 
     fn add_call(&mut self, at_ms: i64, step: &Step) {
         if step.to == CallState::Pending {
-            self.calls.push(CallSpan { first: step.clone(), last: step.clone(), from_ms: at_ms, to_ms: None });
+            self.calls.push(CallSpan {
+                first: step.clone(),
+                last: step.clone(),
+                from_ms: at_ms,
+                to_ms: None,
+            });
             return;
         }
         let open = |call: &&mut CallSpan| call.to_ms.is_none() && call.first.call.id == step.call.id;

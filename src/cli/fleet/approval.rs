@@ -28,7 +28,8 @@ pub(super) const fn verb(
 ) -> Command {
     let arguments = |row: clap::Command| {
         row.arg(
-            operand("id", "ID", "The question's id, that of its run, or the token of its announcement").required(true),
+            operand("id", "ID", "The question's id, that of its run, or the token of its announcement")
+                .required(true),
         )
         .arg(option("note", "TEXT", "Why; the run is told, and it is recorded"))
     };
@@ -115,7 +116,12 @@ pub(super) fn person() -> String {
 }
 
 /// `resolve` for a run that is not of this project: false where the database does not know it either.
-pub(in crate::cli) fn resolve(io: &mut Io, id: &str, approved: bool, note: Option<&str>) -> anyhow::Result<Option<u8>> {
+pub(in crate::cli) fn resolve(
+    io: &mut Io,
+    id: &str,
+    approved: bool,
+    note: Option<&str>,
+) -> anyhow::Result<Option<u8>> {
     if !is_configured(io) {
         return Ok(None);
     }
@@ -131,7 +137,8 @@ pub(super) fn is_configured(io: &Io) -> bool {
 /// as the run's own record in the tree says, which is all that an engine leaves here.
 pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<String>> {
     let trees = place::trees(io.env);
-    let mut old: BTreeSet<String> = trees.iter().filter(|run| place::is_over(io.env, run, age_ms)).cloned().collect();
+    let mut old: BTreeSet<String> =
+        trees.iter().filter(|run| place::is_over(io.env, run, age_ms)).cloned().collect();
     if !trees.is_empty() && is_configured(io) {
         #[expect(clippy::cast_precision_loss, reason = "a length of time")]
         let seconds = age_ms as f64 / 1000.0;

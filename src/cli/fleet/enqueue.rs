@@ -21,7 +21,8 @@ pub(in crate::cli) fn enqueue(
     request: &RunRequest,
     tasks: &[String],
 ) -> anyhow::Result<u8> {
-    let (policy, mut database) = (policy_here(io)?.policy, open(io)?);
+    let policy = policy_here(io)?.policy;
+    let mut database = open(io)?;
     let labels = given.get_many::<String>("label").into_iter().flatten();
     let priority = given.get_one::<i32>("priority").copied().unwrap_or_default();
     let placing = Placing { labels: names(labels.flat_map(|labels| labels.split(','))), priority };
@@ -33,7 +34,8 @@ pub(in crate::cli) fn enqueue(
         }
         queued.push(fleet::enqueue(&io.env.later(), &mut database, &policy, &request, &placing)?);
     }
-    let mut words: Vec<String> = queued.iter().map(|run| format!("run {} waits for a worker", run.id)).collect();
+    let mut words: Vec<String> =
+        queued.iter().map(|run| format!("run {} waits for a worker", run.id)).collect();
     words.extend(queued.iter().any(|run| run.has_secret).then(|| SECRET.to_owned()));
     let value: Value = queued.iter().map(|run| json!({"run_id": run.id, "state": "waiting"})).collect();
     io.answer(&value, words.join("\n"))

@@ -60,7 +60,8 @@ pub(in crate::cli) fn submit(
             );
         }
         let id = make_run_id(io.env)?;
-        let request = StoredRequest { folder: origin.folder, run: RunRequest { run_id: Some(id.clone()), ..request } };
+        let request =
+            StoredRequest { folder: origin.folder, run: RunRequest { run_id: Some(id.clone()), ..request } };
         let run = Order { commit: origin.commit, repository: origin.repository, request };
         let order = json!({"protocol": PROTOCOL, "labels": labels, "who": "", "run": run});
         match gateway.ask(&id, "", &order).or_else(refused)? {
@@ -90,7 +91,8 @@ fn say(io: &mut Io, event: &Value, words: &str) -> anyhow::Result<()> {
 
 /// Until the run is over; tells what it asks meanwhile.
 fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
-    let (mut told, mut refusals) = (Value::Null, 0);
+    let mut told = Value::Null;
+    let mut refusals = 0;
     signal::note_interrupts();
     while !signal::interrupted() {
         match gateway.ask(id, "/wait", &Value::Null) {
@@ -117,16 +119,20 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
         if standing["about"].is_string() && standing["about"] != told {
             told = standing["about"].clone();
             let question = redact(standing["question"].as_str().unwrap_or_default()).into_owned();
-            let words = format!("run {id} asks: {question}\nhint: `aops-hook fleet approve {id}` or `reject`");
+            let words =
+                format!("run {id} asks: {question}\nhint: `aops-hook fleet approve {id}` or `reject`");
             say(io, &json!({"event": "asks", "run_id": id, "question": question, "about": told}), &words)?;
         }
     }
-    refused(format!("run {id} goes on without you\nhint: `aops-hook fleet approve {id}` answers what it asks"))
+    refused(format!(
+        "run {id} goes on without you\nhint: `aops-hook fleet approve {id}` answers what it asks"
+    ))
 }
 
 fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Value) -> anyhow::Result<u8> {
     let outcome = outcome.as_str().and_then(RunOutcome::of).unwrap_or(RunOutcome::Blocked);
-    let (name, exit) = (outcome.name(), outcome.exit());
+    let name = outcome.name();
+    let exit = outcome.exit();
     let words = format!("{name}: {}", reason.as_str().unwrap_or_default());
     let line = json!({
         "run_id": id, "outcome": name, "reason": reason, "exit": exit, "packet": null, "delivered": delivered, "resumed": false
@@ -159,9 +165,10 @@ pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
     };
     match gateway.ask(id, "/release", &Value::Null).or_else(refused)? {
-        (200, _) => {
-            io.answer(&json!({"id": id, "released": true}), format!("{id}: its step begins anew on another machine"))
-        }
+        (200, _) => io.answer(
+            &json!({"id": id, "released": true}),
+            format!("{id}: its step begins anew on another machine"),
+        ),
         (status, said) => refused(words_of(status, &said)),
     }
 }
@@ -177,15 +184,28 @@ pub(super) fn runs(io: &mut Io, gateway: &Gateway, only_asking: bool) -> anyhow:
     }
     let runs = all.as_array().into_iter().flatten();
     if only_asking {
-        let row = |run: &Value| [said(run, "run_id"), age_of(io, run), said(run, "repository"), said(run, "question")];
+        let row = |run: &Value| {
+            [said(run, "run_id"), age_of(io, run), said(run, "repository"), said(run, "question")]
+        };
         let rows = runs.map(row).map(|row| row.map(Cell::from)).collect();
         return io.table(["id", "age", "repository", "question"], rows);
     }
     let row = |run: &Value| {
         let more = ["waits_for", "question", "reason"].map(|name| said(run, name));
-        let more = more.iter().find(|words| !words.is_empty()).map(|words| format!(" ({words})")).unwrap_or_default();
+        let more = more
+            .iter()
+            .find(|words| !words.is_empty())
+            .map(|words| format!(" ({words})"))
+            .unwrap_or_default();
         let words = said(run, "task") + &more;
-        [said(run, "run_id"), said(run, "state"), said(run, "outcome"), age_of(io, run), said(run, "machine"), words]
+        [
+            said(run, "run_id"),
+            said(run, "state"),
+            said(run, "outcome"),
+            age_of(io, run),
+            said(run, "machine"),
+            words,
+        ]
     };
     let rows = runs.map(row).map(|row| row.map(Cell::from)).collect();
     io.table(["run", "state", "outcome", "changed", "machine", "task"], rows)
@@ -201,11 +221,18 @@ fn age_of(io: &Io, run: &Value) -> String {
 }
 
 /// A person's answer to what this run asks now.
-pub(in crate::cli) fn answer(gateway: &Gateway, id: &str, approve: bool, note: Option<&str>) -> anyhow::Result<()> {
+pub(in crate::cli) fn answer(
+    gateway: &Gateway,
+    id: &str,
+    approve: bool,
+    note: Option<&str>,
+) -> anyhow::Result<()> {
     let (status, standing) = gateway.ask(id, "/status", &Value::Null).or_else(refused)?;
     let about = &standing["about"];
     if status != 200 || !about.is_string() {
-        return refused(format!("run {id} asks nothing\nhint: `aops-hook run --on fleet` waits and says what it asks"));
+        return refused(format!(
+            "run {id} asks nothing\nhint: `aops-hook run --on fleet` waits and says what it asks"
+        ));
     }
     let body = json!({"about": about, "approve": approve, "note": note});
     match gateway.ask(id, "/answer", &body).or_else(refused)? {

@@ -38,7 +38,8 @@ const TOKEN: &str = "fleet.token";
 const LOOK: &str = "look";
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (fleet, url) = (policy_here(io)?.policy.fleet, url(io)?);
+    let fleet = policy_here(io)?.policy.fleet;
+    let url = url(io)?;
     open(io)?;
     let address = fleet.listen.as_deref().unwrap_or(LISTEN);
     let listener = TcpListener::bind(address).with_context(|| format!("`fleet.listen` = \"{address}\""))?;
@@ -51,7 +52,8 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let own = [format!("http://{address}"), format!("http://localhost:{}", address.port())];
     let own = own.into_iter().filter(|_| address.ip().is_loopback());
     let origins: Vec<String> = fleet.page.into_iter().chain(own).map(|page| origin(&page)).collect();
-    let (token, who) = (database::secret(io.env, TOKEN)?, format!("{} by the page", person()));
+    let token = database::secret(io.env, TOKEN)?;
+    let who = format!("{} by the page", person());
     let door = Door { env: io.env, url, token, origins, who, turn: Mutex::new(()) };
     tell(io, &door, address)?;
     http::listen(&listener, LONGEST_BODY, http::MOST, |request| door.answer(request));
@@ -60,13 +62,15 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// What to open. The token is shown to a terminal alone: elsewhere a log may keep it.
 fn tell(io: &mut Io, door: &Door, address: SocketAddr) -> anyhow::Result<()> {
-    let (page, file) = (&door.origins[0], database::secret_file(io.env, TOKEN));
+    let page = &door.origins[0];
+    let file = database::secret_file(io.env, TOKEN);
     let (link, hint) = if io.terminal {
         (format!("{page}/#{}", door.token), String::new())
     } else {
         (format!("{page}/"), format!("\nhint: add `#` and the text of `{}`", file.display()))
     };
-    let value = json!({"link": link, "listens": address.to_string(), "port": address.port(), "token_file": file});
+    let value =
+        json!({"link": link, "listens": address.to_string(), "port": address.port(), "token_file": file});
     io.answer(&value, format!("open {link}{hint}"))?;
     Ok(io.out.flush()?)
 }
@@ -166,7 +170,9 @@ impl Door<'_> {
         let _turn = self.turn.lock();
         let mut fleet = self.fleet()?;
         if is_owner {
-            let (asked, runs, sessions) = (fleet.approvals(MOST)?, fleet.runs(MOST)?, fleet.sessions(MOST)?);
+            let asked = fleet.approvals(MOST)?;
+            let runs = fleet.runs(MOST)?;
+            let sessions = fleet.sessions(MOST)?;
             return Ok(html(200, page::overview(&asked, &runs, &sessions, &|about| self.proof(about))));
         }
         let id = fleet.approval_of_token(&token)?;
@@ -178,10 +184,13 @@ impl Door<'_> {
     }
 
     fn decide(&self, request: &Request) -> anyhow::Result<Answer> {
-        let (id, token) = (request.field("id"), request.field("token"));
+        let id = request.field("id");
+        let token = request.field("token");
         let by_page = is_same(&request.field("proof"), &self.proof(&id));
-        let wrong = || Ok(html(403, page::says("this form is not of this page, or its question is answered")));
-        let answer = approval::Answer::read(&request.field("decision")).filter(|_| by_page || is_token(&token));
+        let wrong =
+            || Ok(html(403, page::says("this form is not of this page, or its question is answered")));
+        let answer =
+            approval::Answer::read(&request.field("decision")).filter(|_| by_page || is_token(&token));
         let Some(answer) = answer else { return wrong() };
         let _turn = self.turn.lock();
         let mut fleet = self.fleet()?;

@@ -129,11 +129,20 @@ pub fn undo(env: &Env, level: Level) -> anyhow::Result<Steps> {
     let needless: Vec<PathBuf> = receipt.needless(&path).map(|placed| placed.path.clone()).collect();
     receipt.settings.retain(|other| other.path != path);
     receipt.files.retain(|placed| !needless.contains(&placed.path));
-    let is_shared = |copy: &PathBuf| receipt.settings.iter().any(|other| other.original.as_ref() == Some(copy));
+    let is_shared =
+        |copy: &PathBuf| receipt.settings.iter().any(|other| other.original.as_ref() == Some(copy));
     let needless = back.copy.into_iter().filter(|copy| !is_shared(copy)).collect();
     let list = std::iter::once(back.step).chain(texts).collect();
-    Steps { list, receipt: Some(receipt), takes_back: true, forgets_key: true, needless, restores: back.is_exact, left }
-        .check()
+    Steps {
+        list,
+        receipt: Some(receipt),
+        takes_back: true,
+        forgets_key: true,
+        needless,
+        restores: back.is_exact,
+        left,
+    }
+    .check()
 }
 
 /// The settings with our status line, where it was asked for or is there already.
@@ -192,7 +201,9 @@ pub fn command(env: &Env) -> anyhow::Result<String> {
         );
     }
     let Ok(path) = path.into_os_string().into_string() else {
-        bail!("the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again");
+        bail!(
+            "the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again"
+        );
     };
     Ok(path)
 }
@@ -202,7 +213,9 @@ fn cached_by(path: &Path) -> Option<(&'static str, &'static str)> {
     let has = |names: &[&str]| path.iter().any(|part| names.iter().any(|name| part == *name));
     match () {
         () if has(&["_npx"]) => Some(("npx", "npm install --global aops-hook")),
-        () if has(&["archive-v0", "builds-v0", "environments-v2"]) => Some(("uvx", "uv tool install aops-hook")),
+        () if has(&["archive-v0", "builds-v0", "environments-v2"]) => {
+            Some(("uvx", "uv tool install aops-hook"))
+        }
         () => None,
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn describe_open(env: &Env) -> String {
 /// What stays and how to remove it, if anything stays.
 pub(super) fn describe_kept(env: &Env) -> String {
     let records = [env.user_config.clone(), env.config.join("aops"), env.data.clone()];
-    let there: Vec<String> = records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();
+    let there: Vec<String> =
+        records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();
     if there.is_empty() {
         return describe_checkpoints(env);
     }
@@ -45,7 +46,8 @@ fn describe_checkpoints(env: &Env) -> String {
         return String::new();
     }
     let folders: Vec<PathBuf> = projects.iter().map(|project| project.join(OURS)).collect();
-    let lists: BTreeSet<PathBuf> = projects.iter().filter_map(|project| list_with_our_line(project)).collect();
+    let lists: BTreeSet<PathBuf> =
+        projects.iter().filter_map(|project| list_with_our_line(project)).collect();
     let lists: Vec<PathBuf> = lists.into_iter().collect();
     let line = match lists.as_slice() {
         [] => String::new(),
@@ -61,7 +63,8 @@ fn describe_checkpoints(env: &Env) -> String {
 
 /// The project here, and those of all sessions.
 fn projects_with_checkpoints(env: &Env) -> BTreeSet<PathBuf> {
-    let known = sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.place.root));
+    let known =
+        sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.place.root));
     let roots = known.map(PathBuf::from).chain([texts::project(env, &env.cwd)]);
     roots.filter(|root| root.is_absolute() && root.join(OURS).is_dir()).collect()
 }

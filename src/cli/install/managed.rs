@@ -105,14 +105,21 @@ struct Plan {
 }
 
 impl Plan {
-    fn make(ground: &Ground, program: &str, file: &str, bundle: &Bundle, keys: &[PublicKey]) -> anyhow::Result<Self> {
+    fn make(
+        ground: &Ground,
+        program: &str,
+        file: &str,
+        bundle: &Bundle,
+        keys: &[PublicKey],
+    ) -> anyhow::Result<Self> {
         let [claude, place, list] = ground.own_files();
         let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let mut plan = Self::default();
         plan.put(&list, lines.join("\n") + "\n")?;
         plan.put(&place, file.to_owned())?;
         let stale = plan.agents(ground, bundle)?;
-        let settings = adapter(Client::default()).register("", program).map_err(|error| unreadable(&claude, &error))?;
+        let settings =
+            adapter(Client::default()).register("", program).map_err(|error| unreadable(&claude, &error))?;
         let settings = if is_jailed(bundle)? {
             with_prefix(&settings, program).map_err(|error| unreadable(&claude, &error))?
         } else {
@@ -129,7 +136,8 @@ impl Plan {
         plan.steps.list.extend(stale.into_iter().map(Step::remove_at));
         let is_roots = fs::metadata(program).is_ok_and(|about| about.uid() == 0 && about.mode() & 0o022 == 0);
         if !is_roots {
-            plan.notes.push(format!("`{program}` is not root's alone: who may write it decides what the hooks do"));
+            plan.notes
+                .push(format!("`{program}` is not root's alone: who may write it decides what the hooks do"));
         }
         Ok(plan)
     }
@@ -141,10 +149,17 @@ impl Plan {
     }
 
     /// What registers us in another client for everybody.
-    fn client(&mut self, ground: &Ground, host: &dyn Host, path: &Path, how: ForEverybody) -> anyhow::Result<()> {
+    fn client(
+        &mut self,
+        ground: &Ground,
+        host: &dyn Host,
+        path: &Path,
+        how: ForEverybody,
+    ) -> anyhow::Result<()> {
         let link = ground.seen(&ground.link());
-        let register =
-            |path: &Path, old: &str| host.register_for_everybody(old, &link).map_err(|error| unreadable(path, &error));
+        let register = |path: &Path, old: &str| {
+            host.register_for_everybody(old, &link).map_err(|error| unreadable(path, &error))
+        };
         match how {
             ForEverybody::No => Ok(()),
             ForEverybody::Own => self.put(path, register(path, "")?),
@@ -161,7 +176,9 @@ impl Plan {
                     Some(_) if has(&old, &address) => {}
                     Some(_) => {
                         let path = quote_path(&found.path);
-                        self.notes.push(format!("{path} is another's and was left: add {address:?} to its `plugin`"));
+                        self.notes.push(format!(
+                            "{path} is another's and was left: add {address:?} to its `plugin`"
+                        ));
                     }
                 }
                 Ok(())
@@ -227,7 +244,8 @@ pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Re
         (false, true) => "runs",
         (false, false) => "already runs",
     };
-    let mut lines = vec![format!("this machine {runs} `{}` {}, signed by `{signer}`", bundle.name, bundle.version)];
+    let mut lines =
+        vec![format!("this machine {runs} `{}` {}, signed by `{signer}`", bundle.name, bundle.version)];
     let verb = if dry_run { "would write" } else { "wrote" };
     lines.extend(written.iter().map(|path| format!("{verb} `{path}`")));
     lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
@@ -256,14 +274,20 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         }
     }
     let would = if dry_run { "would be " } else { "" };
-    let mut lines: Vec<String> = gone.iter().map(|path| format!("{would}removed: {}", quote_path(path))).collect();
+    let mut lines: Vec<String> =
+        gone.iter().map(|path| format!("{would}removed: {}", quote_path(path))).collect();
     lines.extend(edited.iter().map(|path| format!("hooks {would}removed from {}", quote_path(path))));
     lines.extend(lines.is_empty().then(|| "this machine runs no bundle".to_owned()));
     io.answer(&json!({"removed": gone, "edited": edited, "dry_run": dry_run}), lines.join("\n"))
 }
 
 /// What takes our hooks out of another client.
-fn taken_back(ground: &Ground, host: &dyn Host, path: PathBuf, how: ForEverybody) -> anyhow::Result<Vec<Step>> {
+fn taken_back(
+    ground: &Ground,
+    host: &dyn Host,
+    path: PathBuf,
+    how: ForEverybody,
+) -> anyhow::Result<Vec<Step>> {
     match how {
         ForEverybody::No => Ok(Vec::new()),
         ForEverybody::Own => Ok(vec![Step::remove_at(path)]),

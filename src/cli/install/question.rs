@@ -32,7 +32,8 @@ pub(super) fn change(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<C
 /// A person is there, and no file says yet what they want.
 fn may_ask(given: &ArgMatches, io: &Io) -> bool {
     let talks = is_person_there(io) && !given.get_flag("dry-run");
-    let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
+    let is_open =
+        || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
     talks && is_open()
 }
 
@@ -58,7 +59,8 @@ fn is_yes(answer: &str) -> bool {
 
 /// Whether the hosts that commands reach shall be noted, as the person at the terminal says; silence is no.
 pub(super) fn observes_network(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
-    let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("network.mode").is_empty());
+    let is_open =
+        || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("network.mode").is_empty());
     if !cfg!(target_os = "linux") || !may_ask(given, io) || !is_open() {
         return Ok(false);
     }

@@ -64,7 +64,9 @@ impl Receipt {
     /// What is installed for another client.
     pub fn read_of(env: &Env, client: &str) -> anyhow::Result<Self> {
         if !env.config.is_absolute() {
-            bail!("`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`");
+            bail!(
+                "`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
+            );
         }
         let path = recorded::receipt(env, client);
         let named = || format!("`{}`", path.display());
@@ -161,7 +163,8 @@ impl Edited {
 
 /// Copies a settings file from before the installation; gives the path of the copy.
 pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
-    let day = chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
+    let day =
+        chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
     let name = settings.file_name().unwrap_or_default().to_string_lossy();
     let digest = sha256(&[settings.as_os_str().as_encoded_bytes(), bytes]);
     let path = env.config.join("aops/backup").join(format!("{name}.{day}-{}", &digest[..8]));

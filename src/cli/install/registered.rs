@@ -41,7 +41,8 @@ impl Registration {
     fn read(env: &Env, client: Client) -> anyhow::Result<Self> {
         let folder = env.folder_of(client);
         let (file, text) = read_settings(&folder.join(host(client).registration))?;
-        let companion = adapter(client).companion().map(|Companion { file, .. }| read_settings(&folder.join(file)));
+        let companion =
+            adapter(client).companion().map(|Companion { file, .. }| read_settings(&folder.join(file)));
         Ok(Self { client, file, text, companion: companion.transpose()? })
     }
 
@@ -57,7 +58,9 @@ impl Registration {
         let path = self.file.path.display().to_string();
         adapter(self.client).accompany(text, &path, &self.text, new).map_err(|error| {
             let path = quote_path(&found.path);
-            anyhow::anyhow!("{path} cannot be read: {error}\nhint: nothing was changed; mend it, then install again")
+            anyhow::anyhow!(
+                "{path} cannot be read: {error}\nhint: nothing was changed; mend it, then install again"
+            )
         })
     }
 }
@@ -69,7 +72,8 @@ fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     receipt.client_program = env.on_path(client.name()).or(receipt.client_program);
     let registration = Registration::read(env, client)?;
     let hooks = registration.file.path.clone();
-    let new = adapter(client).register(&registration.text, &program).map_err(|error| unreadable(&hooks, &error))?;
+    let new =
+        adapter(client).register(&registration.text, &program).map_err(|error| unreadable(&hooks, &error))?;
     let mut list = place(env, client, &mut receipt)?;
     let agents = list.iter().filter(|step| step.changes()).count();
     let before = receipt.edited(&hooks).and_then(|known| known.original().ok().flatten());
@@ -177,8 +181,11 @@ pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyh
         "client": client.name(), "settings": plan.hooks, "changed": changes, "dry_run": dry_run, "diff": diff,
     });
     let would = if dry_run { "would be " } else { "" };
-    let done =
-        if changes { format!("hooks {would}removed from {hooks}") } else { format!("not registered in {hooks}") };
+    let done = if changes {
+        format!("hooks {would}removed from {hooks}")
+    } else {
+        format!("not registered in {hooks}")
+    };
     let agents = (plan.agents > 0).then(|| format!("{} agents {would}removed", plan.agents));
     let left = plan.steps.left.iter().map(|path| format!("left {}: it was edited", quote_path(path)));
     let lines: Vec<String> = std::iter::once(done).chain(agents).chain(left).collect();

@@ -154,7 +154,11 @@ impl Step {
             _ if !self.changes() => Ok(()),
             Becomes::Text(text) => self.found.replace(text.as_bytes(), self.readers.file()).and_then(|()| {
                 let is_new = self.readers == Readers::Everybody && self.found.bytes.is_none();
-                if is_new { fs::set_permissions(path, fs::Permissions::from_mode(self.readers.file())) } else { Ok(()) }
+                if is_new {
+                    fs::set_permissions(path, fs::Permissions::from_mode(self.readers.file()))
+                } else {
+                    Ok(())
+                }
             }),
             Becomes::Link(to) => {
                 let _ = fs::remove_file(path);
@@ -176,7 +180,8 @@ impl Step {
             Some(known) if known.untouched(&self.found) => (known.original, None),
             _ => {
                 // A file that held nothing but us came from nothing.
-                let was_there = !(without.is_empty() && self.found.bytes.as_ref().is_some_and(|old| !old.is_empty()));
+                let was_there =
+                    !(without.is_empty() && self.found.bytes.as_ref().is_some_and(|old| !old.is_empty()));
                 let wanted = self.found.bytes.is_some() && was_there;
                 let copy = wanted.then(|| back_up(env, &path, without.as_bytes())).transpose()?;
                 (copy.clone(), copy)
@@ -294,7 +299,8 @@ pub fn taken_back(
         let is_exact = edited.is_some_and(|edited| edited.untouched(&found));
         return Ok(TakenBack { step: Step::restore(found, None, readers), is_exact, copy: None });
     }
-    let exact = edited.as_ref().filter(|edited| edited.untouched(&found)).and_then(|edited| edited.original().ok());
+    let exact =
+        edited.as_ref().filter(|edited| edited.untouched(&found)).and_then(|edited| edited.original().ok());
     if let Some(original) = exact {
         let copy = edited.and_then(|edited| edited.original);
         return Ok(TakenBack { step: Step::restore(found, original, readers), is_exact: true, copy });

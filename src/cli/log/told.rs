@@ -58,7 +58,9 @@ pub(in crate::cli) struct Teller {
 impl Teller {
     /// Learns from an entry that is told later who answered a question.
     pub(in crate::cli) fn learn(&mut self, line: &[u8]) {
-        let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read).filter(|entry| entry.kind == "answer") else {
+        let Some(entry) =
+            line.strip_suffix(b"\n").and_then(Line::read).filter(|entry| entry.kind == "answer")
+        else {
             return;
         };
         if let Some(Fact::Answer(answered)) = Fact::read(entry.kind, entry.with) {
@@ -97,7 +99,9 @@ impl Teller {
                 let tone = tone(&fact);
                 let reason = match &fact {
                     Fact::Violation(second) => second.said.as_ref().map(|said| said.reason.clone()),
-                    Fact::Verdict(report) => report.finding.as_ref().map(|finding| finding.problems.join("\n")),
+                    Fact::Verdict(report) => {
+                        report.finding.as_ref().map(|finding| finding.problems.join("\n"))
+                    }
                     _ => None,
                 };
                 let refused = is_refusal(&fact);
@@ -166,7 +170,14 @@ fn describe(first: &Step, root: &str) -> String {
     describe_call(first, root) + &who.unwrap_or_default()
 }
 
-fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, ended: &str, root: &str) -> Told {
+fn tell_call(
+    base: Told,
+    first: &Step,
+    last: &Step,
+    answer: Option<&Answered>,
+    ended: &str,
+    root: &str,
+) -> Told {
     let unseen = last.to == CallState::Failed && last.reason.as_deref() == Some(NO_EFFECT);
     let (word, tone) = match last.to {
         _ if unseen => ("no end", Tone::Quiet),
@@ -220,7 +231,9 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
         EventKind::SubagentStart => ("agent", format!("`{}` starts", agent())),
         EventKind::SubagentStop => ("agent", format!("`{}` ends", agent())),
         EventKind::Stop => ("stop", "the turn ends".to_owned()),
-        EventKind::StopFailure => ("failed", format!("the turn broke off: {}", one_line(&about("error"), 300))),
+        EventKind::StopFailure => {
+            ("failed", format!("the turn broke off: {}", one_line(&about("error"), 300)))
+        }
         _ => ("event", seen.event.to_string()),
     };
     let spoke = seen.said.as_ref().filter(|said| said.ruling != Ruling::Pass);
@@ -299,8 +312,11 @@ fn tone(fact: &Fact) -> Tone {
         | Fact::Question(_) => Tone::Warn,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
         Fact::Answer(answered) if answered.by == Answerer::Hook => Tone::Bad,
-        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Commit(_) | Fact::Attest(_) | Fact::Call(_) | Fact::Answer(_) => {
-            Tone::Plain
-        }
+        Fact::Open(_)
+        | Fact::Checkpoint(_)
+        | Fact::Commit(_)
+        | Fact::Attest(_)
+        | Fact::Call(_)
+        | Fact::Answer(_) => Tone::Plain,
     }
 }

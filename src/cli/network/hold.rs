@@ -89,7 +89,8 @@ fn place(pattern: &Pattern) -> Place {
 
 fn write(io: &mut Io, found: &[Found]) -> anyhow::Result<u8> {
     let project = policy_here(io)?.project;
-    let local = found.iter().filter_map(|one| if let Place::Local(port) = one.at { Some(port) } else { None });
+    let local =
+        found.iter().filter_map(|one| if let Place::Local(port) = one.at { Some(port) } else { None });
     let local: BTreeSet<u16> = local.chain(policy_here(io)?.policy.network.local).collect();
     let edit = |old: &str| {
         let mut text = choose::set_network_local(old, &local)?;
@@ -108,8 +109,11 @@ fn write(io: &mut Io, found: &[Found]) -> anyhow::Result<u8> {
     let holds = edited.policy.network.mode == NetworkMode::List;
     let rules: Value = found.iter().map(|one| one.rule.as_str()).collect();
     let value = json!({"allow": rules, "file": edited.shown, "in_force": holds, "sessions": told});
-    let stays = if holds { "" } else { "\nhere it does not hold: `aops-hook policy` says what stands against it" };
-    let running = if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };
-    let words = format!("network: commands reach {} and no other, by `{}`", count(found.len(), "host"), edited.shown);
+    let stays =
+        if holds { "" } else { "\nhere it does not hold: `aops-hook policy` says what stands against it" };
+    let running =
+        if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };
+    let words =
+        format!("network: commands reach {} and no other, by `{}`", count(found.len(), "host"), edited.shown);
     io.answer(&value, format!("{words}{running}{stays}"))
 }

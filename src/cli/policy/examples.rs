@@ -46,7 +46,11 @@ impl Tried {
         };
         let what = if self.of.starts_with("rule.") { "rule " } else { "" };
         let place = place(&self.of, now).map(ToString::to_string).unwrap_or_default();
-        format!("{what}`{}` ({place}) {does} `{}`, and {meant}", self.name(), self.example.trim_start_matches('!'))
+        format!(
+            "{what}`{}` ({place}) {does} `{}`, and {meant}",
+            self.name(),
+            self.example.trim_start_matches('!')
+        )
     }
 }
 
@@ -55,13 +59,21 @@ pub(super) fn try_all(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let failed = tried.iter().filter(|tried| !tried.holds()).count();
     let never = never::find(&now.policy, &now.origins);
     let code = u8::from(failed > 0 || !never.is_empty());
-    let silent: Vec<&str> =
-        now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
+    let silent: Vec<&str> = now
+        .policy
+        .rules
+        .iter()
+        .filter(|rule| rule.examples.is_empty())
+        .map(|rule| rule.id.as_str())
+        .collect();
     if io.json {
         let examples: Vec<Value> = tried.iter().map(|tried| to_json(tried, now)).collect();
-        let odd = |one: &Idle| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line});
+        let odd =
+            |one: &Idle| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line});
         let never: Vec<Value> = never.iter().map(odd).collect();
-        io.print(json!({"ok": code == 0, "examples": examples, "without_examples": silent, "never_match": never}))?;
+        io.print(
+            json!({"ok": code == 0, "examples": examples, "without_examples": silent, "never_match": never}),
+        )?;
         return Ok(code);
     }
     for one in tried.iter().filter(|tried| !tried.holds()) {
@@ -101,7 +113,12 @@ fn all(io: &Io, now: &InForce) -> Vec<Tried> {
             let Some(event) = event(&example, &session.memory.place.root) else { continue };
             let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
             let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
-            tried.push(Tried { of: format!("rule.{}", rule.id), example: text.clone(), meant: example.meant, matched });
+            tried.push(Tried {
+                of: format!("rule.{}", rule.id),
+                example: text.clone(),
+                meant: example.meant,
+                matched,
+            });
         }
     }
     tried.extend(try_effects(io, now, &session));

@@ -129,7 +129,8 @@ fn waits_in_run(session: &Session) -> Option<String> {
     }
     match RunArtifacts::of(root).runs() {
         Ok(runs) => {
-            let of_it = runs.iter().find(|run| run.init.session_id == session.state.session_id && !run.is_settled());
+            let of_it =
+                runs.iter().find(|run| run.init.session_id == session.state.session_id && !run.is_settled());
             of_it.map(|run| format!("run {} is not settled", run.run_id))
         }
         Err(failure) => Some(format!("its runs cannot be read: {failure}")),
@@ -168,15 +169,19 @@ fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
 /// The log keeps the leaves of a session that goes, and says that a person removed it.
 fn explain(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
     let Some(log) = check::examine(env, &Trust::default()) else { return Ok(()) };
-    let Some(record) = LogStore::look(env)?.map(|store| Record::of(&store, &found.session_id)) else { return Ok(()) };
+    let Some(record) = LogStore::look(env)?.map(|store| Record::of(&store, &found.session_id)) else {
+        return Ok(());
+    };
     let spans = tier::spans(&log, &record, &tier::digests(&found.path)?);
-    let words = json!({"session": found.session_id, "spans": spans, "entries": session.seq, "head": session.head});
+    let words =
+        json!({"session": found.session_id, "spans": spans, "entries": session.seq, "head": session.head});
     append::say(env, "removed", &words)
 }
 
 /// The head of a session that a person removed: it proves nothing any more, and says why.
 fn farewell(env: &Env, session: &Session, project: String) -> Head {
-    let reason = format!("removed by a person with `sessions gc`; entry {} was {}", session.seq, session.head);
+    let reason =
+        format!("removed by a person with `sessions gc`; entry {} was {}", session.seq, session.head);
     Head {
         blocked: false,
         boot: None,
@@ -192,7 +197,8 @@ fn farewell(env: &Env, session: &Session, project: String) -> Head {
 
 /// Deletes the checkpoints that only these sessions used.
 fn sweep(env: &Env, root: &Path, of: &BTreeSet<String>, dry: bool) -> Result<(u64, Swept), Failure> {
-    let Some(seen) = Some(root).filter(|root| root.is_absolute()).map(Store::look).transpose()?.flatten() else {
+    let Some(seen) = Some(root).filter(|root| root.is_absolute()).map(Store::look).transpose()?.flatten()
+    else {
         return Ok((0, Swept::default()));
     };
     let store = if dry { seen } else { Store::open(env, root)? };
@@ -202,7 +208,10 @@ fn sweep(env: &Env, root: &Path, of: &BTreeSet<String>, dry: bool) -> Result<(u6
         rows.iter().filter(|row| !theirs(row)).filter_map(|row| row.parent.as_deref()).collect();
     let goes = |row: &IndexRow| theirs(row) && !parents.contains(row.id.as_str());
     let (gone, kept): (Vec<IndexRow>, Vec<IndexRow>) = rows.iter().cloned().partition(goes);
-    let swept =
-        if gone.is_empty() { Swept::default() } else { store.sweep(env, &kept, &gone, shelf::live(&store), dry)? };
+    let swept = if gone.is_empty() {
+        Swept::default()
+    } else {
+        store.sweep(env, &kept, &gone, shelf::live(&store), dry)?
+    };
     Ok((gone.len() as u64, swept))
 }

@@ -7,7 +7,9 @@ use aops_core::system::env::Env;
 /// The administrator's bundle that this machine runs.
 pub(super) fn describe_bundle(env: &Env) -> Option<NamedFact> {
     match bundle::installed(env) {
-        Ok(found) => found.map(|(bundle, _)| ("bundle", format!("{} {}", bundle.name, bundle.version), Tone::Plain)),
+        Ok(found) => {
+            found.map(|(bundle, _)| ("bundle", format!("{} {}", bundle.name, bundle.version), Tone::Plain))
+        }
         Err(problem) => Some(("bundle", problem.to_string(), Tone::Bad)),
     }
 }

@@ -22,7 +22,11 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
     }
     if *asked > 0 {
         let last = last.as_ref().map(|last| format!("; last {}", last.tell(160))).unwrap_or_default();
-        rows.push(("questions", format!("{asked} asked, {allowed} approved, {refused} rejected{last}"), Tone::Plain));
+        rows.push((
+            "questions",
+            format!("{asked} asked, {allowed} approved, {refused} rejected{last}"),
+            Tone::Plain,
+        ));
     }
     rows
 }

@@ -38,7 +38,16 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(page: Page<'a>, gates: &'a GateNotes, outcomes: &'a CallOutcomes, short: bool) -> Self {
-        Self { page, gates, outcomes, short, next: 0, written: BTreeSet::new(), last_spoke: String::new(), unknown: 0 }
+        Self {
+            page,
+            gates,
+            outcomes,
+            short,
+            next: 0,
+            written: BTreeSet::new(),
+            last_spoke: String::new(),
+            unknown: 0,
+        }
     }
 
     pub(super) fn session(&mut self, transcript: &Path) -> io::Result<()> {
@@ -128,8 +137,11 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, block: &Block) -> io::Result<()> {
         let input = block.input.map_or("{}", |input| input.get());
-        let call =
-            ToolCall { key: CallKey::of(&block.name, &block.id), input: input.to_owned(), ..ToolCall::default() };
+        let call = ToolCall {
+            key: CallKey::of(&block.name, &block.id),
+            input: input.to_owned(),
+            ..ToolCall::default()
+        };
         let shown = safe(&sandbox::shown(&call), 300).replace(['`', '\n'], " ");
         self.page.line(&format!("**Call** `{shown}`: {}", self.describe_end(&block.id)))?;
         if let Some(ended) = self.gates.calls.get(block.id.as_ref())
@@ -160,7 +172,9 @@ impl<'a> Writer<'a> {
             (Some(CallState::Completed), _) | (None, Some(false)) => "completed",
             _ => "never ended",
         };
-        let took = known.and_then(|known| known.ended().duration_ms).or_else(|| outcome.and_then(CallOutcome::took_ms));
+        let took = known
+            .and_then(|known| known.ended().duration_ms)
+            .or_else(|| outcome.and_then(CallOutcome::took_ms));
         took.map_or_else(|| state.to_owned(), |ms| format!("{state} in {ms} ms"))
     }
 
@@ -178,7 +192,9 @@ impl<'a> Writer<'a> {
     }
 
     fn subagent(&mut self, agent_id: &str) -> io::Result<()> {
-        let Some(agent) = self.outcomes.agents.iter().find(|agent| agent.agent_id == agent_id) else { return Ok(()) };
+        let Some(agent) = self.outcomes.agents.iter().find(|agent| agent.agent_id == agent_id) else {
+            return Ok(());
+        };
         if self.page.depth >= DEEPEST || !self.written.insert(agent_id.to_owned()) {
             return Ok(());
         }

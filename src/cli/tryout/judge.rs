@@ -33,7 +33,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// In rising order.
-pub(super) const MODES: [ModeLevel; 4] = [ModeLevel::Observe, ModeLevel::Guard, ModeLevel::Loop, ModeLevel::Strict];
+pub(super) const MODES: [ModeLevel; 4] =
+    [ModeLevel::Observe, ModeLevel::Guard, ModeLevel::Loop, ModeLevel::Strict];
 /// The place of mode `guard` among them: what a person who switches nothing else on would meet.
 pub(super) const GUARD: usize = 1;
 
@@ -161,7 +162,8 @@ impl<'a> Judge<'a> {
         let home = self.env.home.to_string_lossy();
         let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
         let line = targets::line(&call.key.tool, &call.input, &ground)?;
-        let listed = |program: &str, words: &[Word]| policy.effects.of_command("Bash", program, || certain(words));
+        let listed =
+            |program: &str, words: &[Word]| policy.effects.of_command("Bash", program, || certain(words));
         let around = LineSetting { ground, project: Some(&event.cwd), listed: &listed };
         Some(quiet::of(&line, &around))
     }
@@ -184,7 +186,8 @@ impl<'a> Judge<'a> {
             let mut policy = policy.clone();
             hold_in(&mut policy, &origins, mode);
             let mut session = Session::default();
-            let opened = Opened { policy: Some(Box::new(policy)), folders: folders(env), ..Opened::default() };
+            let opened =
+                Opened { policy: Some(Box::new(policy)), folders: folders(env), ..Opened::default() };
             // The first entry of a session is always accepted.
             let _ = session.apply("tryout", &time::timestamp(env.now_ms), &Fact::Open(opened));
             session

@@ -43,10 +43,16 @@ pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
     if !now.origins.of("quiet.allow").is_empty() || quiet::held(io, &now.policy.jail).is_err() {
         return Ok(());
     }
-    writeln!(io.out, "\nwhich of the client's questions may be answered for you, where the jail holds the command?")?;
+    writeln!(
+        io.out,
+        "\nwhich of the client's questions may be answered for you, where the jail holds the command?"
+    )?;
     writeln!(io.out, "  off        none")?;
     writeln!(io.out, "  reading    commands that only read: 12 % of the questions that other people get")?;
-    writeln!(io.out, "  contained  builds and tests too, held in the project and without network: about half")?;
+    writeln!(
+        io.out,
+        "  contained  builds and tests too, held in the project and without network: about half"
+    )?;
     let Choice::Word(word) = choose_one(io, "quiet [off]: ", QuietLevel::WORDS)? else { return Ok(()) };
     match QuietLevel::of(word) {
         Some(level @ (QuietLevel::Reading | QuietLevel::Contained)) => {
@@ -80,7 +86,8 @@ fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishe
         Choice::AsItIs => {}
         Choice::Word(word) => {
             let level = QuietLevel::of(word).unwrap_or_default();
-            let network: &[&str] = if level != QuietLevel::Off && asks_gh(io, tried)? { &["gh"] } else { &[] };
+            let network: &[&str] =
+                if level != QuietLevel::Off && asks_gh(io, tried)? { &["gh"] } else { &[] };
             let is_new = level != now.policy.quiet.allow || now.policy.quiet.network != network;
             wishes.quiet = Some((level, network)).filter(|_| is_new);
         }
@@ -155,8 +162,11 @@ fn write(io: &mut Io, wishes: &Wishes, now: &InForce) -> anyhow::Result<()> {
         writeln!(io.out, "danger rule `{}`: `{}`", rule.id(), level.name())?;
     }
     if let Some((level, network)) = wishes.quiet {
-        let network =
-            if network.is_empty() { String::new() } else { format!(", network for `{}`", network.join(", ")) };
+        let network = if network.is_empty() {
+            String::new()
+        } else {
+            format!(", network for `{}`", network.join(", "))
+        };
         writeln!(io.out, "quiet: `{}`{network}", level.name())?;
     }
     if !io.ask(format!("write this to `{shown}`? [y/N]: "))?.is_some_and(|answer| is_yes(&answer)) {
@@ -173,7 +183,12 @@ fn tell_held(io: &mut Io, wishes: &Wishes, policy: &Policy) -> anyhow::Result<()
     for (rule, level) in &wishes.rules {
         let holds = policy.danger_level(rule);
         if holds != *level {
-            writeln!(io.out, "in this folder `{}` stays `{}`: `aops-hook danger` says why", rule.id(), holds.name())?;
+            writeln!(
+                io.out,
+                "in this folder `{}` stays `{}`: `aops-hook danger` says why",
+                rule.id(),
+                holds.name()
+            )?;
         }
     }
     if wishes.quiet.is_some_and(|(level, _)| policy.quiet.allow != level) {

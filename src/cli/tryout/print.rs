@@ -24,7 +24,8 @@ pub(super) fn words(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         writeln!(io.out, "no calls since {since}")?;
         return limits(io, tried);
     }
-    let clients: Vec<String> = tally.clients.iter().map(|(client, calls)| format!("{client} {calls}")).collect();
+    let clients: Vec<String> =
+        tally.clients.iter().map(|(client, calls)| format!("{client} {calls}")).collect();
     writeln!(
         io.out,
         "{} in {} on {} since {since} ({})",
@@ -63,13 +64,17 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     }
     let kept = tried.tally.kept();
     let lines = count(kept, "line");
-    writeln!(io.out, "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back\n")?;
+    writeln!(
+        io.out,
+        "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back\n"
+    )?;
     Ok(())
 }
 
 fn describe(stopped: Stopped) -> String {
     let counts = [(stopped.kept, "kept"), (stopped.asked, "asked"), (stopped.refused, "refused")];
-    let told = counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+    let told =
+        counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
     told.collect::<Vec<_>>().join(", ")
 }
 
@@ -77,7 +82,11 @@ fn prompts(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let prompts = &tried.tally.prompts;
     let approved = prompts.approved;
     let rejected = prompts.rejected;
-    writeln!(io.out, "prompts you answered: {} ({approved} approved, {rejected} rejected)", approved + rejected)?;
+    writeln!(
+        io.out,
+        "prompts you answered: {} ({approved} approved, {rejected} rejected)",
+        approved + rejected
+    )?;
     if prompts.shell.lines > 0 {
         writeln!(io.out, "  {}", describe_answerable(prompts.shell))?;
     }
@@ -105,7 +114,10 @@ fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let mut limits = Vec::new();
     if !tried.is_whole() {
         let back = tried.back_ms.map(|ms| format!(", back to {}", date(ms))).unwrap_or_default();
-        limits.push(format!("the time was up: {} of {} files were read, newest first{back}", tally.files, tried.all));
+        limits.push(format!(
+            "the time was up: {} of {} files were read, newest first{back}",
+            tally.files, tried.all
+        ));
     }
     let mut say = |number: u64, words: &str| {
         if number > 0 {
@@ -131,9 +143,11 @@ fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
 pub(super) fn to_json(tried: &Tried) -> Value {
     let tally = &tried.tally;
     let stopped = |stopped: &Stopped| json!({"asked": stopped.asked, "refused": stopped.refused});
-    let modes = MODES.iter().zip(&tally.modes).map(|(mode, counts)| (mode.name().to_owned(), stopped(counts)));
+    let modes =
+        MODES.iter().zip(&tally.modes).map(|(mode, counts)| (mode.name().to_owned(), stopped(counts)));
     let rule = |(name, rule): (&str, &ByRule)| {
-        let lines = rule.lines.iter().map(|(at, line)| json!({"at": time::timestamp(*at), "line": clean(line)}));
+        let lines =
+            rule.lines.iter().map(|(at, line)| json!({"at": time::timestamp(*at), "line": clean(line)}));
         json!({"rule": name, "asked": rule.counts.asked, "refused": rule.counts.refused,
         "kept": rule.counts.kept, "lines": lines.collect::<Vec<_>>()})
     };

@@ -216,7 +216,8 @@ impl Tally {
 
     /// Rules by how often they stop something, the most frequent first.
     pub(super) fn by_frequency(&self) -> Vec<(&str, &ByRule)> {
-        let mut all: Vec<(&str, &ByRule)> = self.rules.iter().map(|(name, rule)| (name.as_str(), rule)).collect();
+        let mut all: Vec<(&str, &ByRule)> =
+            self.rules.iter().map(|(name, rule)| (name.as_str(), rule)).collect();
         all.sort_by_key(|(name, rule)| (Reverse(rule.counts.all()), *name));
         all
     }

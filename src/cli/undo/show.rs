@@ -22,7 +22,11 @@ pub(super) const SHOW: Command = Command {
     ],
     arguments: |row| {
         let number = operand("number", "N", "A number of `undo list`").required(true);
-        row.args([number, flag("files", "Every file"), flag("diff", "How each file differs from the present")])
+        row.args([
+            number,
+            flag("files", "Every file"),
+            flag("diff", "How each file differs from the present"),
+        ])
     },
     run: show,
 };
@@ -84,7 +88,14 @@ fn print_files(io: &mut Io, keeping: &Keeping) -> anyhow::Result<()> {
             Content::Symlink(target) => format!("-> {}", name::shown(target)),
             Content::Absent => "not there".to_owned(),
         };
-        writeln!(io.out, "{:04o} {:>12} {:12} {}", file.mode, file.size, clean(&what), shown(io, &file.path))?;
+        writeln!(
+            io.out,
+            "{:04o} {:>12} {:12} {}",
+            file.mode,
+            file.size,
+            clean(&what),
+            shown(io, &file.path)
+        )?;
     }
     for kept in &keeping.repositories {
         for path in &kept.committed {

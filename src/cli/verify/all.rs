@@ -45,13 +45,15 @@ pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow
         let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
         let seen = log.as_ref().map_or(0, |log| log.seen);
         let git = remote.map(|remote| json!({"checkpoints": seen, "remote": remote}));
-        let lost: Vec<Value> = lost.iter().map(|(id, n, _)| json!({"session_id": id, "entries": n})).collect();
+        let lost: Vec<Value> =
+            lost.iter().map(|(id, n, _)| json!({"session_id": id, "entries": n})).collect();
         let log = log.as_ref().map(log_to_json);
         io.print(json!({"ok": ok, "sessions": values, "log": log, "lost": lost, "gone": gone, "git": git}))?;
     } else {
         print(io, &rows, log.as_ref(), &lost, &gone)?;
         if let (Some(remote), Some(log)) = (remote, &log) {
-            let from = if remote { "as the remote has them" } else { "in this copy alone: no remote answered" };
+            let from =
+                if remote { "as the remote has them" } else { "in this copy alone: no remote answered" };
             writeln!(io.out, "git notes: {} of this log, {from}", count(log.seen, "checkpoint"))?;
         }
     }
@@ -89,7 +91,13 @@ fn log_to_json(log: &Examined) -> Value {
     })
 }
 
-fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Lost], gone: &[String]) -> anyhow::Result<()> {
+fn print(
+    io: &mut Io,
+    rows: &[Row],
+    log: Option<&Examined>,
+    lost: &[Lost],
+    gone: &[String],
+) -> anyhow::Result<()> {
     for Row { id, damage, .. } in rows {
         if let Some(damage) = damage {
             writeln!(io.out, "{} {id}: {damage}", Tone::Bad.paint("damaged:", io))?;
@@ -108,7 +116,10 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Lost], gone:
     let all = count(rows.len(), "session");
     let rest = rows.len() - intact - sealed - witnessed - damaged;
     let rest = if rest > 0 { format!(", {rest} without a tier") } else { String::new() };
-    writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged{rest}")?;
+    writeln!(
+        io.out,
+        "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged{rest}"
+    )?;
     match log {
         Some(log) => print_log(io, log),
         None if !gone.is_empty() => Ok(()),

@@ -36,7 +36,8 @@ fn to_json(proven: &Proven) -> Value {
 }
 
 fn print(io: &mut Io, proven: &Proven) -> anyhow::Result<u8> {
-    let place = proven.place.map(|(index, size)| format!(", leaf {index} of a log of {size}")).unwrap_or_default();
+    let place =
+        proven.place.map(|(index, size)| format!(", leaf {index} of a log of {size}")).unwrap_or_default();
     writeln!(io.out, "{} {}{place}", Tone::Good.paint("proven:", io), proven.level.name())?;
     for (key, time) in &proven.times {
         let at = timestamp(i64::try_from(*time).unwrap_or(0).saturating_mul(1000));

@@ -13,7 +13,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A path as part of an address.
 fn address(path: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    path.iter().map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    path.iter()
+        .map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// A rule for each code, a result for each commit that does not pass, at its first file.
@@ -81,11 +83,17 @@ pub(super) fn junit(told: &Told) -> String {
 /// was looked at.
 fn resource(told: &Told) -> String {
     let all = || told.findings.iter().flat_map(|finding| told.statements(finding));
-    let target =
-        |one: &Attested| one.statement.predicate.build_definition.external_parameters.target.repository.clone();
+    let target = |one: &Attested| {
+        one.statement.predicate.build_definition.external_parameters.target.repository.clone()
+    };
     let root = |one: &Attested| one.facts().map(|facts| format!("git:{}", facts.repository.root_commit));
     let last = || told.findings.last().map(|finding| format!("git:{}", finding.commit));
-    all().filter_map(target).last().or_else(|| all().filter_map(root).last()).or_else(last).unwrap_or_default()
+    all()
+        .filter_map(target)
+        .last()
+        .or_else(|| all().filter_map(root).last())
+        .or_else(last)
+        .unwrap_or_default()
 }
 
 /// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.

@@ -41,14 +41,20 @@ fn words(range: &str) -> Vec<&str> {
 /// The commits of a range, parents first.
 pub(super) fn range(objects: &Objects, range: &str) -> anyhow::Result<Vec<String>> {
     if range.starts_with(['-', '^']) || range.is_empty() {
-        return refused(format!("`{range}` is no range of commits\nhint: `aops-hook verify-commit origin/main..HEAD`"));
+        return refused(format!(
+            "`{range}` is no range of commits\nhint: `aops-hook verify-commit origin/main..HEAD`"
+        ));
     }
     if objects.is_shallow {
-        return unchecked("this is a shallow clone\nhint: `git fetch --unshallow`, or `fetch-depth: 0` in a workflow");
+        return unchecked(
+            "this is a shallow clone\nhint: `git fetch --unshallow`, or `fetch-depth: 0` in a workflow",
+        );
     }
     let ids = objects.lines(&[&["rev-list"], &words(range)[..]].concat(), b"").or_else(unchecked)?;
     if ids.is_empty() {
-        return unchecked(format!("`{range}` has no commit\nhint: the base comes first: `origin/main..HEAD`"));
+        return unchecked(format!(
+            "`{range}` has no commit\nhint: the base comes first: `origin/main..HEAD`"
+        ));
     }
     Ok(ids)
 }
@@ -103,7 +109,8 @@ pub(super) fn of_history(
     let here = commits.iter().zip(told).filter(|(id, row)| row.starts_with(&format!("{id} commit ")));
     let mut found = Vec::new();
     for (id, _) in here.take(MOST_ROOTS) {
-        let own = objects.lines(&["rev-list", "--max-parents=0", "--end-of-options", id], b"").map_err(unasked)?;
+        let own =
+            objects.lines(&["rev-list", "--max-parents=0", "--end-of-options", id], b"").map_err(unasked)?;
         if own.iter().any(|root| roots.contains(root)) {
             found.push(id.clone());
         }
@@ -113,8 +120,9 @@ pub(super) fn of_history(
 
 /// Every note of ours, with its commit.
 pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Trouble> {
-    let refs =
-        objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"").map_err(unasked)?;
+    let refs = objects
+        .lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"")
+        .map_err(unasked)?;
     let mut found = Vec::new();
     let mut blobs = Vec::new();
     let mut of = Vec::new();

@@ -38,8 +38,14 @@ pub(super) fn paragraph(told: &Told) -> String {
     let mut all: Vec<&Attested> = told.findings.iter().flat_map(|finding| told.statements(finding)).collect();
     all.sort_by(|one, other| one.digest.cmp(&other.digest));
     all.dedup_by(|one, other| one.digest == other.digest);
-    let parts =
-        [head(told), made_by(told, &all), checked_by(told, &all), lines_by(&all), others(told), witnesses(told)];
+    let parts = [
+        head(told),
+        made_by(told, &all),
+        checked_by(told, &all),
+        lines_by(&all),
+        others(told),
+        witnesses(told),
+    ];
     let parts = parts.into_iter().chain([word_of(told)]).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" ")
 }
@@ -71,7 +77,12 @@ fn made_by(told: &Told, all: &[&Attested]) -> String {
     let policies: BTreeSet<String> = all.iter().filter_map(policy).collect();
     let policies = listed(&policies.into_iter().collect::<Vec<_>>());
     let under = if policies.is_empty() { String::new() } else { format!(" under policy {policies}") };
-    format!("Made by {} with {} in {}{under};", names(clients), names(models), count(sessions.len() as u64, "session"))
+    format!(
+        "Made by {} with {} in {}{under};",
+        names(clients),
+        names(models),
+        count(sessions.len() as u64, "session")
+    )
 }
 
 /// Plan, verification, tests, refusals and waivers.
@@ -110,7 +121,8 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// A verdict that is not the wanted one is named.
 fn plan(told: &Told, facts: &[&Annotations]) -> String {
     let plans = || facts.iter().filter_map(|facts| facts.plan);
-    let others = names(plans().filter(|plan| plan.verdict != Verdict::Proceed).map(|plan| plan.verdict.name()));
+    let others =
+        names(plans().filter(|plan| plan.verdict != Verdict::Proceed).map(|plan| plan.verdict.name()));
     let by = names(plans().filter(|plan| plan.verdict == Verdict::Proceed).map(|plan| plan.by.name()));
     match share(told, Property::Planned) {
         Some(share) => format!("plan by {by}{share}"),
@@ -134,9 +146,11 @@ fn verified(told: &Told, facts: &[&Annotations]) -> String {
 
 fn tests(told: &Told, facts: &[&Annotations]) -> String {
     let ran = || facts.iter().flat_map(|facts| facts.tests.iter().filter(|test| test.tree == facts.tree));
-    let seen = if ran().all(|test| test.seen == Seen::Jail) { "seen by the jail" } else { "as the client told it" };
-    let has_failed =
-        |facts: &Annotations| facts.tests.iter().any(|test| test.tree == facts.tree) && !are_tested(facts, &facts.tree);
+    let seen =
+        if ran().all(|test| test.seen == Seen::Jail) { "seen by the jail" } else { "as the client told it" };
+    let has_failed = |facts: &Annotations| {
+        facts.tests.iter().any(|test| test.tree == facts.tree) && !are_tested(facts, &facts.tree)
+    };
     let failed = facts.iter().filter(|facts| has_failed(facts)).count();
     let failed = if failed == 0 { String::new() } else { ", others failed".to_owned() };
     match share(told, Property::Tests) {
@@ -161,7 +175,8 @@ fn lines_by(all: &[&Attested]) -> String {
         }
     }
     let paths: Vec<String> = paths.into_iter().map(|path| code(path)).collect();
-    let by_hand = if paths.is_empty() { String::new() } else { format!(", {outside} by hand in {}", listed(&paths)) };
+    let by_hand =
+        if paths.is_empty() { String::new() } else { format!(", {outside} by hand in {}", listed(&paths)) };
     format!("{} by the session{by_hand}.", count(session, "line"))
 }
 
@@ -173,7 +188,9 @@ fn others(told: &Told) -> String {
             (Some(trouble), _) if trouble.code == Code::None => {
                 Some(format!("{commit} has no attestation{}.", signed(told, finding)))
             }
-            (Some(trouble), _) => Some(format!("{commit} fails ({}): {}.", trouble.code, plain(&trouble.why))),
+            (Some(trouble), _) => {
+                Some(format!("{commit} fails ({}): {}.", trouble.code, plain(&trouble.why)))
+            }
             (None, Some(person)) if person.is_empty() && finding.is_signed => {
                 Some(format!("{commit} is by hand; its signature was not checked."))
             }
@@ -211,7 +228,11 @@ fn witnesses(told: &Told) -> String {
 fn word_of(told: &Told) -> String {
     let used: BTreeSet<usize> = told.findings.iter().flat_map(|finding| finding.signers.clone()).collect();
     let keys: Vec<String> = used.into_iter().filter_map(|at| name(told.trust, at)).collect();
-    if keys.is_empty() { String::new() } else { format!("This is the word of key {}, not a review.", listed(&keys)) }
+    if keys.is_empty() {
+        String::new()
+    } else {
+        format!("This is the word of key {}, not a review.", listed(&keys))
+    }
 }
 
 fn name(trust: &Trust, at: usize) -> Option<String> {

@@ -106,7 +106,11 @@ impl Told<'_> {
     /// What is said of a commit that passes.
     pub(super) fn praise(&self, finding: &Finding) -> String {
         if let Some(person) = &finding.person {
-            return if person.is_empty() { "by hand, not signed".to_owned() } else { format!("signed by {person}") };
+            return if person.is_empty() {
+                "by hand, not signed".to_owned()
+            } else {
+                format!("signed by {person}")
+            };
         }
         let Some(level) = finding.level else { return "a merge that adds nothing".to_owned() };
         let (clients, models) = self.makers(finding);

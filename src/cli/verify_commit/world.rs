@@ -80,7 +80,8 @@ fn parse(id: &str, content: &[u8]) -> Option<Commit> {
     let text = String::from_utf8_lossy(content);
     let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
     let headers = headers(head);
-    let values = |name: &'static str| headers.iter().filter(move |(is, _)| is == name).map(|(_, value)| value.clone());
+    let values =
+        |name: &'static str| headers.iter().filter(move |(is, _)| is == name).map(|(_, value)| value.clone());
     Some(Commit {
         id: id.to_owned(),
         parents: values("parent").collect(),
@@ -139,7 +140,8 @@ impl Repository<'_> {
 
     /// What differs between the trees of each pair.
     fn changes(&self, pairs: &[String]) -> Result<Vec<Change>, Trouble> {
-        let words = ["diff-tree", "--stdin", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
+        let words =
+            ["diff-tree", "--stdin", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
         let words = [&words[..], &["--no-ext-diff", "--no-textconv"]].concat();
         let said = if pairs.is_empty() {
             Vec::new()
@@ -157,12 +159,17 @@ impl Repository<'_> {
 
     fn ssh(&self, words: &[&str], input: &[u8]) -> Result<(bool, String), Trouble> {
         let env = self.objects.env;
-        let missing = |error: &dyn std::fmt::Display| unasked(format!("`ssh-keygen` cannot be started: {error}"));
+        let missing =
+            |error: &dyn std::fmt::Display| unasked(format!("`ssh-keygen` cannot be started: {error}"));
         let program = Program::find(env, Identity::OnPath("ssh-keygen")).map_err(|error| missing(&error))?;
         let args: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let variables = [variable("PATH", env.search_path()), variable("HOME", &env.home), variable("LC_ALL", "C")];
-        let task =
-            Task { input, keep: KEPT, ..Task::new(&program, &args, &self.objects.scratch.0, &variables, PATIENCE) };
+        let variables =
+            [variable("PATH", env.search_path()), variable("HOME", &env.home), variable("LC_ALL", "C")];
+        let task = Task {
+            input,
+            keep: KEPT,
+            ..Task::new(&program, &args, &self.objects.scratch.0, &variables, PATIENCE)
+        };
         let said = process::run(&task).map_err(|error| missing(&error))?;
         Ok((said.ending == Ending::Exit(0), String::from_utf8_lossy(&said.stdout).into_owned()))
     }
@@ -178,14 +185,16 @@ impl Repository<'_> {
             return Ok(None);
         }
         for (name, bytes) in [("allowed", &rows[..]), ("signature", signature.as_bytes())] {
-            replace_private(&self.objects.scratch.0.join(name), bytes).map_err(|error| unasked(error.to_string()))?;
+            replace_private(&self.objects.scratch.0.join(name), bytes)
+                .map_err(|error| unasked(error.to_string()))?;
         }
         let files = ["-f", "allowed", "-s", "signature"];
         let (found, said) = self.ssh(&[&["-Y", "find-principals"], &files[..]].concat(), b"")?;
         let name = said.lines().next().unwrap_or_default().split(',').next().unwrap_or_default();
         let place = name.strip_prefix("signer-").and_then(|at| at.parse::<usize>().ok()).filter(|_| found);
         let Some(place) = place else { return Ok(None) };
-        let (right, _) = self.ssh(&[&["-Y", "verify", "-n", purpose, "-I", name], &files[..]].concat(), bytes)?;
+        let (right, _) =
+            self.ssh(&[&["-Y", "verify", "-n", purpose, "-I", name], &files[..]].concat(), bytes)?;
         Ok(Some(place).filter(|_| right))
     }
 }
@@ -201,11 +210,17 @@ impl World for Repository<'_> {
             commit.parent_tree = if commit.parents.is_empty() {
                 self.objects.format.empty_tree().to_owned()
             } else {
-                above.next().flatten().ok_or_else(|| unasked(format!("the parent of {} is missing", commit.id)))?
+                above
+                    .next()
+                    .flatten()
+                    .ok_or_else(|| unasked(format!("the parent of {} is missing", commit.id)))?
             };
         }
-        let pairs: Vec<String> =
-            commits.iter().flatten().map(|commit| format!("{} {}", commit.parent_tree, commit.tree)).collect();
+        let pairs: Vec<String> = commits
+            .iter()
+            .flatten()
+            .map(|commit| format!("{} {}", commit.parent_tree, commit.tree))
+            .collect();
         for (commit, change) in commits.iter_mut().flatten().zip(self.changes(&pairs)?) {
             commit.digest = change.digest();
             commit.change = change;
@@ -221,7 +236,8 @@ impl World for Repository<'_> {
             Some(base) => format!("{base} -- {ours} {theirs}"),
             None => format!("{ours} {theirs}"),
         };
-        let words = ["merge-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"];
+        let words =
+            ["merge-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"];
         let said = self.objects.ask(&words, &joined(wanted.iter().map(line))).map_err(unasked)?;
         read_merges(&said, wanted.len()).ok_or_else(|| unasked("`git merge-tree` says something else"))
     }

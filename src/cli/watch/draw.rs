@@ -22,8 +22,10 @@ use ratatui::style::{Color, Modifier, Style};
 /// Lines and columns.
 const LEAST: (u16, u16) = (24, 80);
 
-const KEYS_OF_SESSIONS: &str = "enter open  n hosts  c checkpoints  b block  u clear  v waive  a x run  ? keys";
-const KEYS_OF_TIMELINE: &str = "enter whole  r refused  t tool  / text  b block  u clear  v waive  esc  ? keys";
+const KEYS_OF_SESSIONS: &str =
+    "enter open  n hosts  c checkpoints  b block  u clear  v waive  a x run  ? keys";
+const KEYS_OF_TIMELINE: &str =
+    "enter whole  r refused  t tool  / text  b block  u clear  v waive  esc  ? keys";
 
 /// A place to write lines, from its top to its bottom.
 struct Page<'a, 'b> {
@@ -128,7 +130,9 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
         (None, View::Sessions) => page.line(KEYS_OF_SESSIONS, Tone::Quiet),
         (None, View::Timeline) => page.line(KEYS_OF_TIMELINE, Tone::Quiet),
         (None, View::Hosts) => page.line("a allow  d never  esc back  ? keys", Tone::Quiet),
-        (None, View::Checkpoints) => page.line("enter what changed  R roll back  esc back  ? keys", Tone::Quiet),
+        (None, View::Checkpoints) => {
+            page.line("enter what changed  R roll back  esc back  ? keys", Tone::Quiet);
+        }
     }
     if let Some(shown) = &model.dialog {
         dialog::draw(model, shown, &mut page);
@@ -143,8 +147,10 @@ fn sessions(model: &Model, page: &mut Page) {
     let reading = if model.ready { "" } else { ", reading …" };
     let verb = if waiting == 1 { "waits" } else { "wait" };
     let filter = if model.words.is_empty() { String::new() } else { format!("  only `{}`", model.words) };
-    let title =
-        format!("aops-hook watch  {}, {live} live, {waiting} {verb} for you{reading}{filter}", count(all, "session"));
+    let title = format!(
+        "aops-hook watch  {}, {live} live, {waiting} {verb} for you{reading}{filter}",
+        count(all, "session")
+    );
     page.line(&title, Tone::Strong);
     let columns = columns::plan(&columns::SESSIONS, page.width());
     page.line(&columns::head(&columns), Tone::Quiet);
@@ -155,7 +161,10 @@ fn sessions(model: &Model, page: &mut Page) {
     if let Some(row) = listed.get(at) {
         detail(page, row);
     } else if model.ready {
-        page.line("no session yet: Claude Code makes one when it starts with aops-hook installed", Tone::Plain);
+        page.line(
+            "no session yet: Claude Code makes one when it starts with aops-hook installed",
+            Tone::Plain,
+        );
     }
 }
 
@@ -197,7 +206,8 @@ fn detail(page: &mut Page, row: &Row) {
     page.rule(&format!("{}  {}{mode}", row.id, row.place));
     let waits = describe_wait(row, "blocked");
     let tone = tone_of_wait(row);
-    let ledger = row.damage.as_ref().map_or_else(|| "intact".to_owned(), |damage| format!("DAMAGED: {damage}"));
+    let ledger =
+        row.damage.as_ref().map_or_else(|| "intact".to_owned(), |damage| format!("DAMAGED: {damage}"));
     let refusal = row.refusal.as_deref().unwrap_or("none");
     let given = if row.given.is_empty() { "nothing answered, nothing kept" } else { &row.given };
     let bad = if row.damage.is_some() { Tone::Bad } else { Tone::Plain };
@@ -218,8 +228,14 @@ fn detail(page: &mut Page, row: &Row) {
 fn timeline(model: &Model, page: &mut Page) {
     let timeline = &model.timeline;
     if let Some(row) = model.session() {
-        let title =
-            format!("{}  {}  {}  phase {}  mode {}", row.short(), row.project, row.life.word(), row.phase, row.mode);
+        let title = format!(
+            "{}  {}  {}  phase {}  mode {}",
+            row.short(),
+            row.project,
+            row.life.word(),
+            row.phase,
+            row.mode
+        );
         page.line(&title, Tone::Strong);
         page.wrapped(&format!("waits for {}", describe_wait(row, "you: blocked")), tone_of_wait(row), 3);
     }

@@ -22,7 +22,8 @@ pub(super) fn read(session: &Path) -> Vec<Host> {
         })
         .collect();
     all.sort_by(|one, other| (!one.wanted, &one.rule).cmp(&(!other.wanted, &other.rule)));
-    let served = counts.served.iter().map(|served| Host { what: "served".to_owned(), ..Host::of(served.place()) });
+    let served =
+        counts.served.iter().map(|served| Host { what: "served".to_owned(), ..Host::of(served.place()) });
     all.extend(served);
     all
 }

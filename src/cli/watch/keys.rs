@@ -119,7 +119,9 @@ fn entered(model: &mut Model, entry: Entry, typed: &str, about: &str) -> Vec<Wis
     match entry {
         Entry::Sessions => typed.clone_into(&mut model.words),
         Entry::Words => typed.clone_into(&mut model.timeline.words),
-        Entry::Tool => model.timeline.wanted.tool = Some(typed.to_lowercase()).filter(|tool| !tool.is_empty()),
+        Entry::Tool => {
+            model.timeline.wanted.tool = Some(typed.to_lowercase()).filter(|tool| !tool.is_empty());
+        }
         _ => order(model, entry, typed, about),
     }
     model.timeline.choose();
@@ -166,7 +168,8 @@ pub(super) fn make(row: &Row, entry: Entry, typed: &str) -> Result<Order, &'stat
 }
 
 pub(super) const NO_QUESTION: &str = "no run of this session waits for a decision";
-pub(super) const NO_NETWORK: &str = "`[network] mode` is `off` in this session, so no host is judged or counted";
+pub(super) const NO_NETWORK: &str =
+    "`[network] mode` is `off` in this session, so no host is judged or counted";
 pub(super) const NOT_BLOCKED: &str = "this session is not blocked";
 
 /// `clear-block`, and the reason that must be read before.

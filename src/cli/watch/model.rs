@@ -371,7 +371,10 @@ mod tests {
         assert_eq!(model.timeline.chosen().unwrap().text, "a");
         model.timeline.wanted.refused = true;
         model.timeline.choose();
-        assert_eq!((model.timeline.shown.as_slice(), model.timeline.filters()), (&[0, 3][..], "refused".to_owned()));
+        assert_eq!(
+            (model.timeline.shown.as_slice(), model.timeline.filters()),
+            (&[0, 3][..], "refused".to_owned())
+        );
         model.timeline.words = "D".to_owned();
         model.timeline.choose();
         assert_eq!(model.timeline.chosen().unwrap().text, "d");

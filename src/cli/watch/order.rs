@@ -40,11 +40,21 @@ impl Order {
     pub(super) fn carry_out(&self, env: &Env, asked: bool) -> Result<String, String> {
         let given = std::iter::once("aops-hook").chain(self.words.iter().map(String::as_str));
         let given = parser().try_get_matches_from(given).map_err(|error| error.to_string())?;
-        let Some((command, given)) = Command::find(COMMANDS, &given) else { return Err("no such command".to_owned()) };
+        let Some((command, given)) = Command::find(COMMANDS, &given) else {
+            return Err("no such command".to_owned());
+        };
         let env = Env { cwd: self.folder.clone(), ..env.later() };
         let mut out = Vec::new();
-        let mut io =
-            Io { env: &env, out: &mut out, json: false, terminal: false, width: None, color: false, yes: false };
+        let mut io = Io {
+            env: &env,
+            out: &mut out,
+            json: false,
+            terminal: false,
+            width: None,
+            color: false,
+            yes: false,
+            gone: false,
+        };
         let done = allowed(command.name, who_may(command.name), &io).and_then(|()| {
             io.yes = asked;
             (command.run)(given, &mut io)

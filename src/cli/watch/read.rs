@@ -89,12 +89,14 @@ impl Reader {
         let new = self.list();
         let (changed, gone) = self.compare();
         let any = !new.is_empty() || !gone.is_empty();
-        let keys: Vec<String> = gone.iter().filter_map(|path| Some(self.known.remove(path)?.row.key())).collect();
+        let keys: Vec<String> =
+            gone.iter().filter_map(|path| Some(self.known.remove(path)?.row.key())).collect();
         tell(News::Gone(keys));
         self.read(&new, if self.ready { WALKED } else { QUICK }, tell);
         self.read(&changed, WALKED, tell);
         let moved = self.look_at_runs().into_iter().chain(self.look_at_clients()).collect::<BTreeSet<_>>();
-        let rows: Vec<Row> = moved.iter().filter_map(|path| Some(self.known.get(path)?.row.clone())).collect();
+        let rows: Vec<Row> =
+            moved.iter().filter_map(|path| Some(self.known.get(path)?.row.clone())).collect();
         tell(News::Rows(rows));
         if any || !self.ready {
             self.look_for_lost(tell);
@@ -123,7 +125,8 @@ impl Reader {
     fn list(&mut self) -> Vec<PathBuf> {
         let mut new = Vec::new();
         let root = self.env.projects();
-        let mut folders: Vec<PathBuf> = self.projects.keys().filter(|folder| **folder != root).cloned().collect();
+        let mut folders: Vec<PathBuf> =
+            self.projects.keys().filter(|folder| **folder != root).cloned().collect();
         folders.push(root.clone());
         while let Some(folder) = folders.pop() {
             let now = stamp(&folder);
@@ -134,8 +137,9 @@ impl Reader {
             if folder == root {
                 folders.extend(inside.filter(|path| !self.projects.contains_key(path)));
             } else {
-                let ours =
-                    |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_session_folder);
+                let ours = |path: &PathBuf| {
+                    path.file_name().and_then(|name| name.to_str()).is_some_and(is_session_folder)
+                };
                 new.extend(inside.filter(|path| ours(path) && !self.known.contains_key(path)));
             }
             self.projects.insert(folder, self.settled(now));
@@ -226,7 +230,8 @@ impl Reader {
     fn look_for_lost(&mut self, tell: &mut dyn FnMut(News)) {
         let there: BTreeSet<&str> = self.known.values().map(|known| known.row.id.as_str()).collect();
         let every = heads::at(&self.env).every().unwrap_or_default().into_values();
-        let gone: Vec<Head> = every.filter(|head| head.seq > 0 && !there.contains(head.session_id.as_str())).collect();
+        let gone: Vec<Head> =
+            every.filter(|head| head.seq > 0 && !there.contains(head.session_id.as_str())).collect();
         let rows: Vec<Row> = gone.iter().map(load::lost).collect();
         let now: BTreeSet<String> = rows.iter().map(Row::key).collect();
         let found = self.lost.difference(&now).cloned().collect();

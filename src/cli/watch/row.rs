@@ -81,7 +81,11 @@ pub(super) struct Row {
 impl Row {
     /// What tells it from every other.
     pub(super) fn key(&self) -> String {
-        if self.path.as_os_str().is_empty() { self.id.clone() } else { self.path.to_string_lossy().into_owned() }
+        if self.path.as_os_str().is_empty() {
+            self.id.clone()
+        } else {
+            self.path.to_string_lossy().into_owned()
+        }
     }
 
     pub(super) fn short(&self) -> String {
@@ -102,7 +106,8 @@ impl Row {
     /// A person has to do something.
     pub(super) fn wants_person(&self) -> bool {
         let open = self.question.as_ref().is_some_and(|question| question.open);
-        self.life != Life::Lost && (self.blocked.is_some() || open || self.asked.is_some() && self.life == Life::Live)
+        self.life != Life::Lost
+            && (self.blocked.is_some() || open || self.asked.is_some() && self.life == Life::Live)
     }
 
     pub(super) fn ledger(&self) -> (&'static str, Tone) {
@@ -163,7 +168,9 @@ impl Row {
     pub(super) fn sentence(&self) -> String {
         let mut parts = vec![format!("{} {}", self.short(), self.project), self.life.word().to_owned()];
         parts.extend(Some(format!("phase {}", self.phase)).filter(|_| !self.phase.is_empty()));
-        parts.extend(Some(self.waits()).filter(|waits| !waits.is_empty()).map(|waits| format!("waits for {waits}")));
+        parts.extend(
+            Some(self.waits()).filter(|waits| !waits.is_empty()).map(|waits| format!("waits for {waits}")),
+        );
         parts.extend(self.network.as_ref().map(|network| format!("network {network}")));
         parts.extend(self.cost.map(|_| format!("cost {}", self.dollars())));
         parts.extend(self.refusal.as_ref().map(|refusal| format!("last refusal: {refusal}")));
@@ -184,12 +191,14 @@ impl Row {
         note(self.prompt != old.prompt, format!("prompt: {}", self.prompt));
         note(self.phase != old.phase, format!("phase {}", self.phase));
         let waits = self.waits();
-        let words = if waits.is_empty() { "waits for nothing".to_owned() } else { format!("waits for {waits}") };
+        let words =
+            if waits.is_empty() { "waits for nothing".to_owned() } else { format!("waits for {waits}") };
         note(waits != old.waits(), words);
         let refusal = self.refusal.as_deref().unwrap_or_default();
         note(self.refusal != old.refusal && !refusal.is_empty(), format!("refused: {refusal}"));
         note(self.cost != old.cost, format!("cost {}", self.dollars()));
-        let damage = self.damage.as_ref().map_or_else(|| "ok".to_owned(), |damage| format!("DAMAGED: {damage}"));
+        let damage =
+            self.damage.as_ref().map_or_else(|| "ok".to_owned(), |damage| format!("DAMAGED: {damage}"));
         note(self.damage != old.damage, format!("ledger {damage}"));
         let who = format!("{} {}", self.short(), self.project);
         said.into_iter().map(|words| format!("{who}: {words}")).collect()
@@ -202,7 +211,8 @@ mod tests {
 
     #[test]
     fn a_person_is_named_first() {
-        let question = Some(Question { words: "touch danger?".to_owned(), open: true, ..Question::default() });
+        let question =
+            Some(Question { words: "touch danger?".to_owned(), open: true, ..Question::default() });
         let row = Row { owed: "`critic`".to_owned(), question, life: Life::Live, ..Row::default() };
         assert_eq!((row.waits().as_str(), row.wants_person()), ("you: touch danger?", true));
         let blocked = Row { blocked: Some("wrong branch".to_owned()), ..row.clone() };
@@ -214,7 +224,12 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_said() {
-        let old = Row { id: "3f2a1b0c-x".to_owned(), project: "greet".to_owned(), phase: "hydrate", ..Row::default() };
+        let old = Row {
+            id: "3f2a1b0c-x".to_owned(),
+            project: "greet".to_owned(),
+            phase: "hydrate",
+            ..Row::default()
+        };
         let new = Row { phase: "execute", refusal: Some("Write a.txt".to_owned()), ..old.clone() };
         assert_eq!(new.news(&old), ["3f2a1b0c greet: phase execute", "3f2a1b0c greet: refused: Write a.txt"]);
         assert!(new.news(&new).is_empty());

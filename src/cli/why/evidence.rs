@@ -64,13 +64,17 @@ impl<'a> Past<'a> {
 
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
-        Some(Clue { seq: Some(entry.seq), what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)) })
+        Some(Clue {
+            seq: Some(entry.seq),
+            what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)),
+        })
     }
 
     /// The last report of one of our agents after this entry.
     fn report_of(&self, agent: AgentId, after: u64) -> Option<Clue> {
-        let found = self
-            .last(|fact| matches!(fact, Fact::Verdict(report) if report.agent == agent && report.finding.is_some()));
+        let found = self.last(
+            |fact| matches!(fact, Fact::Verdict(report) if report.agent == agent && report.finding.is_some()),
+        );
         found.filter(|clue| clue.seq > Some(after))
     }
 
@@ -101,7 +105,8 @@ impl<'a> Past<'a> {
 
     fn audit(&self) -> Vec<Clue> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.ended().drawn == Some(true)));
-        let drawn = drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
+        let drawn =
+            drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
         let late = missing(&format!("{}, and no start of `custodiet`", count(writes, "change")));
         drawn.into_iter().chain([late]).collect()
@@ -126,14 +131,21 @@ impl<'a> Past<'a> {
         let writes = self.session.state.task.as_ref().map_or(0, |task| task.writes);
         let (last, mut clues) = match asked {
             Some((seq, step)) => {
-                let which = if writes > 1 { format!("the last of {writes} changes") } else { "the change".to_owned() };
+                let which = if writes > 1 {
+                    format!("the last of {writes} changes")
+                } else {
+                    "the change".to_owned()
+                };
                 let call = one_line(&describe_call(step, &self.session.memory.place.root), 200);
                 (seq, vec![Clue { seq: Some(seq), what: format!("{which}: {call}") }])
             }
             None => (0, Vec::new()),
         };
-        let wanted = self.session.owes_qa().then_some(AgentId::QaVerifier).into_iter().chain([AgentId::Framework]);
-        let report = |agent| self.report_of(agent, last).unwrap_or_else(|| missing(&format!("no report of `{agent}`")));
+        let wanted =
+            self.session.owes_qa().then_some(AgentId::QaVerifier).into_iter().chain([AgentId::Framework]);
+        let report = |agent| {
+            self.report_of(agent, last).unwrap_or_else(|| missing(&format!("no report of `{agent}`")))
+        };
         clues.extend(wanted.map(report));
         clues
     }
@@ -145,8 +157,7 @@ impl<'a> Past<'a> {
             _ => false,
         };
         let id = seen.agent_id.as_deref().unwrap_or_default();
-        let sent_on =
-            |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
+        let sent_on = |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
         let mut clues: Vec<Clue> = self.last(same).into_iter().collect();
         clues.extend(self.entries().filter(sent_on).map(|entry| Clue {
             seq: Some(entry.seq),
@@ -179,7 +190,13 @@ impl<'a> Past<'a> {
     }
 }
 
-pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch], session: &Session) -> Vec<Clue> {
+pub(super) fn own(
+    env: &Env,
+    answered: &Answered,
+    batch: &Batch,
+    before: &[Batch],
+    session: &Session,
+) -> Vec<Clue> {
     let failed = batch.iter().filter_map(|entry| match &entry.fact {
         Fact::Check(run) if run.failed() => Some((entry.seq, run)),
         _ => None,
@@ -190,7 +207,8 @@ pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch
         return Vec::new();
     }
     let now = in_force::look(env, Path::new(&session.memory.place.root)).ok();
-    let mut clues: Vec<Clue> = failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
+    let mut clues: Vec<Clue> =
+        failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
     if let (Asked::Call(step), true) = (answered.asked, of_rules) {
         clues.extend(matching(env, answered, step, before, session, now.as_ref()));
     }
@@ -230,7 +248,8 @@ fn matching(
         .map(|rule| {
             let there = now.filter(|now| now.policy.rules.contains(rule));
             let met = rule.found(&called).into_iter().map(|(name, pattern, what)| {
-                let what = if pattern == what { String::new() } else { format!(" met `{}`", one_line(&what, 120)) };
+                let what =
+                    if pattern == what { String::new() } else { format!(" met `{}`", one_line(&what, 120)) };
                 format!("{name} `{pattern}`{what}")
             });
             let met: Vec<String> = met.collect();

@@ -33,7 +33,10 @@ impl Drawing {
 
     pub(super) fn lines(&self) -> impl Iterator<Item = (String, String)> {
         let margin = self.margin();
-        self.labels.iter().zip(self.canvas.lines()).map(move |(label, line)| (format!("{label:<margin$}"), line))
+        self.labels
+            .iter()
+            .zip(self.canvas.lines())
+            .map(move |(label, line)| (format!("{label:<margin$}"), line))
     }
 }
 
@@ -177,7 +180,8 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     let rows: Vec<Vec<_>> =
         rows.map(|(row, slots)| slots.iter().enumerate().map(|slot| words(row, slot)).collect()).collect();
     // All boxes of a row are as wide as its widest: then the middle one stands in the middle.
-    let width = |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
+    let width =
+        |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
     let widest = |row: &[Vec<String>]| row.iter().map(width).max().unwrap_or(1);
     let own = |words: &Vec<String>, widest: usize| if words.is_empty() { 1 } else { widest };
     let whole = |row: &Vec<Vec<String>>| {
@@ -199,7 +203,8 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
 
 fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
     let step = &workflow.steps[step];
-    let after = || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
+    let after =
+        || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
     let lines = [step.name.clone(), done_by(step), if vague { after() } else { String::new() }];
     lines.iter().filter(|line| !line.is_empty()).map(|line| cut(&clean(line), LONGEST).into_owned()).collect()
 }
@@ -294,7 +299,8 @@ impl Canvas {
 }
 
 fn joint(ways: u8) -> char {
-    const JOINTS: [char; 16] = [' ', '│', '│', '│', '─', '╯', '╮', '┤', '─', '╰', '╭', '├', '─', '┴', '┬', '┼'];
+    const JOINTS: [char; 16] =
+        [' ', '│', '│', '│', '─', '╯', '╮', '┤', '─', '╰', '╭', '├', '─', '┴', '┬', '┼'];
     JOINTS[usize::from(ways & 15)]
 }
 
@@ -365,7 +371,9 @@ impl Layout {
             let pass = Slot::Pass(edge.0, edge.1);
             self.rows[row].iter().position(|slot| *slot == Slot::Step(end) || *slot == pass)
         };
-        let lines = edges.iter().filter_map(|edge| Some((place(row - 1, edge.0, *edge)?, place(row, edge.1, *edge)?)));
+        let lines = edges
+            .iter()
+            .filter_map(|edge| Some((place(row - 1, edge.0, *edge)?, place(row, edge.1, *edge)?)));
         let mut lines: Vec<_> = lines.collect();
         lines.sort_unstable();
         lines
@@ -373,8 +381,10 @@ impl Layout {
 }
 
 fn needs(workflow: &Workflow) -> Vec<Vec<usize>> {
-    let places: BTreeMap<_, _> = workflow.steps.iter().enumerate().map(|(n, step)| (step.id.as_str(), n)).collect();
-    let of = |step: &Step| step.needs.iter().filter_map(|need| places.get(need.to.as_str()).copied()).collect();
+    let places: BTreeMap<_, _> =
+        workflow.steps.iter().enumerate().map(|(n, step)| (step.id.as_str(), n)).collect();
+    let of =
+        |step: &Step| step.needs.iter().filter_map(|need| places.get(need.to.as_str()).copied()).collect();
     workflow.steps.iter().map(of).collect()
 }
 

@@ -23,7 +23,11 @@ pub(super) const VERB: Command = Command {
     arguments: |row| {
         let format = option("format", "FORMAT", "How to draw it").default_value("text");
         let format = format.value_parser(["text", "mermaid", "dot"]);
-        row.args([id_operand(), format, option("variant", "NAME", "One of its variants, such as a project type")])
+        row.args([
+            id_operand(),
+            format,
+            option("variant", "NAME", "One of its variants, such as a project type"),
+        ])
     },
     run,
 };
@@ -68,7 +72,8 @@ fn draw(io: &mut Io, workflow: &Workflow) -> anyhow::Result<u8> {
             let needs: Vec<_> = step.needs.iter().map(|need| need.to.as_str()).collect();
             [step.id.clone(), phase(step), needs.join(","), done_by(step), step.name.clone()].map(Cell::from)
         };
-        return io.table(["step", "phase", "after", "by", "name"], workflow.order().iter().map(row).collect());
+        return io
+            .table(["step", "phase", "after", "by", "name"], workflow.order().iter().map(row).collect());
     };
     let head = format!("{}  gates: {}", workflow.title, gates(&workflow.gates));
     writeln!(io.out, "{}\n", Tone::Strong.paint(&clean(&head), io))?;

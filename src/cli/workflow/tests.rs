@@ -12,7 +12,8 @@ fn shipped(id: &str) -> Workflow {
 
 /// Lines that skip rows and cross, a step alone, a text that wants to get out.
 fn knotty() -> Workflow {
-    let step = |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");
+    let step =
+        |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");
     let steps = [
         step("a", "Freeze", ""),
         step("b", "'<Build> & \"sign\"'", ", needs: [a], run: make a-very-long-target of-the-dist"),
@@ -52,8 +53,11 @@ fn dot_and_mermaid() {
 
 #[test]
 fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
-    let ours: Vec<_> =
-        ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow).map(|asset| shipped(asset.id())).collect();
+    let ours: Vec<_> = ASSETS
+        .iter()
+        .filter(|asset| asset.kind() == Kind::Workflow)
+        .map(|asset| shipped(asset.id()))
+        .collect();
     for workflow in ours.iter().chain([&knotty()]) {
         let drawing = boxes::draw(workflow);
         let widest = drawing.lines().map(|(label, line)| label.chars().count() + line.chars().count()).max();
@@ -64,13 +68,19 @@ fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
 
 #[test]
 fn every_line_of_a_drawing_goes_one_row_down() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
-    let steps = [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a"), step("e", "c, d, a")].concat();
+    let step =
+        |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
+    let steps =
+        [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a"), step("e", "c, d, a")].concat();
     let text = format!("---\nid: x\ntitle: T\ntype: workflow\ncategory: t\nsteps:\n{steps}---\n");
     let layout = boxes::Layout::of(&read("x.md", &text).unwrap());
     let pass = Slot::Pass(3, 4);
-    let rows =
-        [vec![Slot::Step(0)], vec![Slot::Step(1), Slot::Step(3)], vec![Slot::Step(2), pass], vec![Slot::Step(4)]];
+    let rows = [
+        vec![Slot::Step(0)],
+        vec![Slot::Step(1), Slot::Step(3)],
+        vec![Slot::Step(2), pass],
+        vec![Slot::Step(4)],
+    ];
     assert_eq!(layout.rows, rows);
     assert_eq!(layout.lines, [vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 0)]]);
 }
@@ -83,7 +93,11 @@ fn rows_of_the_canonical_phase_graph() {
             Slot::Step(step) => workflow.steps[*step].id.clone(),
             Slot::Pass(..) => "|".to_owned(),
         };
-        boxes::Layout::of(workflow).rows.iter().map(|row| row.iter().map(name).collect::<Vec<_>>().join(" ")).collect()
+        boxes::Layout::of(workflow)
+            .rows
+            .iter()
+            .map(|row| row.iter().map(name).collect::<Vec<_>>().join(" "))
+            .collect()
     };
     let wanted = [
         "intake", "planning", "data arch security", "consensus-plan", "development", "qa", "consensus-build",

@@ -48,6 +48,7 @@ pub(super) fn arguments(step: &PlannedStep, session: &str, prompt: &str) -> Vec<
     let sandbox = format!("sandbox_mode=\"{sandbox}\"");
     // Its commands must not have what only a run's client has.
     let secret = format!("shell_environment_policy.set.{RUN_KEY}=\"\"");
-    let given = ["exec", "resume", "--json", "--skip-git-repo-check", "-c", &sandbox, "-c", &secret, session, prompt];
+    let given =
+        ["exec", "resume", "--json", "--skip-git-repo-check", "-c", &sandbox, "-c", &secret, session, prompt];
     given.map(str::to_owned).to_vec()
 }

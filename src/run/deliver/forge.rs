@@ -94,13 +94,15 @@ pub fn request(env: &Env, root: &Path, request: &Request) -> Result<Option<Strin
     let mark = forge.map_or("", |forge| forge.mark);
     match forge {
         Some(forge) => {
-            let found =
-                shell(forge.find).map_err(|why| format!("`{}` cannot say if there is one: {why}", forge.program))?;
+            let found = shell(forge.find)
+                .map_err(|why| format!("`{}` cannot say if there is one: {why}", forge.program))?;
             if let Some(found) = address_in(&found, mark) {
                 return Ok(Some(found));
             }
         }
-        None if request.is_again => return Err("its command was started before; look whether there is one".to_owned()),
+        None if request.is_again => {
+            return Err("its command was started before; look whether there is one".to_owned());
+        }
         None => {}
     }
     let said = shell(&command)?;
@@ -140,14 +142,16 @@ fn host_of(remote: &str) -> String {
 /// The first address in this text that has the mark.
 fn address_in(text: &str, mark: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control() || "\"'<>,|".contains(c));
-    let is_one = |word: &&str| (word.starts_with("https://") || word.starts_with("http://")) && word.contains(mark);
+    let is_one =
+        |word: &&str| (word.starts_with("https://") || word.starts_with("http://")) && word.contains(mark);
     words.into_iter().find(is_one).map(str::to_owned)
 }
 
 fn start(env: &Env, root: &Path, line: &str, variables: &[(String, OsString)]) -> Result<String, String> {
     let args = ["-c".to_owned(), line.to_owned()];
     let guarded = env.for_project(root);
-    let program = Program::find(&guarded, Identity::At(Path::new("/bin/sh"))).map_err(|error| error.to_string())?;
+    let program =
+        Program::find(&guarded, Identity::At(Path::new("/bin/sh"))).map_err(|error| error.to_string())?;
     let task = Task { keep: LONGEST_ANSWER, ..Task::new(&program, &args, root, variables, PATIENCE) };
     let said = process::run(&task).map_err(|error| error.to_string())?;
     match said.ending {

@@ -46,7 +46,9 @@ impl<'a> Repository<'a> {
         let said = self.git(&["ls-remote", "--heads", &self.address(remote)]).ok()?;
         let names: Vec<&str> = said
             .lines()
-            .filter_map(|line| line.strip_prefix(status.head.as_str())?.trim_start().strip_prefix("refs/heads/"))
+            .filter_map(|line| {
+                line.strip_prefix(status.head.as_str())?.trim_start().strip_prefix("refs/heads/")
+            })
             .collect();
         names.iter().find(|name| **name == status.branch).or(names.first()).map(|name| (*name).to_owned())
     }
@@ -57,7 +59,8 @@ impl<'a> Repository<'a> {
         if self.git(&["symbolic-ref", "-q", "HEAD"]).is_ok_and(|current| current == name) {
             return Ok(());
         }
-        self.git(&["check-ref-format", &name]).map_err(|_| format!("`{branch}` is not the name of a branch"))?;
+        self.git(&["check-ref-format", &name])
+            .map_err(|_| format!("`{branch}` is not the name of a branch"))?;
         // Without a commit there is nothing for the branch to be at.
         if self.head().is_ok() {
             let is_new = self.git(&["rev-parse", "--verify", "-q", &name]).is_err();
@@ -93,7 +96,8 @@ impl<'a> Repository<'a> {
     /// Pushes the branch with an upstream. What the remote says afterwards counts, not what the push said.
     pub(super) fn push(&self, remote: &str, branch: &str, commit: &str) -> Result<(), String> {
         let name = format!("refs/heads/{branch}");
-        let pushed = self.git(&["push", "--quiet", "--set-upstream", "--", remote, &format!("{name}:{name}")]);
+        let pushed =
+            self.git(&["push", "--quiet", "--set-upstream", "--", remote, &format!("{name}:{name}")]);
         let found = self.git(&["ls-remote", "--heads", &self.address(remote), &name]);
         let found = found.map_err(|why| pushed.clone().err().unwrap_or(why))?;
         match found.split_whitespace().next() {
@@ -151,7 +155,11 @@ impl<'a> Repository<'a> {
         let words: Vec<String> = NEVER.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
         let mut variables = variables_for(self.env, &self.top);
         variables.extend_from_slice(more);
-        let task = Task { input, keep: LONGEST_ANSWER, ..Task::new(&program, &words, &self.top, &variables, PATIENCE) };
+        let task = Task {
+            input,
+            keep: LONGEST_ANSWER,
+            ..Task::new(&program, &words, &self.top, &variables, PATIENCE)
+        };
         let said = process::run(&task).map_err(|error| unstarted(&error))?;
         let out = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
         let verb = args.iter().find(|word| !word.starts_with('-') && !word.contains('=')).unwrap_or(&"");

@@ -58,7 +58,20 @@ impl Driver {
         let note = None;
         let resumed = false;
         let approval = None;
-        Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, resumed, approval, _lock: lock })
+        Ok(Self {
+            env,
+            root,
+            artifacts,
+            run,
+            prepared,
+            folder,
+            kit,
+            approved,
+            note,
+            resumed,
+            approval,
+            _lock: lock,
+        })
     }
 
     pub(super) fn append(&mut self, deed: AttemptFact) -> Result<(), Failure> {
@@ -85,7 +98,11 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
         Ok(now) if now == began_with => None,
         Ok(now) => {
             let short = |hash: &str| hash.chars().take(12).collect::<String>();
-            Some(format!("{POLICY_CHANGED}: the policy hash was {} and is {}", short(began_with), short(&now)))
+            Some(format!(
+                "{POLICY_CHANGED}: the policy hash was {} and is {}",
+                short(began_with),
+                short(&now)
+            ))
         }
         Err(failure) => Some(format!("{POLICY_CHANGED}: {}", failure.what)),
     }
@@ -116,7 +133,12 @@ impl Driver {
     }
 
     /// Records that a step begins. The hooks accept only a client that has the key.
-    pub(super) fn enter_step(&self, step: &PlannedStep, key: &str, approved: Option<String>) -> Result<(), Failure> {
+    pub(super) fn enter_step(
+        &self,
+        step: &PlannedStep,
+        key: &str,
+        approved: Option<String>,
+    ) -> Result<(), Failure> {
         let run_step = RunStep {
             agent: step.verdict_of().map(Into::into),
             approved,
@@ -150,14 +172,18 @@ impl Driver {
 
     /// This call was deferred and has not been made since.
     pub(super) fn is_deferred(&self, id: &str) -> bool {
-        self.session()
-            .is_some_and(|session| session.memory.calls.iter().any(|open| open.call.id == id && gate::is_waiting(open)))
+        self.session().is_some_and(|session| {
+            session.memory.calls.iter().any(|open| open.call.id == id && gate::is_waiting(open))
+        })
     }
 
     /// Every call that waits is rejected: only one was asked about, but no answer to another will come.
     pub(super) fn reject_deferred_call(&self, note: Option<&str>) -> Result<(), Failure> {
-        let waiting = |session: Session| session.memory.calls.into_iter().filter(gate::is_waiting).collect::<Vec<_>>();
-        let Some(calls) = self.session().map(waiting).filter(|calls| !calls.is_empty()) else { return Ok(()) };
+        let waiting =
+            |session: Session| session.memory.calls.into_iter().filter(gate::is_waiting).collect::<Vec<_>>();
+        let Some(calls) = self.session().map(waiting).filter(|calls| !calls.is_empty()) else {
+            return Ok(());
+        };
         let env = self.env.later();
         let mut ledger = self.lock_ledger(&env)?;
         let why = note.map(|note| format!(": {note}")).unwrap_or_default();
@@ -169,7 +195,11 @@ impl Driver {
         Ledger::lock(env, self.session_key(&self.cwd()), true)
     }
 
-    fn record_step(&self, stage: Option<RunStep>, run_outcome: Option<RunOutcome>) -> Result<String, Failure> {
+    fn record_step(
+        &self,
+        stage: Option<RunStep>,
+        run_outcome: Option<RunOutcome>,
+    ) -> Result<String, Failure> {
         let env = &self.env.later();
         let mut ledger = self.lock_ledger(env)?;
         let mut facts = Vec::new();
@@ -181,7 +211,8 @@ impl Driver {
         let run_id = self.run.run_id.clone();
         let task = self.describe_task();
         let open = ledger.session().memory.run.as_ref();
-        let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|outcome| outcome.of_phase().into());
+        let outcome =
+            open.and_then(|open| self.run.outcome_of(&open.step)).map(|outcome| outcome.of_phase().into());
         let workflow = Some(self.run.init.workflow.clone());
         let ends = run_outcome.is_some();
         let run_outcome = run_outcome.map(Into::into);

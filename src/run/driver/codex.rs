@@ -39,7 +39,10 @@ impl Driver {
 
     /// The run has a budget and used tokens whose price is not known.
     pub(super) fn cost_is_unknown(&self) -> bool {
-        self.env.host == Client::Codex && self.run.budget.is_some() && self.run.tokens > 0 && self.run.cost == 0
+        self.env.host == Client::Codex
+            && self.run.budget.is_some()
+            && self.run.tokens > 0
+            && self.run.cost == 0
     }
 
     /// The prompt after a person approved the call with this id.

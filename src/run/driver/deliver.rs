@@ -39,8 +39,14 @@ impl Driver {
         let env = self.env.clone();
         let root = self.root.clone();
         let message = format!("{title}\n\n{body}");
-        let work =
-            Work { env: &env, root: &root, base: &base, began_on: &began_on, branch: &branch, message: &message };
+        let work = Work {
+            env: &env,
+            root: &root,
+            base: &base,
+            began_on: &began_on,
+            branch: &branch,
+            message: &message,
+        };
         let delivered = match deliver(&work, &|commit, before| self.attest_commit(commit, before)) {
             Ok(Some(delivered)) => delivered,
             Ok(None) => return self.finish(reporter, RunOutcome::Pass, format!("{PASSED}; nothing changed")),
@@ -92,7 +98,8 @@ impl Driver {
             root: root.to_string_lossy().into_owned(),
         };
         let env = self.env.later();
-        let recorded = self.lock_ledger(&env).and_then(|mut ledger| ledger.append(&env, vec![Fact::Commit(made)]));
+        let recorded =
+            self.lock_ledger(&env).and_then(|mut ledger| ledger.append(&env, vec![Fact::Commit(made)]));
         if recorded.is_ok() {
             self.attest();
         }
@@ -108,7 +115,12 @@ impl Driver {
         let _ = place.and_then(|folder| attest::attest(&env, &folder, &self.run.init.session_id));
     }
 
-    fn leave_undelivered(self, reporter: &mut dyn Reporter, work: &Work, why: &str) -> anyhow::Result<Finish> {
+    fn leave_undelivered(
+        self,
+        reporter: &mut dyn Reporter,
+        work: &Work,
+        why: &str,
+    ) -> anyhow::Result<Finish> {
         let file = self.folder.join("work.bundle");
         let kept = match bundle(work, &self.run.run_id, file) {
             Ok(file) => format!(" and in the bundle `{}`", file.display()),
@@ -116,15 +128,17 @@ impl Driver {
         };
         let reason = format!("UNDELIVERED: {why}; the work is in `{}`{kept}", self.root.display());
         let remote = git::remote(work.env, work.root, work.began_on);
-        let hint = remote
-            .map(|remote| format!("once `{remote}` takes it: `git push -u {remote} {}` in that folder", work.branch));
+        let hint = remote.map(|remote| {
+            format!("once `{remote}` takes it: `git push -u {remote} {}` in that folder", work.branch)
+        });
         self.finish_with(reporter, RunOutcome::Blocked, reason, hint)
     }
 
     /// The branch on which the run began, if the remote may have it.
     fn base_branch<'a>(&self, began_on: &'a str) -> &'a str {
         let tracked = format!("branch.{began_on}.merge");
-        let has_upstream = git::run(&self.env, &self.root, &["config", "--get", &tracked], b"", QUICK).is_ok();
+        let has_upstream =
+            git::run(&self.env, &self.root, &["config", "--get", &tracked], b"", QUICK).is_ok();
         if has_upstream { began_on } else { "" }
     }
 
@@ -135,7 +149,12 @@ impl Driver {
 
     /// Title and text of the commit and the pull request.
     fn report(&self) -> Result<(String, String), Failure> {
-        report(&self.run, &self.artifacts, &self.prepared.policy, self.prepared.plan.iter().any(PlannedStep::is_client))
+        report(
+            &self.run,
+            &self.artifacts,
+            &self.prepared.policy,
+            self.prepared.plan.iter().any(PlannedStep::is_client),
+        )
     }
 }
 
@@ -185,7 +204,9 @@ fn report(
     let cost = match (used_model, run.cost) {
         (false, _) => "none, no model was asked".to_owned(),
         (true, 0) => format!("unknown, {} tokens", run.tokens),
-        (true, cost) => format!("${}.{:02}, {} tokens", cost / 1_000_000, cost % 1_000_000 / 10_000, run.tokens),
+        (true, cost) => {
+            format!("${}.{:02}, {} tokens", cost / 1_000_000, cost % 1_000_000 / 10_000, run.tokens)
+        }
     };
     let _ = writeln!(text, "\nCost: {cost}");
     Ok((title, text))

@@ -64,7 +64,9 @@ impl StepResult {
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
-            Self::Blocked(reason) | Self::Issues(reason) | Self::Revise(reason) | Self::Halt(reason) => Some(reason),
+            Self::Blocked(reason) | Self::Issues(reason) | Self::Revise(reason) | Self::Halt(reason) => {
+                Some(reason)
+            }
             Self::Pause(request) => Some(&request.question),
         }
     }
@@ -95,7 +97,8 @@ impl Evidence<'_> {
                 StepResult::pause(Trigger::Killed, format!("the program of step `{id}` was killed"))
             }
             Some(Ending::TimedOut) => {
-                let question = format!("step `{id}` took longer than its time limit; may it have as much again?");
+                let question =
+                    format!("step `{id}` took longer than its time limit; may it have as much again?");
                 StepResult::pause(Trigger::StepTimeout, question)
             }
             Some(Ending::Exit(code)) => match &self.step.does {
@@ -119,7 +122,11 @@ impl Evidence<'_> {
         }
         if code != 0 {
             let said = self.stream.result.as_ref().map_or("", |result| result.words.as_str());
-            return failed("the client", code, if self.stderr.trim().is_empty() { said } else { self.stderr });
+            return failed(
+                "the client",
+                code,
+                if self.stderr.trim().is_empty() { said } else { self.stderr },
+            );
         }
         let rules = [
             Self::session_blocked,
@@ -149,7 +156,8 @@ impl Evidence<'_> {
         let is_it = |open: &&OpenCall| open.call.id == id && gate::is_waiting(open);
         let Some(open) = self.session?.memory.calls.iter().find(is_it) else {
             let step = &self.step.id;
-            let what = format!("step `{step}` ended with a call undone that no gate of ours left to a person");
+            let what =
+                format!("step `{step}` ended with a call undone that no gate of ours left to a person");
             return Some(StepResult::Blocked(what));
         };
         let reason = open.reason.as_deref().unwrap_or_default();
@@ -191,7 +199,9 @@ impl Evidence<'_> {
         match said.map(AgentVerdict::of) {
             None => {
                 let id = &self.step.id;
-                Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
+                Some(StepResult::Blocked(format!(
+                    "step `{id}` owes the verdict of `{agent}`, and there is none"
+                )))
             }
             Some(Some(AgentVerdict::Issues)) if agent == AgentId::QaVerifier => {
                 Some(StepResult::Issues(self.problems(1000)))
@@ -199,7 +209,9 @@ impl Evidence<'_> {
             Some(Some(AgentVerdict::Revise)) if agent == AgentId::Critic => {
                 Some(StepResult::Revise(self.problems(1000)))
             }
-            Some(Some(AgentVerdict::Halt)) if agent == AgentId::Critic => Some(StepResult::Halt(self.problems(1000))),
+            Some(Some(AgentVerdict::Halt)) if agent == AgentId::Critic => {
+                Some(StepResult::Halt(self.problems(1000)))
+            }
             Some(Some(bad)) if bad.refuses() => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
             }
@@ -216,8 +228,10 @@ impl Evidence<'_> {
         let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
         let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
         let owed = session.state.stop.owed.contains(&DebtId::Checks.into());
-        let refused =
-            step.refused.as_ref().is_some_and(|refusal| refusal.by.as_ref().is_some_and(|gate| *gate == GATE));
+        let refused = step
+            .refused
+            .as_ref()
+            .is_some_and(|refusal| refusal.by.as_ref().is_some_and(|gate| *gate == GATE));
         if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {
             return None;
         }
@@ -241,7 +255,8 @@ impl Evidence<'_> {
             Some(AgentId::Hydrator) => true,
             Some(_) => return None,
         };
-        let plan = self.session.map(|session| session.memory.progress.plan.steps.as_slice()).filter(|_| plans);
+        let plan =
+            self.session.map(|session| session.memory.progress.plan.steps.as_slice()).filter(|_| plans);
         let asked = match plan {
             Some([only]) => ends_with_question(only),
             _ => None,
@@ -265,7 +280,8 @@ impl Evidence<'_> {
 
 /// The last paragraph, if it ends with a question mark.
 fn ends_with_question(words: &str) -> Option<String> {
-    let words = words.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | ')'));
+    let words = words
+        .trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | ')'));
     let last = words.rsplit("\n\n").next().filter(|_| words.ends_with(['?', '？']))?;
     Some(one_line(last.trim(), 600))
 }

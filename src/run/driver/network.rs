@@ -27,13 +27,15 @@ pub(super) struct RunNetwork {
 impl RunNetwork {
     pub(super) fn start(env: &Env, folder: &Path, root: &Path, policy: &Policy) -> Result<Self, Failure> {
         let network = &policy.network;
-        let is_held =
-            || what_holds(&Ground::here(env, root), Profile::Work).is_ok_and(|is| is.hold == Hold::Namespaces);
+        let is_held = || {
+            what_holds(&Ground::here(env, root), Profile::Work).is_ok_and(|is| is.hold == Hold::Namespaces)
+        };
         if network.mode == NetworkMode::Off || policy.jail.level == JailLevel::Off || !is_held() {
             return Ok(Self { folder: None });
         }
         let own = i32::try_from(std::process::id()).ok();
-        network::start(env, folder, root, network, Runs::In(own)).map_err(|e| Failure::storage(folder.display(), e))?;
+        network::start(env, folder, root, network, Runs::In(own))
+            .map_err(|e| Failure::storage(folder.display(), e))?;
         if let Some(held) = network::held(network, &env.home, || Some(folder.to_owned())) {
             let _ = env.told.network.set(held);
         }

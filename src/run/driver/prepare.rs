@@ -94,7 +94,9 @@ fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
     let (some, rest) = status.dirty.split_at(status.dirty.len().min(5));
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
     let some = some.join(", ");
-    refused(format!("the repository is not clean: {some}{more}\nhint: commit or stash first; nothing was run"))
+    refused(format!(
+        "the repository is not clean: {some}{more}\nhint: commit or stash first; nothing was run"
+    ))
 }
 
 /// The workflow, its steps in the order of a run, and the policy they were planned under.
@@ -116,7 +118,9 @@ pub fn plan_workflow(
     }
     let Some(whole) = library.workflow(id) else {
         let near = meant(id, library.catalogue.ids());
-        return refused(format!("there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"));
+        return refused(format!(
+            "there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"
+        ));
     };
     if let Some(problem) = library.problems.first() {
         return refused(format!("{problem}\nhint: repair it, then run `aops-hook workflow check`"));
@@ -140,7 +144,8 @@ pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf
     let env = &env.driving();
     check_clean(env, &root)?;
     plan_workflow(env, &root, &request.workflow, request.project_type.as_deref())?;
-    let context: Vec<String> = read_context(env, &root, &request.context)?.into_iter().map(|file| file.path).collect();
+    let context: Vec<String> =
+        read_context(env, &root, &request.context)?.into_iter().map(|file| file.path).collect();
     if let Some(outside) = context.iter().find(|path| Path::new(path).is_absolute()) {
         return refused(format!(
             "`--context {outside}` is outside of the project\nhint: another machine does not have it"
@@ -164,8 +169,9 @@ pub(super) fn read_context(env: &Env, root: &Path, named: &[String]) -> anyhow::
     let one = |name: &String| {
         let path = env.from_here(Path::new(name));
         let bytes = path.canonicalize().and_then(|path| Ok((files::read(&path)?, path)));
-        let (bytes, path) = bytes
-            .or_else(|error| refused(format!("`--context {name}`: {error}\nhint: name a file that can be read")))?;
+        let (bytes, path) = bytes.or_else(|error| {
+            refused(format!("`--context {name}`: {error}\nhint: name a file that can be read"))
+        })?;
         let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
         Ok(ContextRef { path, sha256: sha256(&[&bytes]) })
     };

@@ -97,7 +97,8 @@ impl Driver {
             ("again", begun),
             ("agent", agent),
         ];
-        Ok(Phrase::new(template, values).fill(&texts::template(&Reading::new(&self.env, &self.env.cwd), template)?))
+        Ok(Phrase::new(template, values)
+            .fill(&texts::template(&Reading::new(&self.env, &self.env.cwd), template)?))
     }
 
     /// The files that belong to the task; empty if there are none.
@@ -144,7 +145,10 @@ impl Driver {
         let read = self.ledger_file().map(|ledger| {
             collect::entries(&ledger, |_, fact| match fact {
                 Fact::Run(staged)
-                    if staged.stage.as_ref().is_some_and(|other| other.step != step || other.run_id != *run) =>
+                    if staged
+                        .stage
+                        .as_ref()
+                        .is_some_and(|other| other.step != step || other.run_id != *run) =>
                 {
                     made.clear();
                 }
@@ -157,7 +161,11 @@ impl Driver {
         }
         let ended: Vec<&MadeCall> = made.iter().filter(|call| !call.ending.is_empty()).collect();
         let newest = &ended[ended.len().saturating_sub(MOST)..];
-        newest.iter().map(|call| format!("- {}: `{}`", call.ending, call.shown)).collect::<Vec<_>>().join("\n")
+        newest
+            .iter()
+            .map(|call| format!("- {}: `{}`", call.ending, call.shown))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     pub(super) fn ledger_file(&self) -> Option<PathBuf> {
@@ -180,7 +188,9 @@ fn add_call(made: &mut Vec<MadeCall>, step: &Step) {
     let Some(call) = made.iter_mut().rev().find(|call| call.id == step.call.id) else { return };
     call.ending = match step.to {
         CallState::Completed => "done",
-        CallState::Failed if step.reason.as_deref() == Some(NO_EFFECT) => "cut off, so look whether it took effect",
+        CallState::Failed if step.reason.as_deref() == Some(NO_EFFECT) => {
+            "cut off, so look whether it took effect"
+        }
         CallState::Failed => "failed",
         _ => "",
     };

@@ -9,7 +9,9 @@ use super::walk::mark_terminated;
 use super::{Finish, Reporter, describe_next_step};
 use crate::refusal::{Refused, refused};
 use crate::run::artifacts::RunArtifacts;
-use crate::run::attempt::{AttemptFact, Decision, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
+use crate::run::attempt::{
+    AttemptFact, Decision, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger,
+};
 use crate::run::state::{RunState, pick};
 use aops_core::config::in_force::{self, InForce};
 use aops_core::system::{env::Env, git};
@@ -23,7 +25,12 @@ pub struct ResumeLimits {
     pub step_timeout_ms: Option<u64>,
 }
 
-pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: ResumeLimits) -> anyhow::Result<Finish> {
+pub fn resume(
+    env: &Env,
+    reporter: &mut dyn Reporter,
+    name: &str,
+    limits: ResumeLimits,
+) -> anyhow::Result<Finish> {
     let env = env.driving();
     let root = project_root(&env);
     let artifacts = RunArtifacts::of(&root);
@@ -82,7 +89,9 @@ fn wait_for_decision(Paused { checkpoint_id, question, trigger, .. }: &Paused) -
 fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
     match Prepared::of(env, root, &run.init.workflow, run.init.project_type.as_deref()) {
         // The policy changed so that the workflow cannot be planned; the run ends for that below.
-        Err(_) if !in_force::load(env, root).is_ok_and(|now| is_same(&run.init, &now)) => Ok(Prepared::default()),
+        Err(_) if !in_force::load(env, root).is_ok_and(|now| is_same(&run.init, &now)) => {
+            Ok(Prepared::default())
+        }
         prepared => prepared,
     }
 }

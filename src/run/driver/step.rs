@@ -65,7 +65,8 @@ impl Driver {
         let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
         let asked = undone.and_then(|id| self.describe_call(id));
         let asked = asked.as_deref();
-        let evidence = Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, asked };
+        let evidence =
+            Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, asked };
         let result = evidence.judge();
         let output = if is_client { stream.words().to_owned() } else { read_text(&files, "out") };
         let result = match self.take_checkpoint(step, Some((&result, &output))) {
@@ -83,7 +84,10 @@ impl Driver {
     /// The question to a person where the budget does not reach for another step of the client.
     fn ask_for_budget(&self, step: &PlannedStep) -> Option<String> {
         if self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
-            return Some(format!("the budget is used up before step `{}`; may it cost as much again?", step.id));
+            return Some(format!(
+                "the budget is used up before step `{}`; may it cost as much again?",
+                step.id
+            ));
         }
         (!self.resumed && self.cost_is_unknown()).then(|| {
             format!(
@@ -186,7 +190,8 @@ impl Driver {
     ) -> Result<(), Failure> {
         let outcome = result.outcome();
         let word = if outcome == RunOutcome::Pass { "success" } else { outcome.name() };
-        let summary = StepSummary { artifacts, duration_ms, outcome: word.to_owned(), step_name: step.clone() };
+        let summary =
+            StepSummary { artifacts, duration_ms, outcome: word.to_owned(), step_name: step.clone() };
         self.artifacts.keep_summary(&self.run.run_id, &summary)?;
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),

@@ -97,7 +97,11 @@ impl Driver {
                         "the verifier of step `{id}` still finds issues after {MOST_ROUNDS} interventions: \
                         {issues}; may there be {MOST_ROUNDS} more?"
                     );
-                    return self.pause(reporter, index, PauseRequest::new(Trigger::VerificationFailed, question));
+                    return self.pause(
+                        reporter,
+                        index,
+                        PauseRequest::new(Trigger::VerificationFailed, question),
+                    );
                 }
                 StepResult::Passed | StepResult::Issues(_) | StepResult::Revise(_) | StepResult::Halt(_) => {}
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
@@ -118,7 +122,9 @@ impl Driver {
     /// asked. Looked at before every step, so that a driver that died after the critic's verdict goes on
     /// here.
     fn revise(&mut self, reporter: &mut dyn Reporter) -> Result<Option<(usize, PauseRequest)>, Failure> {
-        let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else { return Ok(None) };
+        let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else {
+            return Ok(None);
+        };
         let is_critic = self.prepared.plan[index].verdict_of() == Some(AgentId::Critic);
         let Some(done) = self.run.sends_back(&by).filter(|_| is_critic) else { return Ok(None) };
         let problems = done.reason.clone();
@@ -141,7 +147,12 @@ impl Driver {
         Ok(None)
     }
 
-    fn pause(mut self, reporter: &mut dyn Reporter, index: usize, request: PauseRequest) -> anyhow::Result<Finish> {
+    fn pause(
+        mut self,
+        reporter: &mut dyn Reporter,
+        index: usize,
+        request: PauseRequest,
+    ) -> anyhow::Result<Finish> {
         let trigger = request.trigger;
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;
@@ -265,8 +276,8 @@ pub(super) fn make_packet(
     index: usize,
     PauseRequest { trigger, question, tool_use_id, checks }: PauseRequest,
 ) -> Result<(Pause, Paused), Failure> {
-    let tree =
-        git::tree(env, root).ok_or_else(|| Failure::storage(root.display(), "git cannot read the working tree"))?;
+    let tree = git::tree(env, root)
+        .ok_or_else(|| Failure::storage(root.display(), "git cannot read the working tree"))?;
     let step = run.init.steps.get(index).cloned().unwrap_or_default();
     let packet = Pause {
         checkpoint_id: format!("CP_{}_{step}", run.run_id),

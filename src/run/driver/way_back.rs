@@ -48,14 +48,19 @@ impl Driver {
         about.extend(output.map(|output| ("output", redact(tail(output, LONGEST_WORDS)).into_owned())));
         about.extend([(STEP, step.id.clone()), (LOOP_PHASE, step.phase.name().to_owned())]);
         let view = Some(self.view_with(step, result));
-        let wanted = Wanted { about, used, view, started, ..Wanted::new(&self.run.run_id, kind, &step.id, trigger) };
+        let wanted =
+            Wanted { about, used, view, started, ..Wanted::new(&self.run.run_id, kind, &step.id, trigger) };
         let store = Store::open(&env, &self.root)?;
         let limits = Limits::of(&self.prepared.policy);
         rollback::take(&env, &store, ledger.as_mut(), &limits, &wanted).map(drop)
     }
 
     /// Why it is taken: with the error of a failure, and with who approved what.
-    fn describe_occasion(&mut self, step: &PlannedStep, result: Option<&StepResult>) -> (CheckpointTrigger, About) {
+    fn describe_occasion(
+        &mut self,
+        step: &PlannedStep,
+        result: Option<&StepResult>,
+    ) -> (CheckpointTrigger, About) {
         let said = |text: &str| redact(cut(text, 500)).into_owned();
         match result {
             None => match self.approval.take() {
@@ -71,8 +76,12 @@ impl Driver {
                 vec![("approved", said(&step.name)), ("approved_by", AgentId::Critic.to_string())],
             ),
             Some(StepResult::Passed) => (CheckpointTrigger::Run, Vec::new()),
-            Some(StepResult::Pause(request)) => (CheckpointTrigger::Pause, vec![("error", said(&request.question))]),
-            Some(failed) => (CheckpointTrigger::Failure, vec![("error", said(failed.reason().unwrap_or_default()))]),
+            Some(StepResult::Pause(request)) => {
+                (CheckpointTrigger::Pause, vec![("error", said(&request.question))])
+            }
+            Some(failed) => {
+                (CheckpointTrigger::Failure, vec![("error", said(failed.reason().unwrap_or_default()))])
+            }
         }
     }
 
@@ -106,7 +115,12 @@ pub struct WayBack {
 
 impl WayBack {
     /// The run with this id, if there is one in this project.
-    pub fn of(env: &Env, reporter: &mut dyn Reporter, root: &Path, run_id: &str) -> anyhow::Result<Option<Self>> {
+    pub fn of(
+        env: &Env,
+        reporter: &mut dyn Reporter,
+        root: &Path,
+        run_id: &str,
+    ) -> anyhow::Result<Option<Self>> {
         let artifacts = RunArtifacts::of(root);
         let find = || anyhow::Ok(artifacts.runs()?.into_iter().find(|run| run.run_id == run_id));
         if find()?.is_none() {
@@ -122,12 +136,19 @@ impl WayBack {
 
     /// The run as it stands, for the checkpoint of the present.
     pub fn view(&self) -> RunView {
-        let next = self.run.next_step().map(|(_, step)| step).or(self.run.init.steps.last().map(String::as_str));
+        let next =
+            self.run.next_step().map(|(_, step)| step).or(self.run.init.steps.last().map(String::as_str));
         self.run.view(next.unwrap_or_default())
     }
 
     /// Records that the run went back to this checkpoint: it waits there for `resume`. Returns how to go on.
-    pub fn take(mut self, env: &Env, root: &Path, target: &Checkpoint, result: &str) -> anyhow::Result<String> {
+    pub fn take(
+        mut self,
+        env: &Env,
+        root: &Path,
+        target: &Checkpoint,
+        result: &str,
+    ) -> anyhow::Result<String> {
         let steps = self.run.init.steps.clone();
         let completed = completed_at(&self.run, target);
         let incomplete: Vec<String> = steps.into_iter().filter(|step| !completed.contains(step)).collect();
@@ -135,7 +156,12 @@ impl WayBack {
         self.artifacts.set_aside(&self.run.run_id, &incomplete, version)?;
         let checkpoint = target.identity.checkpoint_id.clone();
         let question = format!("the run was taken back to `{checkpoint}`");
-        self.append(AttemptFact::Rollback(TakenBack { checkpoint, completed, incomplete, result: result.to_owned() }))?;
+        self.append(AttemptFact::Rollback(TakenBack {
+            checkpoint,
+            completed,
+            incomplete,
+            result: result.to_owned(),
+        }))?;
         let last = self.run.init.steps.len().saturating_sub(1);
         let index = self.run.next_step().map_or(last, |(index, _)| index);
         let why = PauseRequest::new(Trigger::RolledBack, question);
@@ -159,7 +185,8 @@ fn completed_at(run: &RunState, target: &Checkpoint) -> Vec<String> {
     if !target.orchestrator.current_phase.is_empty() {
         return steps.iter().filter(|step| target.orchestrator.completed.contains(step)).cloned().collect();
     }
-    let at = target.metadata.get(STEP).and_then(|step| steps.iter().position(|known| known == step)).unwrap_or(0);
+    let at =
+        target.metadata.get(STEP).and_then(|step| steps.iter().position(|known| known == step)).unwrap_or(0);
     let passed = target.kind == CheckpointKind::Post && target.trigger() == CheckpointTrigger::Run;
     steps[..at + usize::from(passed)].to_vec()
 }

@@ -81,7 +81,8 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
     }
     signal::note_interrupts();
     let read = files::read(Path::new(leg)).map_err(|error| error.to_string());
-    let read = read.and_then(|bytes| serde_json::from_slice::<Leg>(&bytes).map_err(|error| error.to_string()));
+    let read =
+        read.and_then(|bytes| serde_json::from_slice::<Leg>(&bytes).map_err(|error| error.to_string()));
     let told = match read {
         Ok(leg) => drive(env, leg),
         Err(words) => LegEnd::Failed { words: format!("the leg cannot be read: {words}") },

@@ -32,10 +32,17 @@ pub(super) struct Place {
 
 impl Place {
     /// The place of this run, with everything the database knows of it.
-    pub(super) fn of(env: &Env, run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<Self, String> {
+    pub(super) fn of(
+        env: &Env,
+        run: &TakenRun,
+        request: &StoredRequest,
+        known: &Progress,
+    ) -> Result<Self, String> {
         let folder = database::trees(env).join(&run.id);
         let tree = folder.join("tree");
-        if !(tree.is_dir() && project(&tree, request).is_ok_and(|root| holds(&RunArtifacts::of(&root), known))) {
+        if !(tree.is_dir()
+            && project(&tree, request).is_ok_and(|root| holds(&RunArtifacts::of(&root), known)))
+        {
             let _ = fs::remove_dir_all(&folder);
             let branch = format!("aops/{}", run.id);
             copy::clone(env, &run.repository, &run.commit, &branch, known.tree.as_ref(), &tree)?;
@@ -48,7 +55,12 @@ impl Place {
 
     /// The place of a run of an engine. What is here is older than what another machine left at the remote,
     /// if one may have (`restore`).
-    pub(super) fn carried(env: &Env, run: &TakenRun, request: &StoredRequest, restore: bool) -> Result<Self, String> {
+    pub(super) fn carried(
+        env: &Env,
+        run: &TakenRun,
+        request: &StoredRequest,
+        restore: bool,
+    ) -> Result<Self, String> {
         let folder = database::trees(env).join(&run.id);
         let tree = folder.join("tree");
         if restore || project(&tree, request).is_err() {
@@ -64,7 +76,8 @@ impl Place {
                 None if restore => {
                     let _ = fs::remove_dir_all(&folder);
                     return Err(
-                        "the machine that worked on it left nothing at the remote, so it would begin anew".to_owned()
+                        "the machine that worked on it left nothing at the remote, so it would begin anew"
+                            .to_owned(),
                     );
                 }
                 None => {}
@@ -92,7 +105,8 @@ impl Place {
     /// Everything that another machine needs, where the database has the first `known` lines. Also returns
     /// whether it can go on there.
     pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
-        let (lines, files) = (self.lines(), self.files(run));
+        let lines = self.lines();
+        let files = self.files(run);
         // While a step runs, the tree is its own: the one before it is what another machine begins with. The
         // database has that one if it has all lines before the step's.
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
@@ -104,7 +118,8 @@ impl Place {
 
     /// Packets and summaries.
     fn files(&self, run: &str) -> Vec<(String, String)> {
-        let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
+        let relative =
+            |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
         let files = self.artifacts.files_of(run).into_iter();
         files.filter_map(|path| Some((relative(&path)?, files::read_text(&path).ok()?))).collect()
     }
@@ -118,8 +133,13 @@ impl Place {
 fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
     let found = tree.join(&request.folder);
     let at = |error: std::io::Error| format!("`{}`: {error}", found.display());
-    let (tree, root) = (tree.canonicalize().map_err(at)?, found.canonicalize().map_err(at)?);
-    if root.starts_with(&tree) { Ok(root) } else { Err(format!("`{}` leads out of the repository", request.folder)) }
+    let tree = tree.canonicalize().map_err(at)?;
+    let root = found.canonicalize().map_err(at)?;
+    if root.starts_with(&tree) {
+        Ok(root)
+    } else {
+        Err(format!("`{}` leads out of the repository", request.folder))
+    }
 }
 
 /// Puts the records of a run into a new tree.
@@ -159,7 +179,8 @@ pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
 /// Folders of a tree that hold records of runs; none below a link.
 fn projects(tree: &Path) -> Vec<PathBuf> {
     const DEEPEST: usize = 6;
-    let (mut found, mut look) = (Vec::new(), vec![(tree.to_owned(), 0)]);
+    let mut found = Vec::new();
+    let mut look = vec![(tree.to_owned(), 0)];
     while let Some((folder, depth)) = look.pop() {
         if RunArtifacts::of(&folder).ledger().is_file() {
             found.push(folder.clone());

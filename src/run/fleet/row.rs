@@ -17,7 +17,8 @@ const LONGEST_ADDRESS: usize = 4096;
 /// Why this run is not to be taken, if so.
 pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what} that no `run --enqueue` writes"));
-    let commits = [&run.commit].into_iter().chain(known.tree.iter().flat_map(|tree| [&tree.head, &tree.tree]));
+    let commits =
+        [&run.commit].into_iter().chain(known.tree.iter().flat_map(|tree| [&tree.head, &tree.tree]));
     if !is_name(&run.id) || request.run.run_id.as_ref() != Some(&run.id) {
         return wrong("it has an id");
     }
@@ -35,7 +36,9 @@ pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -
     }
     let lines = known.lines.iter().fold(String::new(), |text, line| text + line + "\n");
     match Attempts::read(lines.as_bytes()) {
-        Ok((read, 0)) if read.told.len() == known.lines.len() && read.told.iter().all(|told| is_of(&run.id, told)) => {
+        Ok((read, 0))
+            if read.told.len() == known.lines.len() && read.told.iter().all(|told| is_of(&run.id, told)) =>
+        {
             Ok(())
         }
         _ => wrong("it has an attempt ledger"),
@@ -68,14 +71,16 @@ fn is_object(text: &str) -> bool {
 /// (`ext::`, `fd::`).
 fn is_repository(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
-    let is_odd = text.starts_with('-') || text.chars().any(char::is_control) || text[scheme.len()..].starts_with("::");
+    let is_odd =
+        text.starts_with('-') || text.chars().any(char::is_control) || text[scheme.len()..].starts_with("::");
     let is_away = text.len() > scheme.len() && !scheme.is_empty() && !scheme.contains('/');
     !is_odd && text.len() <= LONGEST_ADDRESS && (is_away || Path::new(text).is_absolute())
 }
 
 /// A path from a folder, or the folder itself, without a way out.
 fn is_below(path: &str) -> bool {
-    let plain = |part: Component| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
+    let plain =
+        |part: Component| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
     path.len() <= LONGEST_ADDRESS && !path.contains('\0') && Path::new(path).components().all(plain)
 }
 
@@ -104,12 +109,14 @@ mod tests {
     #[test]
     fn only_what_a_person_would_type_is_a_repository() {
         for good in [
-            "/srv/git/x.git", "https://host/x.git", "ssh://git@host:22/x", "git@host:team/x.git", "file:///srv/x",
-            "host:x",
+            "/srv/git/x.git", "https://host/x.git", "ssh://git@host:22/x", "git@host:team/x.git",
+            "file:///srv/x", "host:x",
         ] {
             assert!(is_repository(good), "{good}");
         }
-        for bad in ["", "-u", "--upload-pack=touch x", "ext::sh -c x", "fd::7", "../x", "x", "a\nb", "::x", "./a:b"] {
+        for bad in
+            ["", "-u", "--upload-pack=touch x", "ext::sh -c x", "fd::7", "../x", "x", "a\nb", "::x", "./a:b"]
+        {
             assert!(!is_repository(bad), "{bad}");
         }
     }
@@ -123,7 +130,11 @@ mod tests {
             assert!(!is_below(bad), "{bad}");
         }
         assert!(
-            is_name("20260113-1f3a9c02") && is_name("key-0123") && !is_name("a/b") && !is_name("") && !is_name("-a")
+            is_name("20260113-1f3a9c02")
+                && is_name("key-0123")
+                && !is_name("a/b")
+                && !is_name("")
+                && !is_name("-a")
         );
         assert!(is_object(&"a".repeat(40)) && !is_object("HEAD") && !is_object(&"A".repeat(40)));
     }

@@ -29,8 +29,10 @@ const PATIENCE: Duration = Duration::from_hours(2);
 const HOLDS_MS: i64 = 24 * 3_600_000;
 
 pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answered>) -> Stop {
-    let again =
-        |words: String| Stop { about: asked.call.clone(), ..Stop::asks(format!("{words}; may it be tried again?")) };
+    let again = |words: String| Stop {
+        about: asked.call.clone(),
+        ..Stop::asks(format!("{words}; may it be tried again?"))
+    };
     let Some(answer) = answered.filter(|answered| answered.about == asked.call) else {
         return again("the answer is lost".to_owned());
     };

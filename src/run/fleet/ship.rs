@@ -93,9 +93,17 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    pub(super) fn new(line: Line, (run, fence): (&str, i64), machine: &str, lease: Duration, known: usize) -> Self {
-        let shared = Arc::new(Shared { fenced: AtomicBool::new(false), until: Mutex::new(Instant::now() + lease) });
-        let (line_of_beat, its) = (Line::new(&line.env, &line.url), Arc::clone(&shared));
+    pub(super) fn new(
+        line: Line,
+        (run, fence): (&str, i64),
+        machine: &str,
+        lease: Duration,
+        known: usize,
+    ) -> Self {
+        let shared =
+            Arc::new(Shared { fenced: AtomicBool::new(false), until: Mutex::new(Instant::now() + lease) });
+        let line_of_beat = Line::new(&line.env, &line.url);
+        let its = Arc::clone(&shared);
         let (stop, stopped) = mpsc::channel();
         let name = run.to_owned();
         let beat = thread::spawn(move || {
@@ -104,7 +112,9 @@ impl Hold {
                 its.renew(&mut line, Lease { run: &name, fence, lease_s: lease.as_secs_f64() }, lease);
             }
         });
-        let (run, machine, beat) = (run.to_owned(), machine.to_owned(), Some((stop, beat)));
+        let run = run.to_owned();
+        let machine = machine.to_owned();
+        let beat = Some((stop, beat));
         Self { line, run, fence, machine, lease, known, shared, beat }
     }
 
@@ -129,8 +139,12 @@ impl Hold {
         &mut self,
         mut call: impl FnMut(&mut Fleet, Lease, &str, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (shared, lease_s) = (Arc::clone(&self.shared), self.lease.as_secs_f64());
-        let (run, fence, machine, known) = (&self.run, self.fence, &self.machine, self.known);
+        let shared = Arc::clone(&self.shared);
+        let lease_s = self.lease.as_secs_f64();
+        let run = &self.run;
+        let fence = self.fence;
+        let machine = &self.machine;
+        let known = self.known;
         let stop = || shared.fenced.load(Ordering::SeqCst);
         let before = Instant::now();
         let done = self.line.insist(stop, |fleet| call(fleet, Lease { run, fence, lease_s }, machine, known));

@@ -52,12 +52,21 @@ pub fn work(
     let env = &env.driving();
     let machine = database::machine(env)?;
     let policy = in_force::load(env, &env.home)?.hash;
-    let (labels, bundle) = (Some(options.labels.as_slice()), bundle::in_words(env));
-    let me = Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels, policy: &policy, bundle: &bundle };
+    let labels = Some(options.labels.as_slice());
+    let bundle = bundle::in_words(env);
+    let me = Machine {
+        name: &machine,
+        version: env!("CARGO_PKG_VERSION"),
+        labels,
+        policy: &policy,
+        bundle: &bundle,
+    };
     let mut pause = FIRST_LOOK;
     let mut line = Line::new(env, &options.url);
     // Runs that passed on another machine left their trees here.
-    for run in line.insist(signal::was_asked, |fleet| fleet.over(&place::trees(env), None)).unwrap_or_default() {
+    for run in
+        line.insist(signal::was_asked, |fleet| fleet.over(&place::trees(env), None)).unwrap_or_default()
+    {
         let _ = place::remove(env, &run);
     }
     while !signal::was_asked() {
@@ -99,7 +108,8 @@ struct Shift<'a> {
 impl Shift<'_> {
     fn drive(&self, run: &TakenRun, reporter: &mut dyn Reporter) -> Left {
         let mut line = Line::new(self.env, &self.options.url);
-        let known = line.insist(signal::was_asked, |fleet| Ok((fleet.progress(&run.id)?, fleet.answered(&run.id)?)));
+        let known =
+            line.insist(signal::was_asked, |fleet| Ok((fleet.progress(&run.id)?, fleet.answered(&run.id)?)));
         // The lease runs out by itself.
         let Ok((known, answered)) = known else { return Left::Lost };
         let taken = (run.id.as_str(), run.fence);
@@ -119,13 +129,16 @@ impl Shift<'_> {
         match place {
             Err(words) => {
                 let stop = match answered {
-                    Some(Answered { answer: Answer::Reject, about, who, .. }) if about.is_empty() => rejected(&who),
+                    Some(Answered { answer: Answer::Reject, about, who, .. }) if about.is_empty() => {
+                        rejected(&who)
+                    }
                     _ => Stop::asks(format!("{words}; may it be tried again?")),
                 };
                 self.leave(&mut hold, run, None, stop)
             }
             Ok((place, request)) => {
-                let mut reporter = Shipping { hold: &mut hold, place: &place, env: self.env, inner: reporter };
+                let mut reporter =
+                    Shipping { hold: &mut hold, place: &place, env: self.env, inner: reporter };
                 let stop = go_on(self.env, &place, &request.run, answered.as_ref(), &mut reporter);
                 self.leave(&mut hold, run, Some(&place), stop)
             }
@@ -137,11 +150,14 @@ impl Shift<'_> {
         if hold.is_fenced() {
             return Left::Lost;
         }
-        let described =
-            place.map_or(Ok((Progress::default(), true)), |place| place.describe(self.env, &run.id, hold.known));
+        let described = place
+            .map_or(Ok((Progress::default(), true)), |place| place.describe(self.env, &run.id, hold.known));
         let (progress, can_travel) = match described {
             Ok(described) => described,
-            Err(_) => (Progress { lines: place.map(Place::lines).unwrap_or_default(), ..Progress::default() }, false),
+            Err(_) => (
+                Progress { lines: place.map(Place::lines).unwrap_or_default(), ..Progress::default() },
+                false,
+            ),
         };
         let token = random_hex(32).unwrap_or_default();
         let digest = token_digest(&token);
@@ -163,7 +179,12 @@ impl Shift<'_> {
             (Left::Finished { outcome: RunOutcome::Pass, .. }, Some(place)) => place.remove(),
             (Left::Asks(question), _) => {
                 let id = format!("{}-{}", run.id, run.fence);
-                announce::announce(self.env, &self.options.fleet, [&id, &run.id, &run.repository, question], &token);
+                announce::announce(
+                    self.env,
+                    &self.options.fleet,
+                    [&id, &run.id, &run.repository, question],
+                    &token,
+                );
             }
             _ => {}
         }
@@ -211,7 +232,8 @@ pub(super) fn go_on(
 }
 
 fn read(run: &TakenRun) -> Result<StoredRequest, String> {
-    serde_json::from_str(&run.request).map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
+    serde_json::from_str(&run.request)
+        .map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
 }
 
 /// A row that is not to be believed is the same tomorrow.
@@ -241,7 +263,8 @@ fn stop_of(place: &Place, id: &str, driven: anyhow::Result<Finish>) -> Stop {
         Err(error) if error.downcast_ref() == Some(&Error::Fenced) => return Stop::of(Left::Lost),
         Err(error) => return Stop::asks(format!("{error:#}; may it be tried again?")),
     };
-    let paused = place.artifacts.runs().ok().and_then(|runs| runs.into_iter().find(|run| run.run_id == id)?.paused);
+    let paused =
+        place.artifacts.runs().ok().and_then(|runs| runs.into_iter().find(|run| run.run_id == id)?.paused);
     match paused {
         Some(paused) if paused.trigger.asks_person() => question(&paused),
         Some(_) => Stop::of(Left::GivenBack),

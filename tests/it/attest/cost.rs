@@ -11,17 +11,24 @@ use std::fs;
 fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
-    let output =
-        strace.args(["-f", "-o", trace.to_str().unwrap(), BINARY, event]).write_stdin(payload.to_string()).output();
+    let output = strace
+        .args(["-f", "-o", trace.to_str().unwrap(), BINARY, event])
+        .write_stdin(payload.to_string())
+        .output();
     let output = output.expect("`strace` is needed: install the package of that name");
     assert!(output.status.success(), "{output:?}");
     let is_other = |line: &&str| {
         // A debug build asks before each close whether the file is open; the one that ships does not.
-        let memory = ["brk(", "mmap(", "munmap(", "mremap(", "mprotect(", "madvise(", "F_GETFD", "getrandom("];
-        let threads =
-            ["futex", "clone3", "sched_", "rseq(", "set_robust_list(", "rt_sigprocmask", "sigaltstack(", "exit("];
+        let memory =
+            ["brk(", "mmap(", "munmap(", "mremap(", "mprotect(", "madvise(", "F_GETFD", "getrandom("];
+        let threads = [
+            "futex", "clone3", "sched_", "rseq(", "set_robust_list(", "rt_sigprocmask", "sigaltstack(",
+            "exit(",
+        ];
         let left_out = memory.iter().chain(&threads);
-        line.contains('(') && !line.contains(" resumed>") && !left_out.into_iter().any(|name| line.contains(name))
+        line.contains('(')
+            && !line.contains(" resumed>")
+            && !left_out.into_iter().any(|name| line.contains(name))
     };
     // Each line begins with the thread's number.
     // And the folder in which all of this was built may have any name.
@@ -67,8 +74,10 @@ fn what_is_off_makes_no_system_call() {
                 assert!(!LOOKS.iter().any(|look| line.contains(look)), "{tool}: {line}");
             }
             // A longer configuration may take one read more; no other file is asked for.
-            let asks =
-                ["openat(", "statx(", "newfstatat(", "readlink", "rename", "unlink", "mkdir", "clone", "execve("];
+            let asks = [
+                "openat(", "statx(", "newfstatat(", "readlink", "rename", "unlink", "mkdir", "clone",
+                "execve(",
+            ];
             let is_asked = |line: &&String| asks.iter().any(|name| line.starts_with(name));
             made.map(|lines| lines.iter().filter(is_asked).count())
         });
@@ -107,7 +116,8 @@ fn a_call_that_writes_costs_what_the_docs_say() {
     };
     let (off, few, many) = (made("off", 10), made("notes", 10), made("notes", 60));
     for (at, moment) in ["begin", "end"].into_iter().enumerate() {
-        let heads = |made: &[Vec<String>; 2]| made[at].iter().filter(|line| line.contains("logs/HEAD")).count();
+        let heads =
+            |made: &[Vec<String>; 2]| made[at].iter().filter(|line| line.contains("logs/HEAD")).count();
         assert_eq!((heads(&off), heads(&few)), (0, 1), "{moment}: {:#?}", few[at]);
         let more = few[at].len().saturating_sub(off[at].len());
         let of_fifty = many[at].len().saturating_sub(few[at].len());

@@ -45,7 +45,8 @@ impl Scene {
 
     fn copy(&self, from: &PathBuf, to: &PathBuf) {
         fs::create_dir_all(to.parent().unwrap()).unwrap();
-        let output = self.sandbox.command("cp").arg("-a").arg(from).arg(to).current_dir("/").output().unwrap();
+        let output =
+            self.sandbox.command("cp").arg("-a").arg(from).arg(to).current_dir("/").output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 
@@ -76,7 +77,8 @@ impl Scene {
         let text = fs::read_to_string(&trace).unwrap();
         let (mut counts, mut points, mut begun) = (BTreeMap::new(), Vec::new(), false);
         for line in text.lines() {
-            let Some((call, _)) = line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+            let Some((call, _)) =
+                line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
             else {
                 continue;
             };
@@ -98,7 +100,8 @@ impl Scene {
     #[track_caller]
     fn verifies(&self, case: &str) {
         let key = public_key(&self.sandbox).to_string();
-        let answer = self.sandbox.person(&["verify-commit", &self.commit, "--key", &key, "--require", "no-outside"]);
+        let answer =
+            self.sandbox.person(&["verify-commit", &self.commit, "--key", &key, "--require", "no-outside"]);
         assert_eq!(answer.code, Some(0), "{case}: {answer:#?}");
     }
 
@@ -117,7 +120,10 @@ impl Scene {
         let lines = self.lines();
         assert_eq!((lines.envelopes.len(), lines.proofs.len()), (1, 1), "{case}: once");
         assert_eq!(self.sandbox.person(&["verify", "--all", "--json"]).json()["ok"], true, "{case}");
-        assert!(fs::read_dir(self.folder.join("attest")).unwrap().count() <= 1, "{case}: nothing is left but the lock");
+        assert!(
+            fs::read_dir(self.folder.join("attest")).unwrap().count() <= 1,
+            "{case}: nothing is left but the lock"
+        );
         self.put_back();
     }
 }
@@ -131,7 +137,9 @@ fn killed_at_a_sample_of_system_calls() {
     let places = ["rename", "renameat2", "fdatasync", "fsync", "write", "ftruncate", "unlink", "unlinkat"];
     let (changes, others): (Vec<&Point>, Vec<&Point>) =
         points.iter().partition(|point| places.contains(&point.call.as_str()));
-    for point in changes.iter().step_by(changes.len().div_ceil(10)).chain(others.iter().step_by(others.len() / 4)) {
+    for point in
+        changes.iter().step_by(changes.len().div_ceil(10)).chain(others.iter().step_by(others.len() / 4))
+    {
         scene.holds(point);
     }
 }

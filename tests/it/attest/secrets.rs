@@ -33,14 +33,24 @@ fn facts(text: &str) -> Vec<Fact> {
     vec![
         Fact::Open(Opened { binary: "0.2.0".to_owned(), project: text(), ..Opened::default() }),
         Fact::Event(Box::new(Seen { agent_id: Some(text()), ..Seen::of(EventKind::SubagentStart) })),
-        Fact::Call(Step { call: call.clone(), to: CallState::Completed, reason: Some(text()), ..Step::default() }),
+        Fact::Call(Step {
+            call: call.clone(),
+            to: CallState::Completed,
+            reason: Some(text()),
+            ..Step::default()
+        }),
         Fact::Call(Step {
             call: call.clone(),
             to: CallState::Denied,
             denied: Some(CallDenied { rule: Some(text()), ..CallDenied::default() }),
             ..Step::default()
         }),
-        Fact::Verdict(Reported { agent: AgentId::Critic.into(), agent_id: text(), finding, ..Reported::default() }),
+        Fact::Verdict(Reported {
+            agent: AgentId::Critic.into(),
+            agent_id: text(),
+            finding,
+            ..Reported::default()
+        }),
         Fact::Check(Checked { ending: CheckEnding::Exit(0), id: text(), run: text(), ..Checked::default() }),
         Fact::Checkpoint(Taken {
             digest: NO_DIGEST.to_owned(),
@@ -72,7 +82,8 @@ impl Scene {
         let sandbox = world();
         let folder = sandbox.tmp().join("sessions/project").join(TRACE);
         fs::create_dir_all(&folder).unwrap();
-        let env = Env { home: sandbox.home(), data: sandbox.data(), cwd: sandbox.project(), ..Env::default() };
+        let env =
+            Env { home: sandbox.home(), data: sandbox.data(), cwd: sandbox.project(), ..Env::default() };
         Self { sandbox, folder, env }
     }
 
@@ -81,8 +92,12 @@ impl Scene {
         let root = self.sandbox.project().to_str().unwrap().to_owned();
         let commit = super::head(&self.sandbox);
         let git = format!("{root}/.git");
-        let head =
-            HeadSeen { branch: Some(format!("refs/heads/{text}")), git, root: root.clone(), ..HeadSeen::default() };
+        let head = HeadSeen {
+            branch: Some(format!("refs/heads/{text}")),
+            git,
+            root: root.clone(),
+            ..HeadSeen::default()
+        };
         let prompt = PromptSeen { attended: true, salt: "s".to_owned(), sha256: NO_DIGEST.to_owned() };
         let observed = Observed { head: Some(head), prompt: Some(prompt), ..Observed::default() };
         let observed = Some(Box::new(observed));
@@ -109,14 +124,17 @@ impl Scene {
         let mut ledger = String::new();
         for (seq, fact) in (1..).zip(facts) {
             let (kind, with) = fact.stored();
-            let frame = Frame { prev: NO_DIGEST, seq, mark: None, trace_id: TRACE, ts: TS, kind, with: &with };
+            let frame =
+                Frame { prev: NO_DIGEST, seq, mark: None, trace_id: TRACE, ts: TS, kind, with: &with };
             ledger += &frame.write().0;
         }
         fs::write(self.folder.join("ledger.jsonl"), ledger).unwrap();
         let (commit, root) = (super::head(&self.sandbox), self.sandbox.project());
         let last = facts.len() as u64;
         let (env, folder) = (&self.env, self.folder.as_path());
-        make(&Wanted { env, folder, trace: TRACE, root: &root, commit: &commit, last, late: false }).unwrap().unwrap()
+        make(&Wanted { env, folder, trace: TRACE, root: &root, commit: &commit, last, late: false })
+            .unwrap()
+            .unwrap()
     }
 }
 
@@ -168,7 +186,12 @@ fn nor_where_it_names_one_thing() {
     // A name of a file or a branch holds neither of these.
     let shapes: Vec<_> = secrets().into_iter().filter(|(text, _)| !text.contains(['/', '\n'])).collect();
     for (name, secrets) in shapes.iter().step_by(shapes.len() / 12) {
-        scene.sandbox.git(&["remote", "set-url", "origin", &format!("https://me:{name}@forge.example/{name}/calc")]);
+        scene.sandbox.git(&[
+            "remote",
+            "set-url",
+            "origin",
+            &format!("https://me:{name}@forge.example/{name}/calc"),
+        ]);
         fs::write(scene.sandbox.project().join(name.get(..200).unwrap_or(name)), "x\n").unwrap();
         scene.sandbox.git(&["add", "-A"]);
         scene.sandbox.git(&["commit", "-q", "-m", name]);

@@ -57,13 +57,16 @@ fn keys(record: &Value) -> BTreeSet<&str> {
 /// The same events with the same values. The fake has no field that the real client does not have.
 #[track_caller]
 fn assert_alike(fake: &Behaviour, real: &Behaviour) {
-    let names =
-        |seen: &Behaviour| -> Vec<Value> { seen.events.iter().map(|event| event["hook_event_name"].clone()).collect() };
+    let names = |seen: &Behaviour| -> Vec<Value> {
+        seen.events.iter().map(|event| event["hook_event_name"].clone()).collect()
+    };
     assert_eq!(names(fake), names(real));
     for (fake, real) in fake.events.iter().zip(&real.events) {
         let unknown: Vec<_> = keys(fake).difference(&keys(real)).copied().collect();
         assert!(unknown.is_empty(), "{unknown:?} in {fake}\nthe real client: {real}");
-        for key in ["tool_input", "tool_use_id", "tool_response", "error", "permission_mode", "prompt", "source"] {
+        for key in
+            ["tool_input", "tool_use_id", "tool_response", "error", "permission_mode", "prompt", "source"]
+        {
             assert_eq!(fake[key], real[key], "{key} of {}", fake["hook_event_name"]);
         }
     }
@@ -81,8 +84,13 @@ fn bash(line: &str) -> Turn {
 fn the_fake_client_behaves_like_the_real_one() {
     let cases = "PreToolUse:*forbidden*) echo not today >&2; exit 2;;
         Stop:*) if once; then echo go on >&2; exit 2; fi;;";
-    let turns =
-        [bash("echo one"), bash("echo two; exit 3"), bash("touch forbidden"), Turn::text("So."), Turn::text("Bye.")];
+    let turns = [
+        bash("echo one"),
+        bash("echo two; exit 3"),
+        bash("touch forbidden"),
+        Turn::text("So."),
+        Turn::text("Bye."),
+    ];
     let [fake, real] = [true, false].map(|fake| {
         observe(fake, cases, &turns, |client| {
             let run = client.run("work");

@@ -40,7 +40,8 @@ pub(crate) fn codex() -> PathBuf {
     let name = "@openai/codex";
     let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
     let machine = if cfg!(target_arch = "aarch64") { "aarch64" } else { "x86_64" };
-    let program = format!("{name}-{}/vendor/{machine}-{system}/bin/codex", platform().trim_end_matches("-musl"));
+    let program =
+        format!("{name}-{}/vendor/{machine}-{system}/bin/codex", platform().trim_end_matches("-musl"));
     Package { name, version: CODEX, short: "codex", program }.get()
 }
 
@@ -91,7 +92,8 @@ pub(crate) fn qwen() -> PathBuf {
 
 /// The server of Restate, and the folder with its library for services.
 pub(crate) fn restate() -> (PathBuf, PathBuf) {
-    let program = format!("@restatedev/restate-server-{}/bin/restate-server", platform().trim_end_matches("-musl"));
+    let program =
+        format!("@restatedev/restate-server-{}/bin/restate-server", platform().trim_end_matches("-musl"));
     let server = Package { name: "@restatedev/restate-server", version: RESTATE, short: "restate", program };
     let (name, version) = ("@restatedev/restate-sdk", RESTATE_SDK);
     let library = Package { name, version, short: "restate-sdk", program: format!("{name}/package.json") };
@@ -133,13 +135,19 @@ impl Package {
         if !program.exists() {
             self.fetch(target(), &folder);
         }
-        assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
+        assert!(
+            program.exists(),
+            "npm brought no client for this platform: `{}` is missing",
+            program.display()
+        );
         program
     }
 
     fn fetch(&self, target: &Path, folder: &Path) {
-        let scratch = tempfile::Builder::new().prefix(&format!("{}-", self.short)).tempdir_in(target).unwrap();
-        let quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"];
+        let scratch =
+            tempfile::Builder::new().prefix(&format!("{}-", self.short)).tempdir_in(target).unwrap();
+        let quiet =
+            ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"];
         let output = assert_cmd::Command::new("npm")
             .arg("install")
             .args(quiet)
@@ -153,7 +161,11 @@ impl Package {
             .output()
             .unwrap_or_else(|error| panic!("`npm` cannot be run: {error}\nhint: {}", self.by_hand(folder)));
         let words = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "npm did not bring the client: {words}\nhint: {}", self.by_hand(folder));
+        assert!(
+            output.status.success(),
+            "npm did not bring the client: {words}\nhint: {}",
+            self.by_hand(folder)
+        );
         fs::remove_dir_all(scratch.path().join("cache")).unwrap();
         fs::rename(scratch.keep(), folder).unwrap();
     }

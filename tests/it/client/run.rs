@@ -37,7 +37,10 @@ impl Run {
         // Tools it left running hold the pipes open, and nobody needs them any more.
         end_group(&child);
         let (out, err) = (out.join().unwrap(), err.join().unwrap());
-        assert!(status.is_some(), "the client hung for {PATIENCE:?} and was ended\nstdout: {out}\nstderr: {err}");
+        assert!(
+            status.is_some(),
+            "the client hung for {PATIENCE:?} and was ended\nstdout: {out}\nstderr: {err}"
+        );
         let records = out.lines().map(|line| {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in `{line}`\nstderr: {err}"))
         });
@@ -45,7 +48,10 @@ impl Run {
     }
 
     pub(crate) fn session_id(&self) -> &str {
-        self.records.iter().find_map(|record| record["session_id"].as_str()).unwrap_or_else(|| panic!("{self:?}"))
+        self.records
+            .iter()
+            .find_map(|record| record["session_id"].as_str())
+            .unwrap_or_else(|| panic!("{self:?}"))
     }
 
     /// The record that ends every run.
@@ -68,8 +74,11 @@ pub(crate) const OVER_ETC: &str = "AOPS_TEST_OVER_ETC";
 
 /// The same command on a machine with another `/etc`, where one is wanted.
 fn on_machine(command: Command) -> Command {
-    let Some((_, Some(over))) = command.get_envs().find(|(name, _)| *name == OVER_ETC) else { return command };
-    let enter = "mount -t overlay overlay -o lowerdir=\"$AOPS_TEST_OVER_ETC\":/etc /etc && exec \"$0\" \"$@\"";
+    let Some((_, Some(over))) = command.get_envs().find(|(name, _)| *name == OVER_ETC) else {
+        return command;
+    };
+    let enter =
+        "mount -t overlay overlay -o lowerdir=\"$AOPS_TEST_OVER_ETC\":/etc /etc && exec \"$0\" \"$@\"";
     assert!(Path::new(over).is_dir(), "{}", over.display());
     #[expect(clippy::disallowed_methods, reason = "the same client, entered by another door")]
     let mut entered = Command::new("unshare");

@@ -20,7 +20,8 @@ impl<'a> Client<'a> {
             "customApiKeyResponses": {"approved": ["sk-ant-made-up"], "rejected": []},
         });
         fs::write(self.sandbox.home().join(".claude.json"), known.to_string()).unwrap();
-        let variables = client_variables(self.model).into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        let variables =
+            client_variables(self.model).into_iter().map(|(name, value)| (name.to_owned(), value.into()));
         let words = [&[self.program.to_str().unwrap()], arguments].concat();
         let terminal = Terminal(Tmux::open(self.sandbox, variables.collect(), (100, 60), &words));
         terminal.shows(&["❯"]);

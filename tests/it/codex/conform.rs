@@ -16,7 +16,10 @@ fn a_write_before_the_plan_is_refused() {
     assert!(!sandbox.project().join("hello.txt").exists() && !sandbox.project().join("other.txt").exists());
     let refused = results(&model);
     for text in &refused {
-        assert!(text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"), "{text}");
+        assert!(
+            text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"),
+            "{text}"
+        );
     }
     assert_eq!(refused.len(), 2, "{refused:?}");
     let session = session(&sandbox, &run);
@@ -40,7 +43,10 @@ fn calls_made_together_are_recorded_each() {
     let session = session(&sandbox, &run);
     let calls = session.calls();
     assert_eq!(calls.len(), 3, "{calls:?}");
-    assert!(calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]), "{calls:?}");
+    assert!(
+        calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]),
+        "{calls:?}"
+    );
     assert!(sandbox.project().join("a.txt").exists() && sandbox.project().join("two.txt").exists());
     let state = session.state();
     assert_eq!(state["task"]["writes"], 2, "{state:#}");
@@ -69,12 +75,19 @@ fn tokens_are_counted_where_codex_keeps_no_file() {
 fn a_bare_shell_is_refused() {
     let sandbox = Sandbox::new();
     let tty = |line: &str| Turn::call("exec_command", json!({"cmd": line, "tty": true}));
-    let model =
-        Model::new([tty("bash"), tty("python3 -i"), bash("apply_patch <<'E'\n*** Begin Patch\nE"), Turn::text("No.")]);
+    let model = Model::new([
+        tty("bash"),
+        tty("python3 -i"),
+        bash("apply_patch <<'E'\n*** Begin Patch\nE"),
+        Turn::text("No."),
+    ]);
     let run = Codex::guarded(&sandbox, &model).run(". open a shell");
     assert_eq!(last_words(&run), "No.", "{run:?}");
     let refused = results(&model);
-    assert!(refused[0].contains("waits for what is typed into it") && refused[0].contains("bash -c"), "{refused:?}");
+    assert!(
+        refused[0].contains("waits for what is typed into it") && refused[0].contains("bash -c"),
+        "{refused:?}"
+    );
     assert!(refused[1].contains("waits for what is typed into it"), "{refused:?}");
     assert!(refused[2].contains("use the tool `apply_patch` itself"), "{refused:?}");
 }
@@ -132,7 +145,8 @@ fn a_broken_guard_refuses() {
     let model = Model::new([bash("touch unseen"), Turn::text("I could not.")]);
     let run = Codex::guarded(&sandbox, &model).run(". make a file");
     assert!(!sandbox.project().join("unseen").exists() && model.requests().is_empty(), "{run:?}");
-    let broken = sandbox.command(BINARY).args(["PreToolUse", "--client", "codex"]).write_stdin("{").output().unwrap();
+    let broken =
+        sandbox.command(BINARY).args(["PreToolUse", "--client", "codex"]).write_stdin("{").output().unwrap();
     assert_eq!((broken.status.code(), broken.stdout.len()), (Some(2), 0));
     assert!(String::from_utf8_lossy(&broken.stderr).contains("aops-hook is broken"));
 }

@@ -14,9 +14,9 @@ fn what_was_there_stays_and_comes_back() {
     let sandbox = Sandbox::new();
     let (hooks, config) = (home(&sandbox).join("hooks.json"), home(&sandbox).join("config.toml"));
     fs::create_dir_all(home(&sandbox)).unwrap();
-    let foreign =
-        "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]\n  }\n}\n";
-    let settings = "# mine\nmodel = \"x\"\n\n[hooks.state.\"/other:stop:0:0\"]\ntrusted_hash = \"sha256:00\"\n";
+    let foreign = "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]\n  }\n}\n";
+    let settings =
+        "# mine\nmodel = \"x\"\n\n[hooks.state.\"/other:stop:0:0\"]\ntrusted_hash = \"sha256:00\"\n";
     fs::write(&hooks, foreign).unwrap();
     fs::write(&config, settings).unwrap();
     let before = sandbox.files();
@@ -27,7 +27,10 @@ fn what_was_there_stays_and_comes_back() {
     let all: Value = serde_json::from_str(&fs::read_to_string(&hooks).unwrap()).unwrap();
     assert_eq!(all["hooks"]["Stop"][0]["hooks"][0]["command"], "true");
     assert!(
-        all["hooks"]["Stop"][1]["hooks"][0]["command"].as_str().unwrap().ends_with("aops-hook Stop --client codex")
+        all["hooks"]["Stop"][1]["hooks"][0]["command"]
+            .as_str()
+            .unwrap()
+            .ends_with("aops-hook Stop --client codex")
     );
     let trusting = fs::read_to_string(&config).unwrap();
     assert!(trusting.starts_with(settings) && trusting.contains(":stop:1:0\"]"), "{trusting}");
@@ -52,7 +55,9 @@ fn edits_since_stay() {
     let edited = fs::read_to_string(&config).unwrap() + "\n[features]\nx = true\n";
     fs::write(&config, &edited).unwrap();
     fs::write(home(&sandbox).join("agents/critic.toml"), "name = \"critic\"\n").unwrap();
-    sandbox.person(&["uninstall", "--client", "codex", "--yes"]).said(&["removed", "4 agents", "it was edited"]);
+    sandbox
+        .person(&["uninstall", "--client", "codex", "--yes"])
+        .said(&["removed", "4 agents", "it was edited"]);
     let left = fs::read_to_string(&config).unwrap();
     assert!(left.ends_with("[features]\nx = true\n") && !left.contains("trusted_hash"), "{left}");
     assert!(!home(&sandbox).join("hooks.json").exists(), "the installation made it");

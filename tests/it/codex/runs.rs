@@ -59,7 +59,12 @@ fn the_build_loop_ends_committed() {
             agent("critic").to_vec(),
             vec![bash("echo hello > hello.txt"), Turn::text("Built.")],
             agent("qa-verifier").to_vec(),
-            vec![start("framework"), wait(), bash("git add -A && git commit -qm hello"), Turn::text("Committed.")],
+            vec![
+                start("framework"),
+                wait(),
+                bash("git add -A && git commit -qm hello"),
+                Turn::text("Committed."),
+            ],
         ]
         .concat(),
     )
@@ -70,8 +75,12 @@ fn the_build_loop_ends_committed() {
     let world = world(&model, &[]);
     drive(&world, "build-loop", &[]).passed();
     assert_eq!(world.git(&["log", "-1", "--format=%s"]), "hello\n");
-    let prompts =
-        model.requests().into_iter().flat_map(|request| request.said_by("user")).collect::<Vec<_>>().join("\n");
+    let prompts = model
+        .requests()
+        .into_iter()
+        .flat_map(|request| request.said_by("user"))
+        .collect::<Vec<_>>()
+        .join("\n");
     assert!(prompts.contains("`critic`") && !prompts.contains("aops:critic"), "{prompts}");
 }
 
@@ -112,7 +121,12 @@ const LOOK: &str = "  - {id: review, name: Review, description: Look at it., pha
 
 #[test]
 fn a_step_that_may_change_nothing_changes_nothing() {
-    let model = Model::new([bash("cat README.md"), Turn::text("Looked."), bash("echo x > made"), Turn::text("Tried.")]);
+    let model = Model::new([
+        bash("cat README.md"),
+        Turn::text("Looked."),
+        bash("echo x > made"),
+        Turn::text("Tried."),
+    ]);
     let world = world(&model, &[("look", LOOK)]);
     drive(&world, "look", &[]).passed();
     assert!(results(&model)[0].contains("# a project"), "{:?}", results(&model));

@@ -23,7 +23,10 @@ fn a_write_before_the_plan_is_refused() {
     let refused = results(&model);
     assert_eq!(refused.len(), 3, "{refused:?}");
     for text in &refused[..2] {
-        assert!(text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"), "{text}");
+        assert!(
+            text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"),
+            "{text}"
+        );
     }
     assert!(refused[2].contains("no tool call may"), "{refused:?}");
     assert!(home(&sandbox).join("hooks/aops-hook.json").is_file());
@@ -41,14 +44,19 @@ fn calls_made_together_are_recorded_each() {
     let sandbox = Sandbox::new();
     let both = bash("echo same >> same.txt")
         .and("bash", json!({"command": "echo same >> same.txt", "description": "a command"}));
-    let model =
-        Model::new([both.and("bash", json!({"command": "touch a.txt", "description": "b"})), Turn::text("Done.")]);
+    let model = Model::new([
+        both.and("bash", json!({"command": "touch a.txt", "description": "b"})),
+        Turn::text("Done."),
+    ]);
     let run = Copilot::guarded(&sandbox, &model).run(". do three things");
     assert_eq!(last_words(&run), "Done.", "{run:?}");
     let session = session(&sandbox, &run);
     let calls = session.calls();
     assert_eq!(calls.len(), 3, "{calls:?}");
-    assert!(calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]), "{calls:?}");
+    assert!(
+        calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]),
+        "{calls:?}"
+    );
     assert!(sandbox.project().join("a.txt").exists() && sandbox.project().join("same.txt").exists());
     assert_eq!(session.state()["task"]["writes"], 3, "{:#}", session.state());
     // The client writes its file behind its last event.
@@ -90,8 +98,16 @@ fn a_broken_guard_refuses() {
     let model = Model::new([bash("touch unseen"), Turn::text("I could not.")]);
     let run = Copilot::guarded(&sandbox, &model).run(". make a file");
     assert!(!sandbox.project().join("unseen").exists() && model.requests().is_empty(), "{run:?}");
-    let broken = sandbox.command(BINARY).args(["PreToolUse", "--client", "copilot"]).write_stdin("{").output().unwrap();
+    let broken = sandbox
+        .command(BINARY)
+        .args(["PreToolUse", "--client", "copilot"])
+        .write_stdin("{")
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&broken.stdout).into_owned();
     assert_eq!(broken.status.code(), Some(2));
-    assert!(said.contains("\"permissionDecision\":\"deny\"") && said.contains("aops-hook is broken"), "{said}");
+    assert!(
+        said.contains("\"permissionDecision\":\"deny\"") && said.contains("aops-hook is broken"),
+        "{said}"
+    );
 }

@@ -23,9 +23,16 @@ fn what_was_there_stays_and_comes_back() {
     let dry = sandbox.person(&["install", "--client", "copilot", "--dry-run"]);
     assert!(dry.out.contains("PreToolUse --client copilot"), "{dry:?}");
     assert_eq!(sandbox.files(), before, "nothing is written");
-    sandbox.person(&["install", "--client", "copilot"]).said(&["registered for Copilot CLI", "wrote 5 agents"]);
-    let all: Value = serde_json::from_str(&fs::read_to_string(hooks.join("aops-hook.json")).unwrap()).unwrap();
-    assert_eq!((&all["version"], &all["hooks"]["Stop"][0]["timeoutSec"]), (&json!(1), &json!(600)), "{all:#}");
+    sandbox
+        .person(&["install", "--client", "copilot"])
+        .said(&["registered for Copilot CLI", "wrote 5 agents"]);
+    let all: Value =
+        serde_json::from_str(&fs::read_to_string(hooks.join("aops-hook.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&all["version"], &all["hooks"]["Stop"][0]["timeoutSec"]),
+        (&json!(1), &json!(600)),
+        "{all:#}"
+    );
     sandbox.person(&["install", "--client", "copilot"]).said(&["already registered"]);
     assert_eq!(row(&sandbox)["ok"], true, "{}", row(&sandbox));
     fs::write(&settings, "{\"disableAllHooks\": true}").unwrap();
@@ -33,7 +40,11 @@ fn what_was_there_stays_and_comes_back() {
     fs::write(&settings, "{}").unwrap();
     let whole = fs::read_to_string(hooks.join("aops-hook.json")).unwrap();
     fs::write(hooks.join("aops-hook.json"), whole.replace("\"Stop\"", "\"Stopp\"")).unwrap();
-    assert!(row(&sandbox).to_string().contains("not registered in Copilot CLI for every event"), "{}", row(&sandbox));
+    assert!(
+        row(&sandbox).to_string().contains("not registered in Copilot CLI for every event"),
+        "{}",
+        row(&sandbox)
+    );
     sandbox.person(&["install", "--client", "copilot"]).said(&["registered for"]);
     sandbox.person(&["uninstall", "--client", "copilot", "--yes"]).said(&["removed", "5 agents"]);
     assert!(!hooks.join("aops-hook.json").exists() && hooks.join("mine.json").is_file());
@@ -71,10 +82,16 @@ fn copilot_obeys_an_administrator() {
     let results = results(&model);
     assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?}");
     let session = session(&sandbox, &run);
-    let mut ends: Vec<String> = session.calls().into_values().map(|steps| steps.last().unwrap().clone()).collect();
+    let mut ends: Vec<String> =
+        session.calls().into_values().map(|steps| steps.last().unwrap().clone()).collect();
     ends.sort();
     assert_eq!(ends, ["COMPLETED", "COMPLETED", "COMPLETED", "DENIED"]);
-    assert_eq!(session.state()["task"]["writes"], 1, "the prompt and the file were seen: {:#}", session.state());
+    assert_eq!(
+        session.state()["task"]["writes"],
+        1,
+        "the prompt and the file were seen: {:#}",
+        session.state()
+    );
     let seen: Vec<Value> = session.entries().iter().map(|entry| entry["with"]["event"].clone()).collect();
     assert!(seen.contains(&json!("SessionStart")) && seen.contains(&json!("Stop")), "{seen:?}");
     verifies(&sandbox, &session);

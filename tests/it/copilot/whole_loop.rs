@@ -8,8 +8,7 @@ use serde_json::json;
 
 /// In the background, which is not how ours run.
 fn start(name: &str) -> Turn {
-    let task =
-        json!({"agent_type": name, "description": name, "name": "mine", "prompt": FORGED_PROMPT, "mode": "background"});
+    let task = json!({"agent_type": name, "description": name, "name": "mine", "prompt": FORGED_PROMPT, "mode": "background"});
     Turn::call("task", task)
 }
 
@@ -45,7 +44,8 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
 
     assert!(results(&model)[0].contains("has no plan yet"), "{:?}", results(&model));
     let last = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap();
-    let stop = last.said_by("user").into_iter().find(|text| text.contains("the turn may not end yet")).unwrap();
+    let stop =
+        last.said_by("user").into_iter().find(|text| text.contains("the turn may not end yet")).unwrap();
     for debt in ["1. `qa-verifier`", "2. `framework`", "3. `commit`"] {
         assert!(stop.contains(debt), "{stop}");
     }
@@ -66,7 +66,8 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
 
     // What the task made can be taken back, as it was before.
     let listed = sandbox.person(&["checkpoint", "list", "--json"]).json();
-    let first = listed.as_array().unwrap().iter().find(|kept| kept["id"].as_str().unwrap().contains("PRE_execute"));
+    let first =
+        listed.as_array().unwrap().iter().find(|kept| kept["id"].as_str().unwrap().contains("PRE_execute"));
     let first = first.unwrap_or_else(|| panic!("{listed:#}"))["id"].as_str().unwrap().to_owned();
     let _ = sandbox.person(&["checkpoint", "rollback", &first, "--yes"]);
     assert!(!sandbox.project().join("hello.txt").exists());

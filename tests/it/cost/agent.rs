@@ -35,13 +35,15 @@ impl Temperament {
 
 /// The next turn of the main agent, or of one that it started.
 pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament) -> Turn {
-    let turn = if request.agent.is_some() { report(request, tasks) } else { work(request, tasks, temperament) };
+    let turn =
+        if request.agent.is_some() { report(request, tasks) } else { work(request, tasks, temperament) };
     turn.unwrap_or_else(|| Turn::text("I was not told what to do here."))
 }
 
 /// The newest prompt is the task in hand.
 fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
-    let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
+    let (task, heard) =
+        tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
     if let Some(deed) = propose_plan(request, task, &heard) {
         return Some(deed.turn());
     }
@@ -62,7 +64,9 @@ fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<T
 fn is_waiting(heard: &[Heard]) -> bool {
     let launched = |heard: &Heard| matches!(heard, Heard::Result { deed, text, .. } if deed.tool == "Agent" && text.contains("Async agent launched"));
     let Some(at) = heard.iter().rposition(launched) else { return false };
-    !heard[at..].iter().any(|heard| matches!(heard, Heard::Words(text) if text.contains("<task-notification")))
+    !heard[at..]
+        .iter()
+        .any(|heard| matches!(heard, Heard::Words(text) if text.contains("<task-notification")))
 }
 
 const SHOW_PLAN: &str = "ExitPlanMode";
@@ -75,8 +79,7 @@ fn propose_plan(request: &Request, task: &Task, heard: &[Heard]) -> Option<Deed>
     let steps = format!("# Plan\n\n{} Then run `sh run-tests.sh`.\n", task.prompt);
     let plan = Deed::new("Write", json!({"file_path": path, "content": steps}));
     // The client adds the plan to what the conversation holds of this call.
-    let is_shown =
-        |heard: &Heard| matches!(heard, Heard::Result { deed, is_error: false, .. } if deed.tool == SHOW_PLAN);
+    let is_shown = |heard: &Heard| matches!(heard, Heard::Result { deed, is_error: false, .. } if deed.tool == SHOW_PLAN);
     if !task.is_planned_by_person || heard.iter().any(is_shown) {
         return None;
     }
@@ -171,7 +174,8 @@ fn report(request: &Request, tasks: &[Task]) -> Option<Turn> {
     Some(Turn::text(&fenced(block)))
 }
 
-const CRITERIA: [&str; 2] = ["the prompt's wish is met and can be seen in the files", "`sh run-tests.sh` passes"];
+const CRITERIA: [&str; 2] =
+    ["the prompt's wish is met and can be seen in the files", "`sh run-tests.sh` passes"];
 
 /// The plan for the newest prompt in the hydrator's context.
 fn plan(request: &Request, tasks: &[Task]) -> Option<Value> {
@@ -179,8 +183,10 @@ fn plan(request: &Request, tasks: &[Task]) -> Option<Value> {
     let task = tasks.iter().rev().find(|task| context.contains(task.prompt))?;
     let kind = if task.is_new { "new" } else { "continue" };
     let steps = ["read what is there", "change it", "run `sh run-tests.sh`", "commit"];
-    Some(json!({"workflow": task.workflow, "intent": task.prompt, "task": kind, "acceptance_criteria": CRITERIA,
-        "steps": steps}))
+    Some(
+        json!({"workflow": task.workflow, "intent": task.prompt, "task": kind, "acceptance_criteria": CRITERIA,
+        "steps": steps}),
+    )
 }
 
 fn reflection() -> Value {

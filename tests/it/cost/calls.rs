@@ -28,8 +28,9 @@ fn time(calls: u16, mode: Option<&str>, hook: &str) -> Duration {
 
 /// The median of what twenty calls take more than none, so that the start of the client does not count.
 fn of_twenty(rounds: usize, mode: Option<&str>, hook: &str) -> f64 {
-    let mut all: Vec<f64> =
-        (0..rounds).map(|_| time(CALLS, mode, hook).as_secs_f64() - time(0, mode, hook).as_secs_f64()).collect();
+    let mut all: Vec<f64> = (0..rounds)
+        .map(|_| time(CALLS, mode, hook).as_secs_f64() - time(0, mode, hook).as_secs_f64())
+        .collect();
     all.sort_by(f64::total_cmp);
     all[rounds / 2]
 }

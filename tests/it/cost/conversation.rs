@@ -23,9 +23,9 @@ impl Heard {
     /// A hook refused a call, or the end of a turn.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
-            Self::Words(text) => {
-                text.split_once(" hook feedback:").is_some_and(|(event, _)| ["Stop", "SubagentStop"].contains(&event))
-            }
+            Self::Words(text) => text
+                .split_once(" hook feedback:")
+                .is_some_and(|(event, _)| ["Stop", "SubagentStop"].contains(&event)),
             Self::Result { text, is_error, .. } => *is_error && text.contains(" hook error: "),
         }
     }

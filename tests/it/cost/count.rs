@@ -29,7 +29,8 @@ impl Cost {
         // The last request of a conversation holds all of it.
         let mut agents: BTreeMap<_, _> = requests.iter().map(|request| (&request.agent, request)).collect();
         let main = agents.remove(&None).unwrap();
-        let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
+        let read =
+            |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
         let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
         let say = |heard: &&Heard| {
             println!("refused after `{prompt}`: {}", heard.text());
@@ -37,7 +38,8 @@ impl Cost {
                 println!("the agent's steps:\n{}", list_agent_steps(sandbox));
             }
         };
-        let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).inspect(say).count();
+        let refused =
+            |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).inspect(say).count();
         Self {
             requests: requests.len(),
             sent: requests.iter().map(|request| measure_text(sandbox, &request.body.to_string())).sum(),
@@ -53,9 +55,12 @@ impl Cost {
 /// works.
 fn list_agent_steps(sandbox: &Sandbox) -> String {
     let folders = fs::read_dir(sandbox.sessions()).unwrap().map(|folder| folder.unwrap().path());
-    let ledgers: String = folders.filter_map(|folder| fs::read_to_string(folder.join("ledger.jsonl")).ok()).collect();
-    let about_agents = |line: &&str| ["\"starts\"", "\"Agent\"", "\"Subagent"].iter().any(|word| line.contains(word));
-    let steps: Vec<String> = ledgers.lines().filter(about_agents).map(|line| format!("{line:.600}")).collect();
+    let ledgers: String =
+        folders.filter_map(|folder| fs::read_to_string(folder.join("ledger.jsonl")).ok()).collect();
+    let about_agents =
+        |line: &&str| ["\"starts\"", "\"Agent\"", "\"Subagent"].iter().any(|word| line.contains(word));
+    let steps: Vec<String> =
+        ledgers.lines().filter(about_agents).map(|line| format!("{line:.600}")).collect();
     steps.join("\n")
 }
 

@@ -15,13 +15,16 @@ fn measure(prompts: Prompts, mode: Option<&str>, temperament: Temperament) -> BT
     sandbox.configure(&format!("{NO_TRACKER}mode.level = \"{}\"\n", mode.unwrap_or("observe")));
     let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, temperament));
-    let client = if mode.is_none() { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
-    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
+    let client =
+        if mode.is_none() { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
+    let terminal =
+        client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
     let give = |task: &Task| {
         let before = model.requests();
         terminal.type_prompt(task.prompt);
-        let is_closed =
-            |screen: &str| screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "));
+        let is_closed = |screen: &str| {
+            screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "))
+        };
         terminal.wait_for(task.last_words, is_closed);
         (task.name, Cost::count(&sandbox, &before, &model.requests(), task.prompt))
     };
@@ -29,7 +32,11 @@ fn measure(prompts: Prompts, mode: Option<&str>, temperament: Temperament) -> BT
     let folders = fs::read_dir(sandbox.sessions()).into_iter().flatten().flatten();
     let ledgers = folders.filter_map(|folder| fs::read_to_string(folder.path().join("ledger.jsonl")).ok());
     let in_background = ledgers.into_iter().any(|ledger| ledger.contains("\"launched\":true"));
-    assert_eq!(in_background, costs.values().any(|cost| cost.subagents > 0), "agents work in the background here");
+    assert_eq!(
+        in_background,
+        costs.values().any(|cost| cost.subagents > 0),
+        "agents work in the background here"
+    );
     costs
 }
 
@@ -65,16 +72,23 @@ fn what_every_mode_costs_in_a_terminal() {
 fn more_than_plain(wanted: impl Fn(&str) -> bool) -> String {
     let mut held = true;
     let mut table = vec!["mode | task | agent | more requests | agents".to_owned()];
-    let plain = [typo_and_follow_up as Prompts, feature].map(|prompts| measure(prompts, None, Temperament::Realistic));
+    let plain = [typo_and_follow_up as Prompts, feature]
+        .map(|prompts| measure(prompts, None, Temperament::Realistic));
     for (mode, prompts, most) in TARGETS.into_iter().filter(|(mode, ..)| wanted(mode)) {
         // Where nothing is asked of it, an obedient agent does what any does.
         let is_free = matches!(mode, "observe" | "guard");
-        for temperament in [Temperament::Obedient, Temperament::Realistic].into_iter().skip(usize::from(is_free)) {
+        for temperament in
+            [Temperament::Obedient, Temperament::Realistic].into_iter().skip(usize::from(is_free))
+        {
             let ours = measure(prompts, Some(mode), temperament);
             for (task, most) in most {
                 let before = plain.iter().find_map(|costs| costs.get(task)).unwrap();
                 let more = ours[task].requests - before.requests;
-                table.push(format!("{mode} | {task} | {} | {more} | {}", temperament.name(), ours[task].subagents));
+                table.push(format!(
+                    "{mode} | {task} | {} | {more} | {}",
+                    temperament.name(),
+                    ours[task].subagents
+                ));
                 held &= more <= *most;
             }
         }

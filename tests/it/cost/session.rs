@@ -19,7 +19,8 @@ fn five_prompts_in_mode_loop() {
     let (tasks, known) = (five_prompts(&sandbox.project()), five_prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, Temperament::Realistic));
     let client = Client::guarded(&sandbox, &model);
-    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
+    let terminal =
+        client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
     let mut table = vec!["prompt | requests | agents | told (KB) | refused | owed afterwards".to_owned()];
     table.extend(tasks.iter().map(|task| give(&sandbox, &model, &terminal, task)));
     insta::assert_snapshot!(table.join("\n"));
@@ -37,15 +38,17 @@ fn give(sandbox: &Sandbox, model: &Model, terminal: &Terminal, task: &Task) -> S
         terminal.answer("Would you like to proceed?", "2");
     }
     // The client closes a turn that no hook holds open with a line of its own.
-    let is_closed = |screen: &str| screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "));
+    let is_closed =
+        |screen: &str| screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "));
     terminal.wait_for(task.last_words, is_closed);
     let requests = model.requests();
     let cost = Cost::count(sandbox, &before, &requests, task.prompt);
-    let main = |requests: &[Request]| requests.iter().rfind(|request| request.agent.is_none()).map_or(vec![], hear);
+    let main =
+        |requests: &[Request]| requests.iter().rfind(|request| request.agent.is_none()).map_or(vec![], hear);
     let heard = main(&requests).split_off(main(&before).len());
-    let told = heard
-        .iter()
-        .filter_map(|heard| heard.context().or_else(|| Some(heard.text().to_owned()).filter(|_| heard.is_refusal())));
+    let told = heard.iter().filter_map(|heard| {
+        heard.context().or_else(|| Some(heard.text().to_owned()).filter(|_| heard.is_refusal()))
+    });
     let told: usize = told.map(|text| sandbox.scrub(&text).replace(BINARY, "aops-hook").len()).sum();
     let refused = heard.iter().filter(|heard| heard.is_refusal());
     let refused: Vec<String> = refused.map(|heard| first_line(sandbox, heard.text())).collect();

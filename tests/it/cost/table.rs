@@ -24,7 +24,9 @@ impl Row {
 
 /// One row for each configuration, task and temperament.
 pub(super) fn list_rows(measured: &[Measured]) -> Vec<Row> {
-    let find = |setup: Setup, task: &str| measured.iter().find(|one| one.setup == setup && one.task == task).unwrap();
+    let find = |setup: Setup, task: &str| {
+        measured.iter().find(|one| one.setup == setup && one.task == task).unwrap()
+    };
     let listed = measured.iter().find(|one| one.setup == Setup::Listed).unwrap();
     let listed = listed.cost.context - find(Setup::Plain, listed.task).cost.context;
     let mut rows = Vec::new();
@@ -104,7 +106,8 @@ pub(super) fn to_markdown(rows: &[Row]) -> String {
     let mut tasks: Vec<(&str, usize)> = rows.iter().map(|row| (row.task, row.plain.requests)).collect();
     tasks.sort_by_key(|(task, _)| SHOWN.iter().position(|(name, _)| name == task));
     tasks.dedup();
-    let mut text = format!("| task | requests without | `{}` |\n|---|--:|---|---|---|---|\n", modes.join("` | `"));
+    let mut text =
+        format!("| task | requests without | `{}` |\n|---|--:|---|---|---|---|\n", modes.join("` | `"));
     for (task, plain) in tasks {
         let words = SHOWN.iter().find(|(name, _)| *name == task).unwrap().1;
         let cells: Vec<String> = modes.iter().map(|mode| cell(mode, task)).collect();

@@ -61,7 +61,10 @@ pub(super) fn project() -> Sandbox {
     sandbox.put("README.md", "# Greeter\n\nTeh program greets its reader.\n");
     sandbox.put("src/greet.sh", "echo hello\n");
     sandbox.put("tests/greet.sh", "test \"$(sh src/greet.sh)\" = hello\n");
-    sandbox.put("run-tests.sh", "for test in tests/*.sh; do sh \"$test\" || exit 1; done\necho all tests pass\n");
+    sandbox.put(
+        "run-tests.sh",
+        "for test in tests/*.sh; do sh \"$test\" || exit 1; done\necho all tests pass\n",
+    );
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "greet"]);
     sandbox.git(&["push", "-q"]);
@@ -137,7 +140,10 @@ pub(super) fn feature(project: &Path) -> Vec<Task> {
             write(&project.join("src/readers.sh"), &format!("case $1 in\n{readers}esac\n")),
             edit(&greet, "echo hello", "test \"$1\" && exec sh src/readers.sh \"$1\"\necho hello"),
             write(&project.join("tests/readers.sh"), &checks),
-            write(&project.join("docs/readers.md"), "# Readers\n\n`sh src/greet.sh 7` greets reader 7 of 98.\n"),
+            write(
+                &project.join("docs/readers.md"),
+                "# Readers\n\n`sh src/greet.sh 7` greets reader 7 of 98.\n",
+            ),
             Deed::bash("sh run-tests.sh"),
         ],
         last_words: "The program greets all its readers, and its tests pass.",

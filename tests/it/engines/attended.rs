@@ -17,8 +17,7 @@ use std::process::{Command, Stdio};
 const BEGUN: &str = r#"echo "$AOPS_IDEMPOTENCY_KEY" >> "$EFFECTS/begun"; "#;
 const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.02; done; "#;
 /// Leaves group, session and parent, and hears no polite signal.
-const DAEMON: &str =
-    r#"(setsid nohup sh -c 'trap "" TERM HUP; : > "$EFFECTS/daemon"; while :; do sleep 1; done' >/dev/null 2>&1 &) ; "#;
+const DAEMON: &str = r#"(setsid nohup sh -c 'trap "" TERM HUP; : > "$EFFECTS/daemon"; while :; do sleep 1; done' >/dev/null 2>&1 &) ; "#;
 
 struct Fleet {
     _model: Model,
@@ -111,7 +110,8 @@ impl Fleet {
     /// The invocation of a new run.
     fn send(&self, run: &str) -> String {
         let order = self.order(run);
-        let (code, sent) = self.server().ask("ingress", "POST", &format!("/Run/{run}/run/send"), Some(&order));
+        let (code, sent) =
+            self.server().ask("ingress", "POST", &format!("/Run/{run}/run/send"), Some(&order));
         assert_eq!(code, 202, "{sent}");
         sent["invocationId"].as_str().unwrap().to_owned()
     }
@@ -274,14 +274,31 @@ impl Door {
     fn open(fleet: &Fleet) -> Self {
         let sandbox = &fleet.world.sandbox;
         let (tokens, audit) = (sandbox.tmp().join("tokens"), sandbox.tmp().join("audit.jsonl"));
-        let line = |name: &str, roles: &str| format!("{name} {roles} {}\n", sha256(&[name.repeat(2).as_bytes()]));
+        let line =
+            |name: &str, roles: &str| format!("{name} {roles} {}\n", sha256(&[name.repeat(2).as_bytes()]));
         fs::write(&tokens, line("ann", "submit") + &line("bob", "approve,operate")).unwrap();
         fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
-        let (port, at) = (free_port(), |name: &str| format!("unix:{}", fleet.server().socket(name).display()));
+        let (port, at) =
+            (free_port(), |name: &str| format!("unix:{}", fleet.server().socket(name).display()));
         let runs = format!("127.0.0.1:{}", free_port());
         let gateway = Command::new(program())
-            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--runs", &runs, "--ingress", &at("ingress")])
-            .args(["--admin", &at("admin"), "--tokens", tokens.to_str().unwrap(), "--audit", audit.to_str().unwrap()])
+            .args([
+                "serve",
+                "--listen",
+                &format!("127.0.0.1:{port}"),
+                "--runs",
+                &runs,
+                "--ingress",
+                &at("ingress"),
+            ])
+            .args([
+                "--admin",
+                &at("admin"),
+                "--tokens",
+                tokens.to_str().unwrap(),
+                "--audit",
+                audit.to_str().unwrap(),
+            ])
             .env_clear()
             .envs(sandbox.environment())
             .stdin(Stdio::null())
@@ -321,7 +338,9 @@ impl Door {
     fn acts(&self) -> Vec<(String, String)> {
         let text = fs::read_to_string(&self.audit).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.map(|one| (one["who"].as_str().unwrap().to_owned(), one["act"].as_str().unwrap().to_owned())).collect()
+        lines
+            .map(|one| (one["who"].as_str().unwrap().to_owned(), one["act"].as_str().unwrap().to_owned()))
+            .collect()
     }
 }
 
@@ -360,7 +379,8 @@ fn the_gateway_knows_who_asks() {
     assert!(message.contains("approved by bob at "), "{message}");
     let acts = door.acts();
     let acts: Vec<(&str, &str)> = acts.iter().map(|(who, act)| (who.as_str(), act.as_str())).collect();
-    let wanted = [("bob", "refused"), ("ann", "submit"), ("ann", "refused"), ("bob", "answer"), ("bob", "answer")];
+    let wanted =
+        [("bob", "refused"), ("ann", "submit"), ("ann", "refused"), ("bob", "answer"), ("bob", "answer")];
     assert_eq!(acts, wanted);
 }
 
@@ -379,7 +399,9 @@ fn a_person_submits_waits_and_blocks() {
     world.configure(&format!("{CONFIG}\n[fleet]\nengine = \"http://127.0.0.1:{}\"\n", door.port));
     run("annann");
     let mut waiting = world.start(&["run", "make it so", "--workflow", "w", "--on", "fleet", "--json"]);
-    world.sandbox.wait_until("the step runs", || fleet.begun().len() == 1 && fleet.effects.join("daemon").exists());
+    world
+        .sandbox
+        .wait_until("the step runs", || fleet.begun().len() == 1 && fleet.effects.join("daemon").exists());
     fleet.go();
     assert_eq!(waiting.wait().unwrap().code(), Some(0));
     let branches = world.git(&["--git-dir", fleet.bare.to_str().unwrap(), "branch", "--list", "aops/*"]);
@@ -389,7 +411,9 @@ fn a_person_submits_waits_and_blocks() {
         fs::remove_file(fleet.effects.join(name)).unwrap();
     }
     let mut waiting = world.start(&["run", "make it so", "--workflow", "w", "--on", "fleet", "--json"]);
-    world.sandbox.wait_until("the step runs", || fleet.begun().len() == 1 && fleet.effects.join("daemon").exists());
+    world
+        .sandbox
+        .wait_until("the step runs", || fleet.begun().len() == 1 && fleet.effects.join("daemon").exists());
     let id = door.acts_about("submit").pop().unwrap();
     run("bobbob");
     let said = world.person(&["fleet", "block", &id, "--yes"]);

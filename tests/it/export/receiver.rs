@@ -309,15 +309,19 @@ fn serve(stream: &TcpStream, refuses: bool, kept: &Mutex<Vec<Taken>>, heads: &Mu
         head.push(line.trim().to_owned());
     }
     let header = |name: &str| {
-        let found =
-            head.iter().skip(1).find_map(|line| line.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case(name)));
+        let found = head
+            .iter()
+            .skip(1)
+            .find_map(|line| line.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case(name)));
         found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
     };
     let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
     reader.read_exact(&mut body).unwrap();
     heads.lock().unwrap().push(head.join("\n"));
     let taken = match head[0].as_str() {
-        _ if header("content-type") != "application/json" => Err(format!("not JSON: {}", header("content-type"))),
+        _ if header("content-type") != "application/json" => {
+            Err(format!("not JSON: {}", header("content-type")))
+        }
         "POST /v1/traces HTTP/1.1" => decode(&body).map(Body::Spans),
         "POST /v1/logs HTTP/1.1" => decode_logs(&body).map(Body::Logs),
         "POST /v1/metrics HTTP/1.1" => decode_metrics(&body).map(Body::Metrics),
@@ -359,7 +363,8 @@ fn decode(body: &[u8]) -> Result<Vec<Span>, String> {
 }
 
 fn hex(text: &str, long: usize) -> Result<String, String> {
-    let good = text.len() == long && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b != b'0');
+    let good =
+        text.len() == long && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b != b'0');
     if good { Ok(text.to_owned()) } else { Err(format!("`{text}` is not {long} hex digits")) }
 }
 
@@ -396,8 +401,10 @@ fn decode_metrics(body: &[u8]) -> Result<Vec<Point>, String> {
             if nanos(&raw.start_time_unix_nano)? > nanos(&raw.time_unix_nano)? {
                 return Err("it ends before it begins".to_owned());
             }
-            let whole =
-                raw.as_int.map(|text| text.parse::<u32>().map(f64::from).map_err(|e| e.to_string())).transpose()?;
+            let whole = raw
+                .as_int
+                .map(|text| text.parse::<u32>().map(f64::from).map_err(|e| e.to_string()))
+                .transpose()?;
             let value = whole.or(raw.as_double).ok_or("a point without a value")?;
             points.push(Point { name: metric.name.clone(), attributes: attributes(raw.attributes)?, value });
         }

@@ -290,7 +290,12 @@ fn events_are_missed(recording: &Recording, every: usize) {
         // The last event of all has none after it that could notice.
         let noticed = n + 1 < recording.steps.len();
         if MISSED.contains(&step.event) && ran && noticed {
-            assert!(tells(&faulty.entries), "{n} {} is missing, and nothing says so: {}", step.event, step.fields);
+            assert!(
+                tells(&faulty.entries),
+                "{n} {} is missing, and nothing says so: {}",
+                step.event,
+                step.fields
+            );
         }
     }
 }

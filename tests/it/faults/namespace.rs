@@ -16,7 +16,10 @@ impl Namespace {
     pub(crate) fn new(mounts: &str) -> Self {
         let script = format!("{{ {mounts}; }} >&2 && echo ready && exec cat");
         let mut command = std::process::Command::new("unshare");
-        command.args(["--mount", "sh", "-ec", &script]).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+            .args(["--mount", "sh", "-ec", &script])
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut holder = spawned.expect("`unshare` is needed: install util-linux");
         let mut line = String::new();

@@ -25,8 +25,9 @@ fn run(arguments: &[PathBuf], input: String) -> String {
 /// Every form a number can have, 60,000 in all; and names whose order differs between UTF-8 and UTF-16.
 #[test]
 fn both_write_the_same_numbers_and_names() {
-    let mut texts =
-        vec![r#"{"\ufb33":1,"\ud83d\ude02":[0.000024,-0.0,null,true],"1":3,"\r":"\u000f€\u007f"}"#.to_owned()];
+    let mut texts = vec![
+        r#"{"\ufb33":1,"\ud83d\ude02":[0.000024,-0.0,null,true],"1":3,"\r":"\u000f€\u007f"}"#.to_owned(),
+    ];
     let mut bits = 0x9E37_79B9_7F4A_7C15_u64;
     for n in 0..20_000_u64 {
         bits = bits.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);

@@ -37,7 +37,9 @@ pub(crate) fn points(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<Poi
     let text = fs::read_to_string(&trace).unwrap();
     let (mut counts, mut points, mut started) = (BTreeMap::new(), Vec::new(), false);
     for line in text.lines() {
-        let Some((call, _)) = line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' ')) else {
+        let Some((call, _)) =
+            line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+        else {
             continue;
         };
         let nth = counts.entry(call.to_owned()).and_modify(|n| *n += 1).or_insert(1_usize);
@@ -57,17 +59,28 @@ pub(crate) fn inject(sandbox: &Sandbox, point: &Point, what: &str, event: &str, 
 }
 
 /// The event, with `what` at the first sync of this file in each thread.
-pub(crate) fn inject_at_sync(sandbox: &Sandbox, file: &Path, what: &str, event: &str, payload: &Value) -> End {
+pub(crate) fn inject_at_sync(
+    sandbox: &Sandbox,
+    file: &Path,
+    what: &str,
+    event: &str,
+    payload: &Value,
+) -> End {
     let inject = format!("inject=fdatasync:{what}:when=1");
     let file = file.to_str().unwrap();
-    run(sandbox, &["-f", "-o", "/dev/null", "-P", file, "-e", "trace=fdatasync", "-e", &inject], event, payload)
+    run(
+        sandbox,
+        &["-f", "-o", "/dev/null", "-P", file, "-e", "trace=fdatasync", "-e", &inject],
+        event,
+        payload,
+    )
 }
 
 fn run(sandbox: &Sandbox, options: &[&str], event: &str, payload: &Value) -> End {
     let mut strace = sandbox.command("strace");
     let output = strace.args(options).args([BINARY, event]).write_stdin(payload.to_string()).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
+    let output = output
+        .unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let end = End {
         code: output.status.code(),

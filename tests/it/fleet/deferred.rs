@@ -49,8 +49,10 @@ fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
     assert_eq!(fs::read_to_string(effects.join("seen")).unwrap(), "before\ndanger\n", "each once");
     let ledgers = world.sandbox.files().into_iter().filter(|(path, _)| path.ends_with("ledger.jsonl"));
     let ledgers: Vec<String> = ledgers.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect();
-    let entries = ledgers.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let call = |entry: Value| (entry["type"] == "call").then(|| entry["with"]["to"].as_str().unwrap().to_owned());
+    let entries =
+        ledgers.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let call =
+        |entry: Value| (entry["type"] == "call").then(|| entry["with"]["to"].as_str().unwrap().to_owned());
     let went: Vec<String> =
         entries.filter(|entry| entry["with"]["call"]["id"] == "toolu_000100").filter_map(call).collect();
     assert_eq!(went, ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
@@ -99,8 +101,12 @@ fn a_session_without_a_terminal_asks_anywhere() {
         let wanted: &[&str] =
             if made { &["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"] } else { &["PENDING", "DENIED"] };
         assert_eq!(session.calls()["toolu_000100"], wanted);
-        let said = session.entries().iter().map(|entry| entry["with"]["reason"].to_string()).collect::<String>();
-        assert!(said.contains(" at 20") && said.contains("Z: this once"), "who and when is in the ledger: {said}");
+        let said =
+            session.entries().iter().map(|entry| entry["with"]["reason"].to_string()).collect::<String>();
+        assert!(
+            said.contains(" at 20") && said.contains("Z: this once"),
+            "who and when is in the ledger: {said}"
+        );
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
     }
 }

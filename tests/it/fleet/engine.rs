@@ -14,7 +14,12 @@ pub(super) fn enqueue(fleet: &mut Fleet, id: &str, repository: &str, labels: &[&
     fleet.enqueue(&run, 100).unwrap();
 }
 
-pub(super) fn take(fleet: &mut Fleet, machine: &str, labels: &[&str], per_repository: i64) -> Option<TakenRun> {
+pub(super) fn take(
+    fleet: &mut Fleet,
+    machine: &str,
+    labels: &[&str],
+    per_repository: i64,
+) -> Option<TakenRun> {
     let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
     fleet.take(&Taker { machine, labels: &labels, lease_s: 60.0, per_repository }).unwrap()
 }
@@ -76,7 +81,10 @@ fn a_worker_that_lost_its_lease_cannot_write() {
     fleet.record(lease(&first), "one", 0, &line("first")).unwrap();
     assert!(take(&mut fleet, "two", &[], 0).is_none(), "the lease holds");
     postgres.sql("update aops.runs set lease = now() - interval '1 second'");
-    assert!(take(&mut fleet, "two", &[], 0).is_none(), "the machine on which the step may still run comes first");
+    assert!(
+        take(&mut fleet, "two", &[], 0).is_none(),
+        "the machine on which the step may still run comes first"
+    );
     postgres.sql("update aops.runs set lease = now() - interval '61 seconds'");
     let second = take(&mut fleet, "two", &[], 0).unwrap();
     assert!(second.fence > first.fence);
@@ -153,7 +161,11 @@ fn a_question_is_answered_once() {
     assert_eq!(counted, 1);
     let answered = fleet.answered("r").unwrap().unwrap();
     assert_eq!(answered.about, "d");
-    assert!(answered.who.starts_with('p') && answered.note.as_deref() == Some("fine") && answered.at.ends_with('Z'));
+    assert!(
+        answered.who.starts_with('p')
+            && answered.note.as_deref() == Some("fine")
+            && answered.at.ends_with('Z')
+    );
     assert_eq!(fleet.approval_of_token("secret").unwrap(), None, "its token is used up");
     assert_eq!(take(&mut fleet, "m", &[], 0).unwrap().id, "r", "it goes on");
 }
@@ -171,7 +183,10 @@ fn a_blocked_question_ends_its_run_and_a_pinned_run_stays_on_its_machine() {
     assert!(fleet.answer("blocked", Answer::Block, "eve", Some("no")).unwrap(), "by the run's id too");
     let shown = fleet.runs(10).unwrap();
     let blocked = shown.iter().find(|run| run.id == "blocked").unwrap();
-    assert_eq!((blocked.outcome.as_deref(), blocked.reason.as_str()), (Some("BLOCKED"), "eve blocked the run: no"));
+    assert_eq!(
+        (blocked.outcome.as_deref(), blocked.reason.as_str()),
+        (Some("BLOCKED"), "eve blocked the run: no")
+    );
     assert!(fleet.answer("pinned", Answer::Approve, "eve", None).unwrap());
     assert!(take(&mut fleet, "other", &[], 0).is_none());
     assert_eq!(take(&mut fleet, "m", &[], 0).unwrap().id, "pinned");
@@ -183,7 +198,15 @@ fn a_full_queue_refuses() {
     let mut fleet = postgres.fleet();
     let put = |fleet: &mut Fleet, id: &str| {
         fleet.enqueue(
-            &NewRun { id, repository: "a", commit: "c", request: "{}", labels: &[], priority: 0, only_on: None },
+            &NewRun {
+                id,
+                repository: "a",
+                commit: "c",
+                request: "{}",
+                labels: &[],
+                priority: 0,
+                only_on: None,
+            },
             2,
         )
     };
@@ -210,10 +233,16 @@ fn heads_never_go_back() {
         fleet.report("m", &heads).unwrap();
     }
     fleet.report("other", &[head(1)]).unwrap();
-    assert_eq!(postgres.sql("select machine, entries, head from aops.sessions order by 1"), "m|3|h3\nother|1|h1");
+    assert_eq!(
+        postgres.sql("select machine, entries, head from aops.sessions order by 1"),
+        "m|3|h3\nother|1|h1"
+    );
     for version in ["1", "2"] {
         fleet.register(&Machine { name: "m", version, labels: None, policy: "p", bundle: "" }).unwrap();
     }
     let seen = fleet.overview(10).unwrap();
-    assert_eq!((seen.machines.len(), seen.machines[0].version.as_str(), seen.sessions, seen.policies), (1, "2", 2, 1));
+    assert_eq!(
+        (seen.machines.len(), seen.machines[0].version.as_str(), seen.sessions, seen.policies),
+        (1, "2", 2, 1)
+    );
 }

@@ -38,9 +38,15 @@ fn a_row_that_nobody_enqueued_is_blocked_and_nothing_is_written() {
         ("commit = '--upload-pack=touch x'", "it names a commit"),
         ("repository = '--upload-pack=touch x'", "the address of a repository"),
         (ext, "the address of a repository"),
-        ("request = replace(request, '\"folder\":\"\"', '\"folder\":\"../../../../..\"')", "a place in the repository"),
+        (
+            "request = replace(request, '\"folder\":\"\"', '\"folder\":\"../../../../..\"')",
+            "a place in the repository",
+        ),
         ("request = replace(request, '\"folder\":\"\"', '\"folder\":\"/\"')", "a place in the repository"),
-        ("request = replace(request, '\"context\":[]', '\"context\":[\"/etc/passwd\"]')", "a place in the repository"),
+        (
+            "request = replace(request, '\"context\":[]', '\"context\":[\"/etc/passwd\"]')",
+            "a place in the repository",
+        ),
         ("request = replace(request, id, '../../../../planted')", "it has an id"),
         ("head = 'x', tree = 'y', bundle = 'z'", "it names a commit"),
     ];
@@ -57,7 +63,8 @@ fn a_row_that_nobody_enqueued_is_blocked_and_nothing_is_written() {
     farm.postgres.sql(&format!("{file} ('{run}', 'steps/../../../../../../../../planted', 'x')"));
     farm.blocked(&machine, &run, "it has a file");
     let run = farm.enqueue(&[]);
-    farm.postgres.sql(&format!("insert into aops.steps (run, seq, line, machine) values ('{run}', 1, '{{}}', 'm')"));
+    farm.postgres
+        .sql(&format!("insert into aops.steps (run, seq, line, machine) values ('{run}', 1, '{{}}', 'm')"));
     farm.blocked(&machine, &run, "it has an attempt ledger");
     let run = farm.enqueue(&[]);
     let moved = "../../../../planted";
@@ -65,7 +72,9 @@ fn a_row_that_nobody_enqueued_is_blocked_and_nothing_is_written() {
         "update aops.runs set id = '{moved}', request = replace(request, id, '{moved}') where id = '{run}'"
     ));
     farm.blocked(&machine, moved, "it has an id");
-    for place in [machine.home(), machine.home().join(".config/aops"), machine.home().join(".claude/aops/runs")] {
+    for place in
+        [machine.home(), machine.home().join(".config/aops"), machine.home().join(".claude/aops/runs")]
+    {
         assert!(!place.join("planted").exists(), "{}", place.display());
     }
     assert!(!machine.home().join(".local/state/aops/runs").exists(), "no tree was made");

@@ -8,8 +8,9 @@ use std::path::Path;
 fn the_pages_commands_work() {
     let farm = Farm::new(&[("one", "true")]);
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fleet.md")).unwrap();
-    let shown =
-        |kind: &str| page.split(&format!("```{kind}\n")).nth(1).unwrap().split("```").next().unwrap().to_owned();
+    let shown = |kind: &str| {
+        page.split(&format!("```{kind}\n")).nth(1).unwrap().split("```").next().unwrap().to_owned()
+    };
     farm.person.put(".aops/workflows/tidy.md", &shown("markdown"));
     farm.git(&["add", "-A"]);
     farm.git(&["commit", "-q", "-m", "tidy"]);
@@ -27,7 +28,9 @@ fn the_pages_commands_work() {
             .collect();
         let said = farm.person.person(&words);
         assert_eq!(said.code, Some(0), "{line}: {said:?}");
-        for part in wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty()) {
+        for part in
+            wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty())
+        {
             assert!(said.out.contains(part), "{line}: no `{part}` in {}", said.out);
         }
         run += 1;

@@ -112,7 +112,9 @@ impl Postgres {
     /// What one statement gives, a line for each row; for tests only.
     pub(crate) fn sql(&self, text: &str) -> String {
         let mut command = as_user(&program("psql"));
-        command.args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "aops", "-d", "postgres", "-c", text]);
+        command.args([
+            "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "aops", "-d", "postgres", "-c", text,
+        ]);
         command.args(["-p", &self.port.to_string()]);
         let output = command.arg("-h").arg(self.folder.path()).output().unwrap();
         assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
@@ -121,8 +123,10 @@ impl Postgres {
 
     /// The configuration of a machine that shares it.
     pub(crate) fn configure(&self, sandbox: &Sandbox, more: &str) {
-        sandbox
-            .configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nfleet.url = \"{}\"\n{more}", self.url()));
+        sandbox.configure(&format!(
+            "tracker.command = \"none\"\naudit.rate = 0\nfleet.url = \"{}\"\n{more}",
+            self.url()
+        ));
     }
 }
 
@@ -184,7 +188,8 @@ fn template() -> PathBuf {
         give_away(folder.path());
         let data = folder.path().join("data");
         let mut init = as_user(&program("initdb"));
-        init.args(["-N", "-U", "aops", "-A", "trust", "-E", "UTF8", "--no-locale", "--wal-segsize=1", "-D"]).arg(&data);
+        init.args(["-N", "-U", "aops", "-A", "trust", "-E", "UTF8", "--no-locale", "--wal-segsize=1", "-D"])
+            .arg(&data);
         let output = init.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         copy(&data, &target.join("postgres.new"));

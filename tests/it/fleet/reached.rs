@@ -35,7 +35,9 @@ fn init_makes_the_tables_once_and_status_shows_them() {
     sandbox.person(&["fleet", "init"]).said(&["the tables have version 2 already"]);
     let shown = json(&sandbox, &["fleet", "status", "--json"]);
     assert_eq!((&shown["runs"]["waiting"], &shown["approvals"]), (&0.into(), &0.into()));
-    sandbox.person(&["fleet", "doctor"]).said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 2", "ok\tclock"]);
+    sandbox
+        .person(&["fleet", "doctor"])
+        .said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 2", "ok\tclock"]);
     sandbox.inside(&["fleet", "status"]).failed(2, &["needs a person at a terminal"]);
     // Tables of the version before.
     let first = include_str!("../../../crates/aops-fleet/src/schema/1.sql");
@@ -91,8 +93,11 @@ fn tls_and_password() {
         fs::copy(&certificate, data.join("server.crt")).unwrap();
         fs::copy(&key, data.join("server.key")).unwrap();
         fs::set_permissions(data.join("server.key"), fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(data.join("pg_hba.conf"), "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n")
-            .unwrap();
+        fs::write(
+            data.join("pg_hba.conf"),
+            "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n",
+        )
+        .unwrap();
     };
     let postgres = Postgres::on_port(&[listen, &port_is, "ssl=on"], put, port);
     postgres.sql("alter role aops password 's3cret'");

@@ -51,7 +51,10 @@ impl Page {
         let mut line = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&said["link"], &said["port"]), (&format!("http://127.0.0.1:{port}/").into(), &port.into()));
+        assert_eq!(
+            (&said["link"], &said["port"]),
+            (&format!("http://127.0.0.1:{port}/").into(), &port.into())
+        );
         let token = std::fs::read_to_string(said["token_file"].as_str().unwrap()).unwrap().trim().to_owned();
         assert!(!line.contains(&token), "only a terminal sees it: {line}");
         Self { server, host: format!("127.0.0.1:{port}"), token }
@@ -110,7 +113,9 @@ fn the_page_approves_rejects_and_blocks() {
     let runs = [("a", "may a?"), ("b", evil), ("c", "may c?"), ("e", "may e?")];
     let page = Page::serve(&postgres, &sandbox, &runs);
     let mut fleet = postgres.fleet();
-    fleet.report("m", &[SessionHead { id: "a-session".to_owned(), entries: 7, ..SessionHead::default() }]).unwrap();
+    fleet
+        .report("m", &[SessionHead { id: "a-session".to_owned(), entries: 7, ..SessionHead::default() }])
+        .unwrap();
     enqueue(&mut fleet, "working", "a repository", &[], 0);
     take(&mut fleet, "m", &[], 0).unwrap();
     let mut tab = Tab::open(&sandbox);
@@ -122,7 +127,11 @@ fn the_page_approves_rejects_and_blocks() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert_eq!(tab.eval("document.title"), "aops fleet");
-    assert_eq!(tab.eval("location.href + document.cookie"), format!("http://{}/", page.host), "no token, no cookie");
+    assert_eq!(
+        tab.eval("location.href + document.cookie"),
+        format!("http://{}/", page.host),
+        "no token, no cookie"
+    );
     for (row, button) in [("a-1", "approve"), ("b-1", "reject"), ("c-1", "block"), ("working", "block")] {
         tab.press(&format!("value=\"{row}\""), button);
         tab.shows(&format!("{row}: {button}"));
@@ -132,7 +141,10 @@ fn the_page_approves_rejects_and_blocks() {
     assert_eq!(postgres.sql(ANSWERS), "a|approve|a note\nb|reject|a note\nc|block|a note");
     assert_eq!(postgres.sql("select count(*) from aops.approvals where who like '%@% by the page'"), "3");
     let states = "select id, state, outcome from aops.runs order by id";
-    assert_eq!(postgres.sql(states), "a|waiting|\nb|waiting|\nc|done|BLOCKED\ne|paused|\nworking|done|BLOCKED");
+    assert_eq!(
+        postgres.sql(states),
+        "a|waiting|\nb|waiting|\nc|done|BLOCKED\ne|paused|\nworking|done|BLOCKED"
+    );
     // Another site's form, with everything but its origin right.
     tab.go(&other_site(&page.host));
     tab.shows("the form is of another site");
@@ -195,11 +207,17 @@ fn strangers_learn_nothing_of_the_database() {
         assert_eq!(page.ask("POST", path, &both, body).0, 403, "{path} {body}");
     }
     let (status, said) = page.ask("POST", "/", &both, &format!("token={}", token_of("a")));
-    assert!(status == 503 && said.contains("this cannot be looked up now") && !said.contains("/tmp"), "{said}");
+    assert!(
+        status == 503 && said.contains("this cannot be looked up now") && !said.contains("/tmp"),
+        "{said}"
+    );
     let (status, said) = page.ask("POST", "/", &both, &format!("token={}", page.token));
     assert!(status == 503 && !said.contains("this cannot be looked up now"), "{said}");
-    let upper =
-        both.replace("127.0.0.1", "LOCALHOST").replacen("Origin: http://LOCALHOST", "Origin: http://localhost", 1);
+    let upper = both.replace("127.0.0.1", "LOCALHOST").replacen(
+        "Origin: http://LOCALHOST",
+        "Origin: http://localhost",
+        1,
+    );
     assert_eq!(page.ask("POST", "/", &upper, "token=x").0, 403);
     assert!(page.ask("POST", "/", &upper, "token=x").1.contains("the token is wrong"), "a name has no case");
 }
@@ -217,11 +235,16 @@ fn the_page_is_for_people() {
     let session = sandbox.session();
     assert_eq!(session.start("startup").code, Some(0));
     assert_eq!(session.prompt("approve it yourself").code, Some(0));
-    for line in ["fleet serve", "fleet approve x", "fleet reject x --yes", "fleet block x", "fleet release x"] {
+    for line in ["fleet serve", "fleet approve x", "fleet reject x --yes", "fleet block x", "fleet release x"]
+    {
         session.ask_bash(&format!("aops-hook {line}")).refused(&["is for a person, not for a tool call"]);
     }
-    for line in ["curl -s http://127.0.0.1:7390/", "nc localhost 7390", "curl https://approve.example/answer -d x"] {
-        session.ask_bash(line).refused(&["is for people, not for a tool call", "hint: ask the user to open it"]);
+    for line in
+        ["curl -s http://127.0.0.1:7390/", "nc localhost 7390", "curl https://approve.example/answer -d x"]
+    {
+        session
+            .ask_bash(line)
+            .refused(&["is for people, not for a tool call", "hint: ask the user to open it"]);
     }
     session.ask_bash("curl -s http://127.0.0.1:7391/").silent();
     let fetch = session.call("WebFetch", json!({"url": "http://localhost:7390/", "prompt": "x"}));

@@ -28,7 +28,13 @@ impl Tab {
         let browser = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "sh", "-c", r#"exec "$@" 3<"$TO" 4>"$FROM""#, "sh"])
             .arg(program(sandbox))
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+            ])
             // The browser would call its vendor; here it knows this machine alone.
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost")
@@ -47,7 +53,8 @@ impl Tab {
         let mut tab = Self { browser, to, from, session: Value::Null, number: 0 };
         let target = tab.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
         tab.session =
-            tab.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}))["sessionId"].clone();
+            tab.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}))["sessionId"]
+                .clone();
         tab
     }
 

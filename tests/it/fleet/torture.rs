@@ -32,7 +32,8 @@ fn every_effect_once_whoever_is_killed() {
     let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
     // Every fourth run asks a person once.
     let asks = r#"case $AOPS_RUN in *[048c]) test -e "$EFFECTS/asked-$AOPS_RUN" || { : > "$EFFECTS/asked-$AOPS_RUN"; kill -9 $$; };; esac; "#;
-    let (one, two) = (format!("{STEP}{EFFECT}echo 1 > made"), format!("{STEP}{asks}test -e made && {{ {EFFECT}}}"));
+    let (one, two) =
+        (format!("{STEP}{EFFECT}echo 1 > made"), format!("{STEP}{asks}test -e made && {{ {EFFECT}}}"));
     let mut farm = Farm::new(&[("one", &one), ("two", &two)]);
     farm.postgres.configure(&farm.person, "fleet.per_repository = 1000\n");
     let ids: BTreeSet<String> = (0..runs).map(|_| farm.enqueue(&[])).collect();
@@ -82,8 +83,10 @@ fn every_effect_once_whoever_is_killed() {
     assert_eq!(effects, wanted.collect(), "every step of every run had its effect once");
     let asked = fs::read_dir(&farm.effects).unwrap().flatten();
     let asked = asked.filter(|item| item.file_name().to_string_lossy().starts_with("asked-")).count();
-    let answered = farm.postgres.sql("select count(distinct about) from aops.approvals where decision = 'approve'");
+    let answered =
+        farm.postgres.sql("select count(distinct about) from aops.approvals where decision = 'approve'");
     assert_eq!(answered, asked.to_string(), "every question was answered once");
-    let ledgers = farm.postgres.sql("select count(*) from aops.steps where line like '%\"kind\":\"TERMINAL\"%'");
+    let ledgers =
+        farm.postgres.sql("select count(*) from aops.steps where line like '%\"kind\":\"TERMINAL\"%'");
     assert_eq!(ledgers, runs.to_string());
 }

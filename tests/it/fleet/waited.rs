@@ -36,8 +36,10 @@ impl Gateway {
                 seen.lock().unwrap().push((path, token));
                 let body = body.to_string();
                 let long = body.len();
-                let _ =
-                    write!(&stream, "HTTP/1.1 {status} X\r\ncontent-length: {long}\r\nconnection: close\r\n\r\n{body}");
+                let _ = write!(
+                    &stream,
+                    "HTTP/1.1 {status} X\r\ncontent-length: {long}\r\nconnection: close\r\n\r\n{body}"
+                );
             }
         });
         Self { port, asked }
@@ -58,7 +60,9 @@ fn read(stream: &TcpStream) -> (String, String) {
         reader.read_line(&mut line).unwrap();
         match line.trim_end().split_once(": ") {
             None => break,
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => long = value.parse().unwrap(),
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                long = value.parse().unwrap();
+            }
             Some((name, value)) if name.eq_ignore_ascii_case("authorization") => value.clone_into(&mut token),
             Some(_) => {}
         }
@@ -94,7 +98,8 @@ const RUN: [&str; 7] = ["run", "do it", "--workflow", "w", "--on", "fleet", "--j
 #[test]
 fn a_refusal_on_the_way_ends_no_wait() {
     let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
-    let refusals = vec![(401, json!({"message": "a token is needed"})), (404, json!({"message": "no such run"}))];
+    let refusals =
+        vec![(401, json!({"message": "a token is needed"})), (404, json!({"message": "no such run"}))];
     let script = refusals.into_iter().chain([(202, json!({})), (200, end)]).collect();
     let gateway = Gateway::open(vec![("/wait", script), ("/status", vec![(200, Value::Null)])]);
     let sandbox = sandbox(&gateway, "https://git.example/x.git", "first");

@@ -25,10 +25,15 @@ const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.05; done; "#;
 
 fn workflow(steps: &[(&str, &str)]) -> String {
     let step = |(id, line): &(&str, &str)| {
-        format!("  - id: {id}\n    name: {id}\n    description: do {id}\n    run: '{}'\n", line.replace('\'', "''"))
+        format!(
+            "  - id: {id}\n    name: {id}\n    description: do {id}\n    run: '{}'\n",
+            line.replace('\'', "''")
+        )
     };
     let steps: String = steps.iter().map(step).collect();
-    format!("---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{steps}---\n\n# T\n")
+    format!(
+        "---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{steps}---\n\n# T\n"
+    )
 }
 
 impl Farm {
@@ -66,8 +71,9 @@ impl Farm {
     }
 
     pub(super) fn enqueue(&self, more: &[&str]) -> String {
-        let said =
-            self.person.person(&[&["run", "make it so", "--workflow", "w", "--enqueue", "--json"], more].concat());
+        let said = self
+            .person
+            .person(&[&["run", "make it so", "--workflow", "w", "--enqueue", "--json"], more].concat());
         assert_eq!(said.code, Some(0), "{said:?}");
         let said: Value = serde_json::from_str(&said.out).unwrap();
         said[0]["run_id"].as_str().unwrap().to_owned()
@@ -143,17 +149,22 @@ fn a_run_is_taken_driven_and_finished() {
     assert_eq!((&left["run_id"], &left["state"]), (&first.as_str().into(), &"PASS".into()), "{said:?}");
     assert_eq!((farm.state(&first), farm.state(&second)), ("done PASS".to_owned(), "waiting".to_owned()));
     assert_eq!(farm.lines("seen"), ["hi"]);
-    assert!(!farm.person.project().join("made.txt").exists(), "the tree of the person who asked is left alone");
+    assert!(
+        !farm.person.project().join("made.txt").exists(),
+        "the tree of the person who asked is left alone"
+    );
     let trees = machine.home().join(".local/state/aops/runs");
     assert_eq!(fs::read_dir(trees).unwrap().count(), 0, "nothing is left behind");
-    let labels =
-        farm.postgres.sql(&format!("select array_to_string(labels, ' ') from aops.runs where id = '{second}'"));
+    let labels = farm
+        .postgres
+        .sql(&format!("select array_to_string(labels, ' ') from aops.runs where id = '{second}'"));
     assert_eq!(labels, "gpu big");
     let said = machine.person(&["worker", "--once", "--labels", "gpu,big"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(farm.state(&second), "done PASS");
-    let steps =
-        farm.postgres.sql(&format!("select line::json->>'kind' from aops.steps where run = '{first}' order by seq"));
+    let steps = farm
+        .postgres
+        .sql(&format!("select line::json->>'kind' from aops.steps where run = '{first}' order by seq"));
     assert_eq!(steps.replace('\n', " "), "INIT STEP DONE STEP DONE DELIVERED TERMINAL");
 }
 
@@ -174,7 +185,8 @@ fn a_password_in_the_address_of_a_remote_is_left_out() {
     let _ = work(&machine);
     let told = fs::read_to_string(farm.effects.join("told")).unwrap();
     let asked = farm.person.person(&["fleet", "approvals", "--json"]).out;
-    let stored = farm.postgres.sql("select question, reason from aops.approvals join aops.runs on run = runs.id");
+    let stored =
+        farm.postgres.sql("select question, reason from aops.approvals join aops.runs on run = runs.id");
     for said in [&told, &asked, &stored] {
         assert!(said.contains("git.invalid") && !said.contains("s3cret"), "{said}");
     }
@@ -230,7 +242,11 @@ fn another_machine_goes_on_where_the_first_one_died() {
     assert_eq!(two[0], two[1], "the same key");
     let left = first.home().join(".local/state/aops/runs").join(&run);
     for folder in [&left, &left.join("tree")] {
-        assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "nobody else looks into it");
+        assert_eq!(
+            fs::metadata(folder).unwrap().permissions().mode() & 0o777,
+            0o700,
+            "nobody else looks into it"
+        );
     }
     let _ = work(&first);
     assert!(!left.exists(), "its tree here is of no use to anybody");
@@ -305,7 +321,9 @@ fn a_fenced_worker_stops_and_an_ended_one_gives_back() {
     assert_eq!(machine.person(&gc).json()["trees"], 1);
     assert!(!machine.home().join(".local/state/aops/runs").join(&run).exists());
     let next = farm.enqueue(&[]);
-    farm.person.wait_until("it works on the next", || farm.lines("starts").iter().any(|line| line.starts_with(&next)));
+    farm.person.wait_until("it works on the next", || {
+        farm.lines("starts").iter().any(|line| line.starts_with(&next))
+    });
     assert_eq!(farm.postgres.sql(&format!("select count(*) from aops.steps where run = '{run}'")), lines);
     kill_process(Pid::from_raw(i32::try_from(worker.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
     assert!(worker.wait_with_output().unwrap().status.success());
@@ -319,8 +337,10 @@ fn a_fenced_worker_stops_and_an_ended_one_gives_back() {
 /// A paused run has no worker; the answer may come from any machine, and counts for this question alone.
 #[test]
 fn a_question_is_answered_from_another_machine() {
-    let once = r#"test -e "$EFFECTS/killed-$AOPS_STEP" || { : > "$EFFECTS/killed-$AOPS_STEP"; kill -9 $$; }; "#;
-    let farm = Farm::new(&[("one", &format!("{STEP}{once}{EFFECT}")), ("two", &format!("{STEP}{once}{EFFECT}"))]);
+    let once =
+        r#"test -e "$EFFECTS/killed-$AOPS_STEP" || { : > "$EFFECTS/killed-$AOPS_STEP"; kill -9 $$; }; "#;
+    let farm =
+        Farm::new(&[("one", &format!("{STEP}{once}{EFFECT}")), ("two", &format!("{STEP}{once}{EFFECT}"))]);
     let run = farm.enqueue(&[]);
     let second = farm.machine().with("USER", "somebody-else").with("LOGNAME", "somebody-else");
     let first = farm.machine();
@@ -346,8 +366,9 @@ fn a_question_is_answered_from_another_machine() {
     let _ = work(&second);
     assert_eq!(farm.state(&run), "done PASS");
     assert_eq!(farm.lines("log"), [format!("{run} one"), format!("{run} two")]);
-    let who =
-        farm.postgres.sql("select line::json->'with'->>'by' from aops.steps where line like '%RESOLVED%' order by seq");
+    let who = farm
+        .postgres
+        .sql("select line::json->'with'->>'by' from aops.steps where line like '%RESOLVED%' order by seq");
     assert_eq!(who.lines().count(), 2);
     assert!(who.lines().all(|line| line.contains(" at 20")), "who and when is in the ledger: {who}");
     assert!(!who.contains("somebody-else") && who.contains('@'), "a variable says nothing of it: {who}");
@@ -411,7 +432,8 @@ fn a_repository_that_cannot_be_cloned_asks() {
 /// The database goes away and comes back while a step runs.
 #[test]
 fn a_worker_waits_for_the_database() {
-    let mut farm = Farm::new(&[("one", &format!("{STEP}{WAIT}{EFFECT}")), ("two", &format!("{STEP}{EFFECT}"))]);
+    let mut farm =
+        Farm::new(&[("one", &format!("{STEP}{WAIT}{EFFECT}")), ("two", &format!("{STEP}{EFFECT}"))]);
     let run = farm.enqueue(&[]);
     let machine = farm.machine();
     let worker = start_worker(&machine, &["--once"]);

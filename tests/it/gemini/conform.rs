@@ -6,7 +6,10 @@ use crate::support::Sandbox;
 use serde_json::{Value, json};
 
 pub(super) fn shell(line: &str) -> Turn {
-    Turn::call("run_shell_command", json!({"command": line, "description": "a command", "is_background": false}))
+    Turn::call(
+        "run_shell_command",
+        json!({"command": line, "description": "a command", "is_background": false}),
+    )
 }
 
 fn verifies(sandbox: &Sandbox, id: &str) {
@@ -43,7 +46,8 @@ fn refuses_records_and_rolls_back(kind: Kind) {
         session.folder().display()
     );
     let calls = session.calls();
-    let ended = |state: &str| calls.values().filter(|steps| steps.last().is_some_and(|last| last == state)).count();
+    let ended =
+        |state: &str| calls.values().filter(|steps| steps.last().is_some_and(|last| last == state)).count();
     assert_eq!((calls.len(), ended("DENIED"), ended("COMPLETED")), (5, 2, 3), "{calls:?}");
     verifies(&sandbox, &session.id);
 
@@ -78,7 +82,10 @@ fn the_refusal_names_a_way_out_that_works() {
     ]);
     let run = Kind::Qwen.run(&sandbox, &model, "make a file");
     let told = results(&model);
-    assert!(told[0].contains("cannot start the agent") && told[0].contains("begins with `.`"), "{told:?} {run:?}");
+    assert!(
+        told[0].contains("cannot start the agent") && told[0].contains("begins with `.`"),
+        "{told:?} {run:?}"
+    );
     let _ = Kind::Qwen.run(&sandbox, &model, ". make a file");
     assert!(!sandbox.project().join("before.txt").exists() && sandbox.project().join("after.txt").exists());
 }

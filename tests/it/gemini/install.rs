@@ -19,7 +19,10 @@ fn comments_stay_and_come_back() {
         fs::write(&settings, own).unwrap();
         sandbox.person(&["install", "--client", kind.name()]).said(&["registered for"]);
         let with = fs::read_to_string(&settings).unwrap();
-        assert!(with.starts_with("// mine\n{\n  /* as at home */\n  \"theme\": \"dark\", // really\n"), "{with}");
+        assert!(
+            with.starts_with("// mine\n{\n  /* as at home */\n  \"theme\": \"dark\", // really\n"),
+            "{with}"
+        );
         sandbox.person(&["install", "--client", kind.name()]).said(&["already registered"]);
         let rows: Value = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
         let row = rows.as_array().unwrap().iter().find(|row| row["check"] == kind.name()).unwrap();

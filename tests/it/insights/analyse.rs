@@ -96,7 +96,9 @@ fn the_fields_of_an_analysis_are_filled_in_by_who_read_the_session() {
     ] {
         fill(words).failed(2, &[why, "hint:"]);
     }
-    sandbox.person(&["insights", "batch", "--fill", &fields.to_string()]).failed(2, &["one session", "hint:"]);
+    sandbox
+        .person(&["insights", "batch", "--fill", &fields.to_string()])
+        .failed(2, &["one session", "hint:"]);
     assert_eq!(insights(&sandbox, &session), before, "a refused one changes nothing");
     fill(&fields.to_string()).said(&["read first", "the style"]);
     let after = insights(&sandbox, &session);

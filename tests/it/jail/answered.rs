@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const READING: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
-const CONTAINED: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
+const CONTAINED: &str =
+    "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
 
 fn answering(configuration: &str) -> Jailed {
     let world = Jailed::attended(configuration);
@@ -57,10 +58,17 @@ fn a_line_that_only_reads_is_answered_held_and_recorded() {
     let call = session.inner.call("Bash", json!({"command": "cat a.txt | head -3", "description": "look"}));
     let said = session.inner.pre(&call);
     assert_eq!(decision(&said), "allow", "{said:?}");
-    assert!(said.out.contains("answered for you") && said.out.contains("aops-hook quiet off"), "told once: {said:?}");
+    assert!(
+        said.out.contains("answered for you") && said.out.contains("aops-hook quiet off"),
+        "told once: {said:?}"
+    );
     assert!(!said.out.contains("updatedInput") && !said.out.contains("updatedPermissions"), "{said:?}");
     let ran = session.run_and_end(&call, "cat a.txt | head -3");
-    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "one\n", "quiet-read"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.profile().as_str()),
+        (Some(0), "one\n", "quiet-read"),
+        "{ran:?}"
+    );
     let entries = session.inner.entries();
     let fact = entries.iter().rev().find_map(|entry| entry["with"]["asks"]["means"].get("quiet")).unwrap();
     assert_eq!((fact["level"].as_str(), fact["rules"].as_u64()), (Some("reading"), Some(0)), "{fact}");
@@ -92,9 +100,10 @@ fn a_path_that_leads_elsewhere_by_now_is_not_read() {
     fs::write(world.sandbox.home().join("diary"), "dear diary\n").unwrap();
     fs::write(world.root().join("a.txt"), "not yours\n").unwrap();
     let session = world.prompted();
-    for (line, path, elsewhere) in
-        [("cat link", &link, world.sandbox.home().join("diary")), ("cd sub && cat a.txt", &folder, world.root())]
-    {
+    for (line, path, elsewhere) in [
+        ("cat link", &link, world.sandbox.home().join("diary")),
+        ("cd sub && cat a.txt", &folder, world.root()),
+    ] {
         symlink(if path == &link { "a.txt" } else { "." }, path).unwrap();
         let (_, ran) = run_answered(&session, line);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "one\n"), "{ran:?}");
@@ -121,7 +130,8 @@ fn what_was_answered_is_told_everywhere() {
         assert!(told.out.contains(words), "{arguments:?}: {told:?}");
     }
     let mut watch = world.started([BINARY, "watch", "--json"]);
-    let mut watch = watch.env_remove("CLAUDECODE").env_remove("AI_AGENT").stdout(Stdio::piped()).spawn().unwrap();
+    let mut watch =
+        watch.env_remove("CLAUDECODE").env_remove("AI_AGENT").stdout(Stdio::piped()).spawn().unwrap();
     let mut row = String::new();
     BufReader::new(watch.stdout.take().unwrap()).read_line(&mut row).unwrap();
     watch.kill().unwrap();
@@ -248,7 +258,9 @@ fn what_lies_outside_is_left_to_the_client_however_it_is_named() {
 fn the_network_of_a_named_program_sends_no_file() {
     let world = answering(&format!("{READING}network = [\"gh\", \"curl\"]\n"));
     let session = world.prompted();
-    for line in ["gh pr list -R o/r", "curl -sSL -H 'Accept: x' https://x.example/a", "gh run view 1 --log | head -3"] {
+    for line in
+        ["gh pr list -R o/r", "curl -sSL -H 'Accept: x' https://x.example/a", "gh run view 1 --log | head -3"]
+    {
         assert!(is_answered(&session, line), "{line}");
     }
     for line in [
@@ -301,9 +313,10 @@ fn a_file_outside_is_left_to_the_client_however_it_is_reached() {
     ] {
         assert!(!is_answered(&session, line), "{line}");
     }
-    for line in
-        ["cat sub/*.txt", "cat sub/i*e", "ls sub/../*.txt", "grep -rn one .", "find . -name '*.txt'", "echo *.txt"]
-    {
+    for line in [
+        "cat sub/*.txt", "cat sub/i*e", "ls sub/../*.txt", "grep -rn one .", "find . -name '*.txt'",
+        "echo *.txt",
+    ] {
         assert!(is_answered(&session, line), "{line}");
     }
 }
@@ -328,7 +341,9 @@ fn other_modes_tools_and_inputs_are_left_to_the_client() {
         assert!(!with(json!({"tool_input": {"command": "ls", name: value}})), "{name}");
     }
     assert!(!with(json!({"tool_name": "PowerShell"})) && !with(json!({"tool_name": "Monitor"})));
-    for (tool, input) in [("Read", json!({"file_path": "a.txt"})), ("WebFetch", json!({"url": "https://x.example"}))] {
+    for (tool, input) in
+        [("Read", json!({"file_path": "a.txt"})), ("WebFetch", json!({"url": "https://x.example"}))]
+    {
         let call = session.inner.call(tool, input);
         assert_ne!(decision(&session.inner.pre(&call)), "allow", "{tool}");
     }
@@ -453,9 +468,10 @@ fn a_line_that_the_jail_hinders_is_left_to_the_person_for_the_task() {
     let world = answering(CONTAINED);
     commit_all(&world);
     let session = world.prompted();
-    world
-        .sandbox
-        .put("Makefile", "all:\n\techo x > .git/made && echo made > made.txt\nfine:\n\techo made > made.txt\n");
+    world.sandbox.put(
+        "Makefile",
+        "all:\n\techo x > .git/made && echo made > made.txt\nfine:\n\techo made > made.txt\n",
+    );
     let (_, fine) = run_answered(&session, "make fine");
     assert_eq!((fine.code, fine.profile().as_str()), (Some(0), "quiet-work"), "{fine:?}");
     assert!(world.project().join("made.txt").exists(), "what a build makes stays");
@@ -506,7 +522,10 @@ fn a_temporary_file_of_a_contained_line_is_told() {
     let session = world.prompted();
     let (_, ran) = run_answered(&session, "python3 build.py > /tmp/aops-test-out.txt");
     assert!(!std::path::Path::new("/tmp/aops-test-out.txt").exists());
-    assert!(ran.told.contains("/tmp/aops-test-out.txt") && ran.told.contains("temporary folder of its own"), "{ran:?}");
+    assert!(
+        ran.told.contains("/tmp/aops-test-out.txt") && ran.told.contains("temporary folder of its own"),
+        "{ran:?}"
+    );
     assert!(world.project().join("made.txt").exists(), "{ran:?}");
 }
 
@@ -522,7 +541,8 @@ fn ignored_files_that_a_contained_line_overwrites_were_kept() {
         world.sandbox.put(file, "mine\n");
     }
     let session = world.prompted();
-    let (_, ran) = run_answered(&session, &format!("python3 spoil.py {} node_modules/a/b.js", files[1..].join(" ")));
+    let (_, ran) =
+        run_answered(&session, &format!("python3 spoil.py {} node_modules/a/b.js", files[1..].join(" ")));
     assert!(ran.told.contains("kept as 1") && ran.told.contains("4 files"), "{ran:?}");
     world.sandbox.put("hidden.py", "open('.e' + 'nv', 'w').write('spoiled')\n");
     let (_, ran) = run_answered(&session, "python3 hidden.py");
@@ -602,9 +622,10 @@ fn contained_leaves_what_acts_outside_and_the_rules_of_the_user() {
     commit_all(&world);
     let session = world.prompted();
     assert!(is_answered(&session, "make fine"));
-    for line in
-        ["git commit -m x", "npm install", "sudo make", "docker build .", "pkill x", "make > /etc/x", "npm publish"]
-    {
+    for line in [
+        "git commit -m x", "npm install", "sudo make", "docker build .", "pkill x", "make > /etc/x",
+        "npm publish",
+    ] {
         assert!(!is_answered(&session, line), "{line}");
     }
     let file = world.sandbox.home().join(".claude/settings.json");
@@ -619,7 +640,9 @@ fn what_may_not_be_read_is_hidden_from_answered_lines() {
     let world = answering(READING);
     world.sandbox.put("private/key.txt", "hush\n");
     world.sandbox.put("sub/.env.local", "hush\n");
-    world.sandbox.put(".claude/settings.json", r#"{"permissions":{"deny":["Read(./private/**)", "Read(.env*)"]}}"#);
+    world
+        .sandbox
+        .put(".claude/settings.json", r#"{"permissions":{"deny":["Read(./private/**)", "Read(.env*)"]}}"#);
     let session = world.prompted();
     let (_, ran) = run_answered(&session, "grep -rs hush . ; ls sub");
     assert!(!ran.out.contains("hush"), "{ran:?}");
@@ -657,7 +680,11 @@ fn what_may_not_be_read_is_hidden_wherever_it_lies() {
         world.sandbox.put("look.sh", &look);
         fs::set_permissions(world.project().join("look.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         commit_all(&world);
-        world.sandbox.git(&["config", "core.fsmonitor", &world.project().join("look.sh").display().to_string()]);
+        world.sandbox.git(&[
+            "config",
+            "core.fsmonitor",
+            &world.project().join("look.sh").display().to_string(),
+        ]);
         let session = world.prompted();
         for line in ["./look.sh", "git status --short"] {
             let (_, ran) = run_answered(&session, line);
@@ -679,8 +706,8 @@ fn two_hundred_rules_are_never_answered_over() {
     let world = answering(READING);
     let session = world.prompted();
     let commands = [
-        "cat a.txt", "grep -n x a.txt", "git log", "ls -la sub", "head -3 a.txt", "wc -l a.txt", "git status",
-        "sort a.txt",
+        "cat a.txt", "grep -n x a.txt", "git log", "ls -la sub", "head -3 a.txt", "wc -l a.txt",
+        "git status", "sort a.txt",
     ];
     let nestings = [
         "{}",
@@ -728,12 +755,14 @@ fn two_hundred_rules_about_paths_show_nothing() {
     let project = world.project().display().to_string();
     let second = world.root().join("second");
     symlink(world.project(), &second).unwrap();
-    let targets = ["private/key.txt", "sub/.env.local", "deep/a/b/c.pem", "server.key", "private/more/id_rsa"];
+    let targets =
+        ["private/key.txt", "sub/.env.local", "deep/a/b/c.pem", "server.key", "private/more/id_rsa"];
     let mut tried = 0;
     for target in targets {
         world.sandbox.put(target, "hush\n");
         let (folder, name) = target.rsplit_once('/').unwrap_or((".", target));
-        let (first, end) = (target.split('/').next().unwrap(), name.rsplit_once('.').map_or(name, |(_, end)| end));
+        let (first, end) =
+            (target.split('/').next().unwrap(), name.rsplit_once('.').map_or(name, |(_, end)| end));
         for rule in [
             format!("./{target}"),
             target.to_owned(),
@@ -747,9 +776,10 @@ fn two_hundred_rules_about_paths_show_nothing() {
             format!("{}?{}", &target[..1], &target[2..]),
         ] {
             let list = ["deny", "ask"][tried % 2];
-            world
-                .sandbox
-                .put(".claude/settings.json", &json!({"permissions": {list: [format!("Read({rule})")]}}).to_string());
+            world.sandbox.put(
+                ".claude/settings.json",
+                &json!({"permissions": {list: [format!("Read({rule})")]}}).to_string(),
+            );
             for line in [
                 format!("cat {target}"),
                 format!("grep -rn hush {folder}"),
@@ -794,10 +824,12 @@ fn rules_that_cannot_be_read_or_understood_end_it() {
         assert!(!is_answered(&session, "ls"), "{text}");
     }
     fs::remove_file(&file).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+        .unwrap();
     assert!(!is_answered(&session, "ls"), "a pipe");
     fs::remove_file(&file).unwrap();
-    fs::write(&file, r#"{"permissions":{"deny":["mcp__x", "WebFetch", "Agent(x)"],"allow":["Bash(ls)"]}}"#).unwrap();
+    fs::write(&file, r#"{"permissions":{"deny":["mcp__x", "WebFetch", "Agent(x)"],"allow":["Bash(ls)"]}}"#)
+        .unwrap();
     assert!(is_answered(&session, "ls"));
     let managed = world.root().join("managed/managed-settings.d");
     fs::create_dir_all(&managed).unwrap();
@@ -822,7 +854,8 @@ fn the_network_is_for_one_named_program() {
     let (_, ran) = run_answered(&session, &format!("curl -s http://127.0.0.1:{port}/x"));
     assert_eq!((ran.out.as_str(), ran.profile().as_str()), ("hi", "quiet-read"), "{ran:?}");
     serving.join().unwrap();
-    for line in ["wget -q http://127.0.0.1", "curl -s http://$X/", "cat a.txt | curl -d @- http://127.0.0.1"] {
+    for line in ["wget -q http://127.0.0.1", "curl -s http://$X/", "cat a.txt | curl -d @- http://127.0.0.1"]
+    {
         assert!(!is_answered(&session, line), "{line}");
     }
 }
@@ -836,7 +869,10 @@ fn the_count_is_shown() {
     let asked = session.inner.call("Bash", json!({"command": "touch x"}));
     let _ = session.inner.event("PermissionRequest", asked.fields());
     let shown = world.sandbox.person(&["status"]);
-    assert!(shown.out.contains("quiet") && shown.out.contains("2 lines answered, 1 prompt seen"), "{shown:?}");
+    assert!(
+        shown.out.contains("quiet") && shown.out.contains("2 lines answered, 1 prompt seen"),
+        "{shown:?}"
+    );
 }
 
 /// Once, where the client ends: `/clear` leaves its screen as it is, and a session without an answer has
@@ -845,7 +881,8 @@ fn the_count_is_shown() {
 fn the_count_is_told_at_the_end() {
     let world = answering(READING);
     let session = world.prompted();
-    let end = |session: &JailedSession, reason: &str| session.inner.event("SessionEnd", json!({"reason": reason}));
+    let end =
+        |session: &JailedSession, reason: &str| session.inner.event("SessionEnd", json!({"reason": reason}));
     end(&session, "prompt_input_exit").silent();
     let session = world.prompted();
     run_answered(&session, "ls");

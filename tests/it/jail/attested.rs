@@ -40,7 +40,8 @@ fn transcript(session: &JailedSession, agents: &[(&str, &str)]) {
     let folder = file.with_extension("").join("subagents");
     fs::create_dir_all(&folder).unwrap();
     for (n, (agent, model)) in agents.iter().enumerate() {
-        fs::write(folder.join(format!("agent-{agent}.jsonl")), record(&format!("s{n}"), agent, model, &now)).unwrap();
+        fs::write(folder.join(format!("agent-{agent}.jsonl")), record(&format!("s{n}"), agent, model, &now))
+            .unwrap();
     }
 }
 
@@ -68,8 +69,9 @@ fn a_verified_commit_reaches_a2() {
     let session = world.prompted();
     session.inner.hydrate("feature-dev", "new");
     let _ = session.inner.critic("PROCEED");
-    let call =
-        session.inner.call("Write", json!({"file_path": world.project().join("check.sh"), "content": "exit 0\n"}));
+    let call = session
+        .inner
+        .call("Write", json!({"file_path": world.project().join("check.sh"), "content": "exit 0\n"}));
     session.inner.pre(&call).silent();
     world.sandbox.put("check.sh", "exit 0\n");
     let _ = session.inner.post(&call);
@@ -105,14 +107,21 @@ fn a_verified_commit_reaches_a2() {
     assert_eq!(parts.agent.model.as_ref().unwrap().model_id, "claude-opus-4-6");
     let models: Vec<_> = parts.subagents.iter().map(|one| (one.role, one.agent.model.as_ref())).collect();
     let model = |role: By| {
-        models.iter().find(|(of, _)| *of == role).and_then(|(_, model)| Some(model.as_ref()?.model_id.as_str()))
+        models
+            .iter()
+            .find(|(of, _)| *of == role)
+            .and_then(|(_, model)| Some(model.as_ref()?.model_id.as_str()))
     };
-    assert_eq!((model(By::Critic), model(By::QaVerifier)), (Some("claude-opus-4-6"), Some("claude-sonnet-4-6")));
+    assert_eq!(
+        (model(By::Critic), model(By::QaVerifier)),
+        (Some("claude-opus-4-6"), Some("claude-sonnet-4-6"))
+    );
     let policy = parts.sandbox_policy.as_ref().unwrap();
     assert_eq!((policy.filesystem, policy.profile.as_str()), (Hold::Namespaces, "work"));
     let key = public_key(&world.sandbox).to_string();
-    let told =
-        world.sandbox.person(&["verify-commit", &commit, "--key", &key, "--require", "A2,attended", "--tests=here"]);
+    let told = world
+        .sandbox
+        .person(&["verify-commit", &commit, "--key", &key, "--require", "A2,attended", "--tests=here"]);
     told.said(&["A2 claude-code 2.1.325, claude-opus-4-6"]);
 }
 
@@ -125,7 +134,12 @@ fn how_a_test_ends_is_seen_from_outside() {
         world.sandbox.put("check.sh", script);
         let ran = session.ran("sh check.sh");
         assert_eq!((ran.code, ran.signal), (Some(code), None), "{script}: {ran:?}");
-        assert_eq!(ran.step["observed"]["exit"], json!({"code": code, "seen": "jail"}), "{script}: {:#}", ran.step);
+        assert_eq!(
+            ran.step["observed"]["exit"],
+            json!({"code": code, "seen": "jail"}),
+            "{script}: {:#}",
+            ran.step
+        );
     }
     // The client tells something else than what happened.
     world.sandbox.put("check.sh", "exit 3\n");

@@ -50,8 +50,13 @@ fn a_command_that_changes_nothing_signals_nobody_outside() {
     world.sandbox.put("pids", &pids);
     for (profile, ran) in shut_and_reviewed(&world, &format!("python3 kill.py {pids}"), "cksum pids") {
         // In a throwaway layer they are not even there.
-        let nothing = if profile == "trial" { "No such process\n" } else { "Operation not permitted\n" }.repeat(6);
-        assert_eq!((ran.profile().as_str(), ran.out.as_str()), (profile, &*format!("{nothing}own -9\n")), "{ran:?}");
+        let nothing =
+            if profile == "trial" { "No such process\n" } else { "Operation not permitted\n" }.repeat(6);
+        assert_eq!(
+            (ran.profile().as_str(), ran.out.as_str()),
+            (profile, &*format!("{nothing}own -9\n")),
+            "{ran:?}"
+        );
     }
     assert_eq!(outside.try_wait().unwrap(), None);
     outside.kill().unwrap();
@@ -173,7 +178,10 @@ fn no_command_makes_mounts_of_its_own() {
             "{plan}: {ran:?}"
         );
         // Everyday work: files still move between folders, and are linked.
-        world.sandbox.put("move.sh", "mkdir -p a b; echo x > a/x; mv a/x b/x; ln b/x a/y; cat a/y; unshare -Ur true\n");
+        world.sandbox.put(
+            "move.sh",
+            "mkdir -p a b; echo x > a/x; mv a/x b/x; ln b/x a/y; cat a/y; unshare -Ur true\n",
+        );
         let ran = session.ran("sh move.sh");
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "x\n"), "{plan}: {ran:?}");
     }

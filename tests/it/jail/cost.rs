@@ -41,7 +41,8 @@ fn counted(world: &Jailed, session: &JailedSession, line: &str) -> usize {
     let call = session.inner.call("Bash", json!({"command": line}));
     session.inner.pre(&call).silent();
     session.keeper();
-    let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
+    let variables =
+        [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
     let trace = traced(world, &["--shell", line], &variables, "");
     session.inner.post(&call).silent();
     before_the_shell(&trace)
@@ -71,7 +72,8 @@ fn a_stop_reads_no_configuration_for_its_gits() {
         "session_crons": []});
     let payload = session.inner.payload("Stop", fields).to_string();
     let trace = traced(&world, &["Stop"], &[("CLAUDECODE", "1")], &payload);
-    let begun = |name: &str| trace.lines().filter(|call| call.contains("execve(") && call.contains(name)).count();
+    let begun =
+        |name: &str| trace.lines().filter(|call| call.contains("execve(") && call.contains(name)).count();
     assert!(begun("/git\", [") > 0 && begun("\"__held\"") > 0, "{trace}");
     assert_eq!(begun("\"__confined\""), 0, "{trace}");
     let opened = trace.lines().filter(|call| call.contains("openat(") && call.contains("/aops/config.toml"));
@@ -96,7 +98,8 @@ fn the_way_into_a_quiet_profile_is_short() {
         let call = session.inner.call("Bash", json!({"command": line}));
         let said = session.inner.pre(&call);
         assert!(said.out.contains("\"permissionDecision\":\"allow\""), "{line}: {said:?}");
-        let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
+        let variables =
+            [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
         let calls = before_the_shell(&traced(&world, &["--shell", line], &variables, ""));
         session.inner.post(&call).silent();
         println!("{profile}: {calls}");
@@ -123,7 +126,8 @@ fn what_is_kept_by_links_costs_four_calls_a_file() {
         let call = session.inner.call("Bash", json!({"command": "rm -rf notes"}));
         let payload = session.inner.payload("PreToolUse", call.fields()).to_string();
         let hook = traced(&world, &["PreToolUse"], &[("CLAUDECODE", "1")], &payload);
-        let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
+        let variables =
+            [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
         let starter = traced(&world, &["--shell", "rm -rf notes"], &variables, "");
         let ended = session.inner.post(&call);
         assert!(ended.out.contains("kept as 1"), "{ended:?}");
@@ -156,7 +160,9 @@ fn the_way_in_is_short_and_the_same_for_a_large_project() {
     let session = small.prompted();
     session.inner.hydrate("minor-edit", "new");
     let work = counted(&small, &session, "sh try.sh");
-    for (profile, calls) in [("trial", few.0), ("read", few.1), ("trial", many.0), ("read", many.1), ("work", work)] {
+    for (profile, calls) in
+        [("trial", few.0), ("read", few.1), ("trial", many.0), ("read", many.1), ("work", work)]
+    {
         assert!((50..=most(profile)).contains(&calls), "{profile}: {few:?} {many:?} {work}");
     }
     // A jail that waits is entered with fewer calls than any is made.

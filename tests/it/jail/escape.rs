@@ -20,7 +20,10 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ),
     ("removing", "rm -f $S $C; rm -rf $L $HOME/.claude/aops; find $HOME -name config.toml -delete"),
     ("a rename over it", "echo x > new; mv -f new $S; cp new $C; install new $S; ln -sf $PWD/new $S"),
-    ("a hard link", "ln $S link && echo x > link; ln $L/ledger.jsonl l2 && echo x > l2; ls link l2 && exit 99"),
+    (
+        "a hard link",
+        "ln $S link && echo x > link; ln $L/ledger.jsonl l2 && echo x > l2; ls link l2 && exit 99",
+    ),
     ("mode and owner", "chmod 600 $B; chmod -x $B; chmod 777 $S; chown 1:1 $S; truncate -s 0 $S; touch $S"),
     (
         "moving a parent",
@@ -39,7 +42,10 @@ const ATTEMPTS: &[(&str, &str)] = &[
         "the root of the client",
         "echo x > /proc/$CLIENT/root$S; echo x > /proc/1/root$S; ls /proc/$CLIENT/root && exit 99",
     ),
-    ("files of the client", "for f in /proc/$CLIENT/fd/*; do echo x > $f; done; ls /proc/$CLIENT/cwd/ && exit 99"),
+    (
+        "files of the client",
+        "for f in /proc/$CLIENT/fd/*; do echo x > $f; done; ls /proc/$CLIENT/cwd/ && exit 99",
+    ),
     (
         "entering its namespace",
         "nsenter -t $CLIENT -m sh -c \"echo x > $S\"; nsenter -t 1 -a sh -c \"echo x > $S\"; nsenter -U -t $CLIENT true && exit 99",
@@ -66,12 +72,18 @@ const ATTEMPTS: &[(&str, &str)] = &[
         "CLAUDE_CODE_SESSION_ID= AI_AGENT=x_harness $B shell \"echo x > $S\"; \
         HOME=/tmp CLAUDE_CONFIG_DIR=/tmp/none $B shell \"echo x > $S\"; $B --shell \"echo x > $C\"",
     ),
-    ("a process that stays", "setsid sh -c \"sleep 0.2; echo x > $S; echo x > $C\" > /dev/null 2>&1 & sleep 0.5; wait"),
+    (
+        "a process that stays",
+        "setsid sh -c \"sleep 0.2; echo x > $S; echo x > $C\" > /dev/null 2>&1 & sleep 0.5; wait",
+    ),
     (
         "a tracer",
         "gdb -p $CLIENT -batch 2>&1 | grep -q 'Attaching succeeded' && exit 99; timeout 2 strace -p $CLIENT 2>&1 | grep -q attached && exit 99",
     ),
-    ("keys", "cat $HOME/.claude/aops/keys/sign.key && exit 99; echo x > $HOME/.claude/aops/keys/sign.key && exit 99"),
+    (
+        "keys",
+        "cat $HOME/.claude/aops/keys/sign.key && exit 99; echo x > $HOME/.claude/aops/keys/sign.key && exit 99",
+    ),
     ("a receipt", "mkdir -p $L/jail; echo x > $L/jail/forged && exit 99; rm -rf $L/jail"),
     (
         "settings of the kernel",
@@ -125,7 +137,10 @@ fn no_way_out_changes_what_guards_the_session() {
         let before = guarded(&world, &session);
         let mut command = session.line("sh run.sh");
         command.env("S", &settings).env("C", sandbox.home().join(".config/aops/config.toml"));
-        command.env("L", session.inner.folder()).env("B", BINARY).env("CLIENT", std::process::id().to_string());
+        command
+            .env("L", session.inner.folder())
+            .env("B", BINARY)
+            .env("CLIENT", std::process::id().to_string());
         let ran = command.output().unwrap();
         assert_eq!(guarded(&world, &session), before, "{name}: {ran:?}");
         assert_eq!(ran.status.code(), Some(0), "{name}: {ran:?}");

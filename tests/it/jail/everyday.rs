@@ -248,7 +248,8 @@ fn there_are_two_hundred() {
         "text",
         "shell",
     ];
-    let found: Vec<&str> = LINES.split("\n## ").skip(1).map(|section| section.lines().next().unwrap()).collect();
+    let found: Vec<&str> =
+        LINES.split("\n## ").skip(1).map(|section| section.lines().next().unwrap()).collect();
     assert_eq!(found, known, "each section has a test below");
 }
 
@@ -289,7 +290,8 @@ fn lines_of_the_shell_are_as_without_the_jail() {
 fn four_of_five_contained_lines_end_as_without_the_jail() {
     let mut everyday = Everyday::new();
     everyday.world.sandbox = everyday.world.sandbox.with("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    let configuration = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
+    let configuration =
+        "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
     let sections = LINES.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
     let builds = ["cargo", "npm", "python", "make and build tools"];
     let lines = sections.filter(|(name, _)| builds.contains(name)).flat_map(|(_, lines)| lines.lines());
@@ -308,8 +310,9 @@ fn four_of_five_contained_lines_end_as_without_the_jail() {
         if held.profile() == "quiet-work" {
             contained += 1;
             let same = (held.code, held.signal, &held.out) == (plain.code, plain.signal, &plain.out);
-            others
-                .extend((!same).then(|| format!("{line}\n  without: {}\n  with:    {}", short(&plain), short(&held))));
+            others.extend(
+                (!same).then(|| format!("{line}\n  without: {}\n  with:    {}", short(&plain), short(&held))),
+            );
         }
     }
     println!("{contained} contained, {} ended otherwise\n{}", others.len(), others.join("\n"));

@@ -9,14 +9,27 @@ use std::path::Path;
 /// Runs this in a user namespace in which no further one can be made, as in a container that forbids them.
 fn without_namespaces(world: &Jailed, arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Answer {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
-    under(world, &["unshare", "--user", "--map-root-user", "sh", "-ec", script, BINARY], arguments, input, variables)
+    under(
+        world,
+        &["unshare", "--user", "--map-root-user", "sh", "-ec", script, BINARY],
+        arguments,
+        input,
+        variables,
+    )
 }
 
 /// Runs our program by these words before its arguments.
-fn under(world: &Jailed, words: &[&str], arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Answer {
+fn under(
+    world: &Jailed,
+    words: &[&str],
+    arguments: &[&str],
+    input: &str,
+    variables: &[(&str, &str)],
+) -> Answer {
     let mut command = world.sandbox.command(words[0]);
     command.args(&words[1..]).args(arguments).write_stdin(input).envs(variables.iter().copied());
-    let ran = command.output().unwrap_or_else(|error| panic!("`{}` is needed, install it: {error}", words[0]));
+    let ran =
+        command.output().unwrap_or_else(|error| panic!("`{}` is needed, install it: {error}", words[0]));
     Answer::of(arguments[0], &ran)
 }
 
@@ -47,7 +60,8 @@ fn without_namespaces_landlock_holds_and_says_so() {
     let asked = json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id});
     hook(&world, &session, "PreToolUse", asked).silent();
     // A temporary folder may be written: the home of a test is one, and so is a checkout below `/tmp`.
-    let places = [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt"].into_iter().filter(|place| !place.contains("/tmp/"));
+    let places =
+        [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt"].into_iter().filter(|place| !place.contains("/tmp/"));
     let out = places.into_iter().find_map(|place| tempfile::tempdir_in(place).ok());
     let out = out.as_ref().map_or(std::path::Path::new("/"), |folder| folder.path());
     let id = [
@@ -61,7 +75,10 @@ fn without_namespaces_landlock_holds_and_says_so() {
     assert!(there(world.project().join("x")) && there(world.sandbox.tmp().join("z")), "{ran:?}");
     assert!(!there(out.join("y")), "{ran:?}");
     let status = world.sandbox.person(&["status", &session.id, "--json"]).json();
-    assert_eq!((&status["jail"]["hold"], status["jail"]["why"].as_str().is_some()), (&json!("landlock"), true));
+    assert_eq!(
+        (&status["jail"]["hold"], status["jail"]["why"].as_str().is_some()),
+        (&json!("landlock"), true)
+    );
 }
 
 /// Reads the key by each way that leads to it, then what lies beside it and what it made itself.
@@ -92,7 +109,10 @@ fn landlock_alone_keeps_the_keys_out_of_reach() {
     let harness = [("AI_AGENT", "claude-code_harness")];
     let ran = without_namespaces(&world, &["shell", "sh read.sh"], "", &harness);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "end\n"), "{ran:?}");
-    assert!(aops.join("keys/note.key").exists() && !world.sandbox.tmp().join("keys/note.key").exists(), "{ran:?}");
+    assert!(
+        aops.join("keys/note.key").exists() && !world.sandbox.tmp().join("keys/note.key").exists(),
+        "{ran:?}"
+    );
     // What a hook starts on an agent's files, such as git with its filters, does not read them either.
     let held = |program: &str, file: &Path| {
         let words = ["__confined", "--", program, file.to_str().unwrap()];
@@ -135,7 +155,10 @@ fn without_namespaces_and_landlock_words_hold_and_say_so() {
         let event = |name: &str, fields: Value| run(&[name], &session.payload(name, fields).to_string());
         let asked = |line: &str| {
             let call = session.call("Bash", json!({"command": line}));
-            event("PreToolUse", json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id}))
+            event(
+                "PreToolUse",
+                json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id}),
+            )
         };
         let started = event("SessionStart", json!({"source": "startup"}));
         assert!(started.out.contains("judged by their words alone"), "{started:?}");
@@ -211,7 +234,8 @@ fn without_a_record_that_can_be_read_no_command_runs() {
         let ran = session.line("touch x").output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(126), true), "{name}: {said}");
-        let clear = said.starts_with("aops-hook did not run this command: what was decided about it cannot be read: ");
+        let clear = said
+            .starts_with("aops-hook did not run this command: what was decided about it cannot be read: ");
         assert!(clear && said.contains("hint: `aops-hook doctor`"), "{name}: {said}");
         assert!(!world.project().join("x").exists(), "{name}");
         let id = ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str());
@@ -231,14 +255,19 @@ fn doctor_and_status_name_each_level() {
     type Run = fn(&Jailed, &[&str], &str) -> Answer;
     let bare: Run = |world, arguments, input| under(world, &[BINARY], arguments, input, &[]);
     let landlock: Run = |world, arguments, input| without_namespaces(world, arguments, input, &[]);
-    let words: Run = |world, arguments, input| under(world, &["python3", "-c", NEITHER, BINARY], arguments, input, &[]);
+    let words: Run =
+        |world, arguments, input| under(world, &["python3", "-c", NEITHER, BINARY], arguments, input, &[]);
     let held = "namespaces: holds; throwaway layers: holds; Landlock: holds";
     let levels: [(Run, &str, &[&str], &str); 3] = [
         (bare, "ok", &[held], "namespaces: what is not known runs in a throwaway layer"),
         (
             landlock,
             "ok",
-            &["namespaces: does not hold (user namespace: ", "throwaway layers: does not hold (", "Landlock: holds"],
+            &[
+                "namespaces: does not hold (user namespace: ",
+                "throwaway layers: does not hold (",
+                "Landlock: holds",
+            ],
             "Landlock, without throwaway layers (user namespace: ",
         ),
         (
@@ -256,7 +285,8 @@ fn doctor_and_status_name_each_level() {
         assert_eq!(run(&world, &["SessionStart"], &payload).code, Some(0));
         let doctor = run(&world, &["doctor", "--json"], "").json_of_any_exit();
         let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "jail").unwrap();
-        let said = format!("{} {}", row["finding"].as_str().unwrap(), row["fix"].as_str().unwrap_or_default());
+        let said =
+            format!("{} {}", row["finding"].as_str().unwrap(), row["fix"].as_str().unwrap_or_default());
         assert!(row["level"] == level && found.iter().all(|words| said.contains(words)), "{row}");
         let status = world.sandbox.person(&["status", &session.id]);
         assert!(status.out.contains(told), "{told}: {status:?}");

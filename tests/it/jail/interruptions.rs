@@ -92,7 +92,8 @@ fn lines() -> Vec<(String, String)> {
     let all: Vec<(String, String)> = text.lines().map(of).collect();
     // A session in a subfolder is one in its project: the highest folder that some session was in.
     let root = |cwd: &str| {
-        let above = all.iter().map(|(other, _)| other.as_str()).filter(|other| Path::new(cwd).starts_with(other));
+        let above =
+            all.iter().map(|(other, _)| other.as_str()).filter(|other| Path::new(cwd).starts_with(other));
         above.min_by_key(|other| other.len()).unwrap_or(cwd).to_owned()
     };
     all.iter().map(|(cwd, command)| (root(cwd), command.clone())).collect()
@@ -108,16 +109,19 @@ fn asked_by_client(lines: &[(String, String)]) -> Vec<bool> {
         let log = sandbox.tmp().join("asked");
         let no = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no"}}}"#;
         let script = format!("cat >> '{}'; echo >> '{}'; echo '{no}'", log.display(), log.display());
-        let hook =
-            json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": ["-c", script], "timeout": 60}]}]);
+        let hook = json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": ["-c", script], "timeout": 60}]}]);
         fs::create_dir_all(sandbox.config()).unwrap();
-        fs::write(sandbox.config().join("settings.json"), json!({"hooks": {"PermissionRequest": hook}}).to_string())
-            .unwrap();
+        fs::write(
+            sandbox.config().join("settings.json"),
+            json!({"hooks": {"PermissionRequest": hook}}).to_string(),
+        )
+        .unwrap();
         let here = lines_in(&sandbox, lines);
         let together = |some: &[String]| {
             some.iter().fold(Turn::default(), |turn, line| turn.and("Bash", json!({"command": line})))
         };
-        let model = Model::new(here.chunks(20).map(together).chain([Turn::text("Done.")]).collect::<Vec<_>>());
+        let model =
+            Model::new(here.chunks(20).map(together).chain([Turn::text("Done.")]).collect::<Vec<_>>());
         Client::unguarded(&sandbox, &model).asking("go on").ended("Done.");
         let text = fs::read_to_string(&log).unwrap_or_default();
         let seen: HashSet<String> = text
@@ -181,8 +185,9 @@ fn people_are_asked_at_most_half_as_often_as_without_us() {
     ] {
         let said = said_by_us(&configuration, &lines);
         let refused = said.iter().filter(|said| **said == Said::Deny).count();
-        let left =
-            || lines.iter().zip(asked.iter().zip(&said)).filter(|(_, (asked, said))| interrupts(**asked, **said));
+        let left = || {
+            lines.iter().zip(asked.iter().zip(&said)).filter(|(_, (asked, said))| interrupts(**asked, **said))
+        };
         rows.push((name, left().count(), refused));
         if real_lines().is_some() && name == "keep, contained" {
             left().for_each(|((_, line), _)| println!("left: {line:?}"));

@@ -58,7 +58,8 @@ fn what_cannot_be_kept_does_not_run() {
     fs::create_dir_all(world.project().join(".claude")).unwrap();
     let _ = fs::remove_dir_all(world.project().join(".claude/checkpoints"));
     fs::write(world.project().join(".claude/checkpoints"), "").unwrap();
-    fs::set_permissions(world.project().join(".claude/checkpoints"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(world.project().join(".claude/checkpoints"), fs::Permissions::from_mode(0o600))
+        .unwrap();
     let ran = Ran::of(&session.line("rm notes.txt").output().unwrap());
     assert_eq!(ran.code, Some(126), "{ran:?}");
     assert!(ran.err.contains("what it would lose cannot be kept"), "{ran:?}");
@@ -86,7 +87,11 @@ fn killed_at_any_change_while_it_keeps_nothing_is_lost() {
             let starter = session.line(line);
             let mut strace = Command::new("strace");
             strace.args(["-o", "/dev/null", "-e", &format!("inject={call}:signal=KILL:when={nth}")]);
-            strace.arg(starter.get_program()).args(starter.get_args()).env_clear().current_dir(world.project());
+            strace
+                .arg(starter.get_program())
+                .args(starter.get_args())
+                .env_clear()
+                .current_dir(world.project());
             strace.envs(starter.get_envs().filter_map(|(name, value)| Some((name, value?))));
             let output = strace.stdin(Stdio::null()).output().expect("`strace` is needed: install it");
             let _ = session.inner.fail(&asked, "Exit code 137");

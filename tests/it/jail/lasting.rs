@@ -27,9 +27,10 @@ const DAEMON: &str = "import os, signal, socket, sys, time\n\
 fn world() -> Jailed {
     let world = Jailed::new();
     world.sandbox.put("daemon.py", DAEMON);
-    world
-        .sandbox
-        .put("run.sh", "python3 daemon.py\necho begun > /dev/null\nexec python3 -c 'import time; time.sleep(1000)'\n");
+    world.sandbox.put(
+        "run.sh",
+        "python3 daemon.py\necho begun > /dev/null\nexec python3 -c 'import time; time.sleep(1000)'\n",
+    );
     world.sandbox.put("Makefile", "build:\n\t@echo x > built\n");
     world
 }
@@ -37,7 +38,9 @@ fn world() -> Jailed {
 /// Processes of this world's commands.
 fn of_commands(world: &Jailed) -> Vec<(i32, String)> {
     let mut all = world.sandbox.alive();
-    all.retain(|(_, line)| line.contains("daemon.py") || line.contains("time.sleep(1000)") || line.contains("run.sh"));
+    all.retain(|(_, line)| {
+        line.contains("daemon.py") || line.contains("time.sleep(1000)") || line.contains("run.sh")
+    });
     all
 }
 
@@ -62,7 +65,8 @@ fn keeper(session: &JailedSession) -> Pid {
     let folder = session.inner.folder().join("jail");
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut marks = names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("prepared."));
-    let locked = |path| fcntl_getlk(fs::File::open(path).unwrap(), &Flock::from(FlockType::ReadLock)).unwrap()?.pid;
+    let locked =
+        |path| fcntl_getlk(fs::File::open(path).unwrap(), &Flock::from(FlockType::ReadLock)).unwrap()?.pid;
     marks.find_map(locked).expect("a keeper")
 }
 
@@ -81,7 +85,10 @@ fn what_a_command_leaves_running_ends_with_it() {
     // A server that nobody can reach any more is said.
     let ran = session.ran("python3 daemon.py serve");
     let words = format!("The server on port {} was stopped.", ran.out.trim());
-    assert!(ran.told.contains(&words) && ran.told.ends_with("Start prompt-hydrator, then run it again."), "{ran:?}");
+    assert!(
+        ran.told.contains(&words) && ran.told.ends_with("Start prompt-hydrator, then run it again."),
+        "{ran:?}"
+    );
     is_over(&world);
 }
 
@@ -99,7 +106,8 @@ fn a_command_ends_with_its_keeper_and_with_its_session() {
     session.inner.end().silent();
     is_over(&world);
     assert_eq!(wait(child).signal, Some(9));
-    let left = fs::read_dir(session.inner.folder().join("jail")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left =
+        fs::read_dir(session.inner.folder().join("jail")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name.to_str().unwrap().starts_with("prepared")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -144,7 +152,8 @@ fn a_command_ends_with_the_client_that_started_it() {
     is_over(&world);
     session.inner.pre(&session.inner.call("Bash", json!({"command": line}))).silent();
     let mut other = world.started(["/bin/sh", "-c", "read x"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut child = session.line(line).env("CLAUDE_PID", other.id().to_string()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child =
+        session.line(line).env("CLAUDE_PID", other.id().to_string()).stdout(Stdio::null()).spawn().unwrap();
     is_running(&world, &mut child);
     other.kill().unwrap();
     other.wait().unwrap();
@@ -188,8 +197,14 @@ fn signals_streams_and_exit_codes_pass_through() {
 fn what_is_meant_to_go_on_needs_the_plan() {
     let world = world();
     let session = world.prompted();
-    for line in ["make build &", "nohup make build", "setsid make build", "(sleep 1; make build) & echo started"] {
-        session.inner.ask_bash(line).refused(&["goes on in the background", "no plan yet", "prompt-hydrator"]);
+    for line in
+        ["make build &", "nohup make build", "setsid make build", "(sleep 1; make build) & echo started"]
+    {
+        session.inner.ask_bash(line).refused(&[
+            "goes on in the background",
+            "no plan yet",
+            "prompt-hydrator",
+        ]);
     }
     for line in ["npm start", "python3 -m http.server 8000", "make serve"] {
         session.inner.ask_bash(line).refused(&["starts a server", "no plan yet", "prompt-hydrator"]);

@@ -37,7 +37,16 @@ fn programs() -> [PathBuf; 2] {
         let prefix = folder.join("pnpm").display().to_string();
         fetch(
             "npm",
-            &["install", "--no-audit", "--no-fund", "--prefix", &prefix, "--cache", &format!("{prefix}/cache"), PNPM],
+            &[
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--prefix",
+                &prefix,
+                "--cache",
+                &format!("{prefix}/cache"),
+                PNPM,
+            ],
         );
     }
     if !found[1].exists() {
@@ -48,9 +57,14 @@ fn programs() -> [PathBuf; 2] {
 }
 
 fn fetch(program: &str, arguments: &[&str]) {
-    let output = assert_cmd::Command::new(program).args(arguments).timeout(Duration::from_mins(4)).output().unwrap();
+    let output =
+        assert_cmd::Command::new(program).args(arguments).timeout(Duration::from_mins(4)).output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{program} {}` failed: {words}\nhint: run it by hand", arguments.join(" "));
+    assert!(
+        output.status.success(),
+        "`{program} {}` failed: {words}\nhint: run it by hand",
+        arguments.join(" ")
+    );
 }
 
 #[test]
@@ -62,9 +76,10 @@ fn tools_of_npm_and_python_link_from_their_caches() {
     let path = format!("{}:{}:{}", pnpm.display(), uv.display(), path.to_str().unwrap());
     world.sandbox = world.sandbox.with("PATH", path);
     world.sandbox.put("make.py", PACKAGES);
-    world
-        .sandbox
-        .put("package.json", r#"{"name": "x", "version": "1.0.0", "dependencies": {"lib": "file:./lib.tgz"}}"#);
+    world.sandbox.put(
+        "package.json",
+        r#"{"name": "x", "version": "1.0.0", "dependencies": {"lib": "file:./lib.tgz"}}"#,
+    );
     world.sandbox.put(
         "try.sh",
         "set -e; rm -rf node_modules v; pnpm install --offline --silent; uv venv -q v; \
@@ -77,9 +92,17 @@ fn tools_of_npm_and_python_link_from_their_caches() {
     assert_eq!((plain.code, plain.out.as_str()), (Some(0), "2\n2\n"), "without the jail: {plain:?}");
     let session = world.prompted();
     let ran = session.ran("sh try.sh");
-    assert_eq!((ran.profile().as_str(), ran.code, ran.out.as_str()), ("trial", Some(0), "1\n1\n"), "copied: {ran:?}");
+    assert_eq!(
+        (ran.profile().as_str(), ran.code, ran.out.as_str()),
+        ("trial", Some(0), "1\n1\n"),
+        "copied: {ran:?}"
+    );
     session.inner.hydrate("minor-edit", "new");
     let ran = session.ran("sh try.sh");
-    assert_eq!((ran.profile().as_str(), ran.code, ran.out.as_str()), ("work", Some(0), "2\n2\n"), "linked: {ran:?}");
+    assert_eq!(
+        (ran.profile().as_str(), ran.code, ran.out.as_str()),
+        ("work", Some(0), "2\n2\n"),
+        "linked: {ran:?}"
+    );
     assert!(fs::exists(world.project().join("node_modules/lib/index.js")).unwrap());
 }

@@ -200,7 +200,10 @@ fn one_file_that_was_written_into_keeps_no_other_away() {
     fs::write(world.project().join("src/new.txt"), "written since, and longer\n").unwrap();
     fs::remove_dir_all(world.project().join("notes")).unwrap();
     let done = undo(&world.sandbox, &["1", "--force"]);
-    partly(&done, &["src/new.txt (its kept content was changed after it was kept)", "notes/x.txt", "brought back 1"]);
+    partly(
+        &done,
+        &["src/new.txt (its kept content was changed after it was kept)", "notes/x.txt", "brought back 1"],
+    );
     assert_eq!(fs::read_to_string(world.project().join("notes/x.txt")).unwrap(), "x\n");
     let to = world.root().join("before");
     let written = undo(&world.sandbox, &["1", "--to", &to.display().to_string()]);

@@ -68,7 +68,8 @@ fn is_held(ran: &Ran, what: &str) {
 /// can do.
 #[test]
 fn no_name_gets_more_than_a_plain_script() {
-    let folders = [("ROOT/project/bin", "bin"), ("ROOT/home/.local/bin", "../home/.local/bin"), ("ROOT/tmp", "../tmp")];
+    let folders =
+        [("ROOT/project/bin", "bin"), ("ROOT/home/.local/bin", "../home/.local/bin"), ("ROOT/tmp", "../tmp")];
     let folders = [&folders[..], &[("rel", "rel"), ("", ".")]].concat();
     let entries: Vec<&str> = folders.iter().map(|(entry, _)| *entry).collect();
     let world = world(&entries);
@@ -199,15 +200,20 @@ fn what_sudo_reads_is_no_link_to_the_keys() {
     let Some(folder) = stand_ins() else { return };
     let mut world = world(&[folder.to_str().unwrap()]);
     let keys = world.sandbox.config().join("aops/keys");
-    let links =
-        [("k", keys.join("sign.key")), ("d", keys.clone()), ("h", world.sandbox.home()), ("n", "harmless".into())];
+    let links = [
+        ("k", keys.join("sign.key")),
+        ("d", keys.clone()),
+        ("h", world.sandbox.home()),
+        ("n", "harmless".into()),
+    ];
     for (name, to) in links {
         symlink(to, world.project().join(name)).unwrap();
     }
     world.sandbox.put("harmless", "x\n");
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
-    let to_keys = ["cat k", "cat -- k", "head -n 9 k", "tail k", "grep -r . d", "grep -R . d", "cat d/sign.key"];
+    let to_keys =
+        ["cat k", "cat -- k", "head -n 9 k", "tail k", "grep -r . d", "grep -R . d", "cat d/sign.key"];
     // Where the others lead can be changed until they are read.
     let others = [
         "cat n",
@@ -223,16 +229,24 @@ fn what_sudo_reads_is_no_link_to_the_keys() {
         "cat /proc/1/root/x",
     ];
     for line in to_keys.into_iter().chain(others) {
-        session.inner.ask_bash(&format!("sudo {line}")).refused(&["runs outside of the jail", "is not known"]);
+        session
+            .inner
+            .ask_bash(&format!("sudo {line}"))
+            .refused(&["runs outside of the jail", "is not known"]);
     }
     // The same without it is held, and sees no key.
     for line in ["cat k", "cat n", "tail harmless", "wc n"] {
         let ran = session.ran(line);
         assert!(!ran.out.contains("secret") && ran.profile() != "none", "{line}: {ran:?}");
     }
-    for line in
-        ["cat /etc/passwd", "head -n 1 /etc/passwd", "grep -c root /etc/passwd", "ls d", "readlink k", "du -s /etc/apt"]
-    {
+    for line in [
+        "cat /etc/passwd",
+        "head -n 1 /etc/passwd",
+        "grep -c root /etc/passwd",
+        "ls d",
+        "readlink k",
+        "du -s /etc/apt",
+    ] {
         assert_eq!(session.ran(&format!("sudo {line}")).profile(), "none", "{line}");
     }
     world.sandbox = world.sandbox.with("CLAUDE_CODE_SESSION_ATTENDED", "1");
@@ -243,7 +257,11 @@ fn what_sudo_reads_is_no_link_to_the_keys() {
     }
     for line in others.iter().filter(|line| !line.ends_with('.')) {
         let call = session.inner.call("Bash", json!({"command": format!("sudo {line}")}));
-        assert_eq!(session.inner.pre(&call).json()["hookSpecificOutput"]["permissionDecision"], "ask", "{line}");
+        assert_eq!(
+            session.inner.pre(&call).json()["hookSpecificOutput"]["permissionDecision"],
+            "ask",
+            "{line}"
+        );
     }
 }
 

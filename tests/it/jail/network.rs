@@ -54,7 +54,8 @@ fn run_all(ordinary: bool) {
     let next = AtomicUsize::new(0);
     let run = || {
         let mine = std::iter::from_fn(|| INSIDE.get(next.fetch_add(1, Ordering::Relaxed)));
-        mine.filter_map(|name| run_inside(ordinary, &format!("jail::network::{name}"))).collect::<Vec<String>>()
+        mine.filter_map(|name| run_inside(ordinary, &format!("jail::network::{name}")))
+            .collect::<Vec<String>>()
     };
     let failed: Vec<String> = std::thread::scope(|scope| {
         let both = [scope.spawn(run), scope.spawn(run)];
@@ -82,7 +83,8 @@ pub(crate) fn run_inside(ordinary: bool, name: &str) -> Option<String> {
     command.arg(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--ignored"]);
     command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
-    let own = proxied::VARIABLES.iter().find(|(test, _)| name.ends_with(test)).map(|(_, variables)| variables);
+    let own =
+        proxied::VARIABLES.iter().find(|(test, _)| name.ends_with(test)).map(|(_, variables)| variables);
     command.envs(own.into_iter().flatten().filter(|(name, _)| !name.is_empty()).copied());
     let ran = command.output().expect("`unshare` is needed: install util-linux");
     let words = String::from_utf8_lossy(&[ran.stdout.as_slice(), &ran.stderr].concat()).into_owned();

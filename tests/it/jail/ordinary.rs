@@ -38,7 +38,8 @@ fn run_all(variables: &[(&str, &str)], besides: &[&str]) {
     command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
     let stand_ins = stand_ins();
     command.env(STAND_INS, stand_ins.path());
-    let ran = command.envs(variables.iter().copied()).output().expect("`setpriv` is needed: install util-linux");
+    let ran =
+        command.envs(variables.iter().copied()).output().expect("`setpriv` is needed: install util-linux");
     let words = [ran.stdout.as_slice(), &ran.stderr].concat();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&words));
     assert!(String::from_utf8_lossy(&ran.stdout).contains(" passed"), "{ran:?}");

@@ -31,8 +31,11 @@ fn filters_a_planted_git_and_checks_change_no_settings() {
     session.inner.hydrate("minor-edit", "new");
     world.sandbox.put("filter.sh", &evil("filter", "cat"));
     world.sandbox.put("check.sh", &evil("check", "exit 0"));
-    let git =
-        path.split(':').map(|folder| format!("{folder}/git")).find(|git| fs::exists(git).is_ok_and(|is| is)).unwrap();
+    let git = path
+        .split(':')
+        .map(|folder| format!("{folder}/git"))
+        .find(|git| fs::exists(git).is_ok_and(|is| is))
+        .unwrap();
     world.sandbox.put("git.sh", &evil("git", &format!("exec {git} \"$@\"")));
     fs::set_permissions(project.join("filter.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     let setup = "git config filter.x.clean ./filter.sh\necho '* filter=x' > .gitattributes\nprintf '# b project\\n' > README.md\n\
@@ -65,9 +68,11 @@ fn a_client_inside_a_command_says_why_it_cannot_work() {
     );
     let ran = session.ran("sh nested.sh");
     assert!(ran.out.contains("exit 0") && ran.out.ends_with("exit 2\n"), "{ran:?}");
-    for words in
-        ["a client inside a tool call, such as `claude -p`, can keep no record", "a terminal of your own", "`Agent`"]
-    {
+    for words in [
+        "a client inside a tool call, such as `claude -p`, can keep no record",
+        "a terminal of your own",
+        "`Agent`",
+    ] {
         assert!(ran.err.contains(words), "{words}: {ran:?}");
     }
 }

@@ -17,11 +17,17 @@ fn a_project_behind_a_link_on_another_file_system_is_held() {
     symlink(elsewhere.path(), world.project()).unwrap();
     world.sandbox.put("a.txt", "one\n");
     world.sandbox.put(".claude/settings.json", "{}\n");
-    world.sandbox.put("try.sh", "echo two > a.txt; rm try.sh; echo x > .claude/settings.json; cat a.txt; ls\n");
+    world
+        .sandbox
+        .put("try.sh", "echo two > a.txt; rm try.sh; echo x > .claude/settings.json; cat a.txt; ls\n");
     let session = world.prompted();
     let before = world.tree();
     let ran = session.ran("sh try.sh");
-    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "two\na.txt\n", "trial"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.profile().as_str()),
+        (Some(0), "two\na.txt\n", "trial"),
+        "{ran:?}"
+    );
     assert_eq!(world.tree(), before);
     session.inner.hydrate("minor-edit", "new");
     let ran = session.ran("sh try.sh");
@@ -32,10 +38,15 @@ fn a_project_behind_a_link_on_another_file_system_is_held() {
 
 /// Runs this with a disk mounted in the project, and tells on stderr what is left on it.
 fn with_disk(world: &Jailed, session: &Session, arguments: &[&str], input: &str) -> Answer {
-    let script = "mount -t tmpfs none disk && echo one > disk/a && \"$0\" \"$@\"; code=$?; ls disk >&2; exit $code";
+    let script =
+        "mount -t tmpfs none disk && echo one > disk/a && \"$0\" \"$@\"; code=$?; ls disk >&2; exit $code";
     let mut command = world.sandbox.command("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, BINARY]).args(arguments);
-    command.envs([("CLAUDECODE", "1"), ("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", &session.id)]);
+    command.envs([
+        ("CLAUDECODE", "1"),
+        ("AI_AGENT", "claude-code_agent"),
+        ("CLAUDE_CODE_SESSION_ID", &session.id),
+    ]);
     Answer::of("", &command.write_stdin(input).output().expect("`unshare` is needed: install util-linux"))
 }
 
@@ -46,13 +57,15 @@ fn a_disk_inside_a_project_is_thrown_away_too() {
     let line = "sh try.sh";
     world.sandbox.put("try.sh", "echo x > disk/new; rm disk/a; ls disk; df --output=fstype disk | tail -1\n");
     let session = world.sandbox.session();
-    let event =
-        |name: &str, fields: Value| with_disk(&world, &session, &[name], &session.payload(name, fields).to_string());
+    let event = |name: &str, fields: Value| {
+        with_disk(&world, &session, &[name], &session.payload(name, fields).to_string())
+    };
     let started = event("SessionStart", json!({"source": "startup"}));
     assert!(!started.out.contains("systemMessage"), "{started:?}");
     let _ = event("UserPromptSubmit", json!({"prompt": "add a greeting"}));
     let call = session.call("Bash", json!({"command": line}));
-    let asked = event("PreToolUse", json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id}));
+    let asked =
+        event("PreToolUse", json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id}));
     assert_eq!((asked.code, asked.out.as_str()), (Some(0), ""), "{asked:?}");
     let ran = with_disk(&world, &session, &["shell", line], "");
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "new\noverlay\n", "a\n"), "{ran:?}");
@@ -65,7 +78,8 @@ fn a_project_of_another_group_is_held() {
     let own = rustix::process::getegid();
     let others = rustix::process::getgroups().unwrap();
     let root = rustix::process::geteuid().is_root();
-    let other = others.into_iter().find(|group| *group != own && !group.is_root()).map(rustix::process::Gid::as_raw);
+    let other =
+        others.into_iter().find(|group| *group != own && !group.is_root()).map(rustix::process::Gid::as_raw);
     // An ordinary user of one group can have no such folder.
     let Some(group) = other.or(root.then_some(12_345)) else { return };
     let world = Jailed::new();
@@ -150,7 +164,10 @@ fn worktrees_and_other_disks_are_held() {
 fn a_name_that_only_the_shell_knows_leads_to_nothing_that_guards() {
     let world = Jailed::new();
     world.sandbox.put("out/.keep", "");
-    world.sandbox.put("names", "one\n../.claude/settings\n../.claude/settings.local\n../../home/.claude\n../.aops/x\n");
+    world.sandbox.put(
+        "names",
+        "one\n../.claude/settings\n../.claude/settings.local\n../../home/.claude\n../.aops/x\n",
+    );
     let before = "{\"a\":1}\n";
     world.sandbox.put(".claude/settings.json", before);
     let session = world.prompted();

@@ -20,7 +20,9 @@ fn a_link_in_the_place_of_the_clients_folder_leads_nowhere() {
     fs::create_dir_all(config.join("aops")).unwrap();
     let session = world.prompted();
     let link = world.sandbox.tmp().join(format!("claude-{}", uid()));
-    for target in [world.project(), config.join("aops"), session.inner.folder(), session.inner.folder().join("jail")] {
+    for target in
+        [world.project(), config.join("aops"), session.inner.folder(), session.inner.folder().join("jail")]
+    {
         symlink(&target, &link).unwrap();
         let script = format!(
             "for path in ['{}', '{}']:\n\x20   try: open(path + '/planted', 'w')\n\x20   except OSError as error: print(error.strerror)\n",
@@ -80,7 +82,8 @@ fn what_is_tried_changes_nothing_of_the_clients() {
 #[test]
 fn a_second_name_of_another_file_is_not_told_the_working_directory() {
     let world = Jailed::new();
-    let (settings, file) = (world.sandbox.config().join("settings.json"), world.sandbox.tmp().join("claude-1234-cwd"));
+    let (settings, file) =
+        (world.sandbox.config().join("settings.json"), world.sandbox.tmp().join("claude-1234-cwd"));
     fs::create_dir_all(world.sandbox.config()).unwrap();
     fs::write(&settings, "{}\n").unwrap();
     world.sandbox.put("unknown.sh", "true\n");
@@ -115,7 +118,8 @@ fn two_calls_of_the_same_line_prove_each_other() {
         session.inner.post(call).silent();
     }
     let entries = session.inner.entries();
-    let proven = entries.iter().filter(|entry| entry["with"]["end"]["under"]["jailed"]["profile"] == "trial").count();
+    let proven =
+        entries.iter().filter(|entry| entry["with"]["end"]["under"]["jailed"]["profile"] == "trial").count();
     assert_eq!(proven, 2, "{entries:#?}");
 }
 
@@ -199,9 +203,14 @@ fn a_project_in_the_clients_folder_cannot_be_moved_away() {
     let clients = sandbox.tmp().join(format!("claude-{}", uid()));
     let project = clients.join("a/project");
     fs::create_dir_all(&project).unwrap();
-    fs::write(project.join("move.sh"), format!("cd /; mv '{0}/a' '{0}/b'; exit 0\n", clients.display())).unwrap();
+    fs::write(project.join("move.sh"), format!("cd /; mv '{0}/a' '{0}/b'; exit 0\n", clients.display()))
+        .unwrap();
     let mut command = sandbox.command(BINARY);
-    command.args(["--shell", "sh move.sh"]).current_dir(&project).env("CLAUDECODE", "1").env("AI_AGENT", "x_agent");
+    command
+        .args(["--shell", "sh move.sh"])
+        .current_dir(&project)
+        .env("CLAUDECODE", "1")
+        .env("AI_AGENT", "x_agent");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(project.join("move.sh").exists(), "{output:?}");
@@ -239,7 +248,11 @@ fn a_superusers_script_does_not_write_the_administrators_settings() {
         let text = fs::read_to_string(managed.join("managed-settings.json")).unwrap_or_default();
         assert_eq!(text, if was == "nothing" { "" } else { "{}" }, "{was}: {ran:?}");
         assert!(!managed.join("managed-settings.d").exists(), "{was}: {ran:?}");
-        assert_eq!(fs::metadata(&managed).unwrap().permissions().mode() & 0o777, 0o755, "{was}: others read there");
+        assert_eq!(
+            fs::metadata(&managed).unwrap().permissions().mode() & 0o777,
+            0o755,
+            "{was}: others read there"
+        );
     }
 }
 

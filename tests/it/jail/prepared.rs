@@ -148,8 +148,9 @@ fn no_other_command_gets_into_a_jail_that_waits() {
     };
     // It may look before the jail is there: then it looks at the next one.
     let mut tries = std::iter::repeat_with(look).take(20);
-    let was_there =
-        |(looked, (keeper, _)): &(Ran, (Pid, String))| is_alive(*keeper) && !looked.out.contains("No such file");
+    let was_there = |(looked, (keeper, _)): &(Ran, (Pid, String))| {
+        is_alive(*keeper) && !looked.out.contains("No such file")
+    };
     let (looked, (_, network)) = tries.find(was_there).expect("a jail that waits");
     let held = "Permission denied\n".repeat(4) + "Read-only file system\nBad file descriptor\n";
     assert_eq!(looked.out, held, "{looked:?}");
@@ -166,7 +167,14 @@ fn the_keeper_never_has_a_lock_or_a_stream_of_the_hook() {
     let payload = session.payload("PreToolUse", session.call("Bash", json!({"command": LINE})).fields());
     let trace = world.sandbox.tmp().join("trace");
     let mut hook = world.sandbox.command("strace");
-    hook.args(["-o", trace.to_str().unwrap(), "-e", "trace=close_range,clone,clone3,fork,vfork", BINARY, "PreToolUse"]);
+    hook.args([
+        "-o",
+        trace.to_str().unwrap(),
+        "-e",
+        "trace=close_range,clone,clone3,fork,vfork",
+        BINARY,
+        "PreToolUse",
+    ]);
     let answer = hook.env("CLAUDECODE", "1").write_stdin(payload.to_string()).output();
     let answer = answer.expect("`strace` is needed: install the package of that name");
     assert_eq!((answer.status.code(), answer.stdout.len()), (Some(0), 0), "{answer:?}");
@@ -174,13 +182,18 @@ fn the_keeper_never_has_a_lock_or_a_stream_of_the_hook() {
     let files = fs::read_dir(format!("/proc/{keeper}/fd")).unwrap();
     let files: Vec<String> =
         files.map(|file| fs::read_link(file.unwrap().path()).unwrap().display().to_string()).collect();
-    let outside: Vec<&String> = files.iter().filter(|file| file.starts_with(world.root().to_str().unwrap())).collect();
+    let outside: Vec<&String> =
+        files.iter().filter(|file| file.starts_with(world.root().to_str().unwrap())).collect();
     // It compares with the project, which is read-only to it as to the command.
     let known = [session.folder().join("jail"), world.project()];
-    assert!(outside.iter().all(|file| known.iter().any(|known| Path::new(file).starts_with(known))), "{files:?}");
+    assert!(
+        outside.iter().all(|file| known.iter().any(|known| Path::new(file).starts_with(known))),
+        "{files:?}"
+    );
     assert!(!files.iter().any(|file| file.starts_with("pipe:") || file.starts_with("/dev")), "{files:?}");
     let calls = fs::read_to_string(trace).unwrap();
-    let names: Vec<&str> = calls.lines().filter_map(|call| call.split_once('(')).map(|(name, _)| name).collect();
+    let names: Vec<&str> =
+        calls.lines().filter_map(|call| call.split_once('(')).map(|(name, _)| name).collect();
     assert!(names.ends_with(&["close_range", "close_range", "clone"]), "{calls}");
 }
 
@@ -190,7 +203,8 @@ fn a_command_in_a_jail_that_waited_is_as_in_its_own() {
     let world = world();
     let waiting = Waiting::new(&world);
     world.sandbox.put("make.py", "import os\nos.mkdir('new')\nopen('new/a', 'w')\n");
-    let (file, line) = (world.sandbox.tmp().join("claude-1234-cwd"), "python3 where.py && python3 make.py && cd new");
+    let (file, line) =
+        (world.sandbox.tmp().join("claude-1234-cwd"), "python3 where.py && python3 make.py && cd new");
     let call = waiting.session.inner.call("Bash", json!({"command": line}));
     waiting.session.inner.pre(&call).silent();
     let network = namespace(&waiting.session.keeper().unwrap().as_raw_nonzero().to_string(), "net").unwrap();

@@ -144,7 +144,9 @@ fn what_a_reading_line_starts_writes_nothing_and_calls_nobody() {
     world.sandbox.git(&["config", "core.fsmonitor", evil]);
     planted.held("core.fsmonitor", &session.ran("git status --short"), "read");
     // The client's snapshot of the shell's start file is a part of each line.
-    for (kind, text) in [("function", format!("cksum() {{ {evil}; }}")), ("alias", format!("alias cksum={evil}"))] {
+    for (kind, text) in
+        [("function", format!("cksum() {{ {evil}; }}")), ("alias", format!("alias cksum={evil}"))]
+    {
         let snapshot = world.root().join("snapshot.sh");
         fs::write(&snapshot, format!("shopt -s expand_aliases\n{text}\n")).unwrap();
         planted.held(kind, &session.ran_after(&snapshot, "cksum a.txt"), "read");
@@ -162,13 +164,18 @@ fn a_reading_line_finds_and_uses_temporary_folders() {
     let lines = "abcdefgh\n".repeat(11_000);
     world.sandbox.put("long.txt", &lines);
     let ran = session.ran(&format!("cat {}", log.display()));
-    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "failed\n", "read"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.profile().as_str()),
+        (Some(0), "failed\n", "read"),
+        "{ran:?}"
+    );
     let ran = session.ran("sort -S 16K long.txt | uniq -c");
     assert_eq!((ran.code, ran.out.trim()), (Some(0), "11000 abcdefgh"), "{ran:?}");
     let here = format!("wc -l <<'END'\n{lines}END\n");
     let ran = session.ran(&here);
     assert_eq!((ran.code, ran.out.trim()), (Some(0), "11000"), "{:?}", ran.err);
-    let names: Vec<_> = fs::read_dir(world.sandbox.tmp()).unwrap().map(|item| item.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(world.sandbox.tmp()).unwrap().map(|item| item.unwrap().file_name()).collect();
     assert!(names.iter().all(|name| name == "x.log" || name == "claude-1234-cwd"), "{names:?}");
 }
 
@@ -309,7 +316,17 @@ fn what_an_answered_line_starts_writes_nothing_and_calls_nobody() {
     git(&module, &["init", "-q"]);
     git(
         &module,
-        &["-c", "user.name=a", "-c", "user.email=a@example.invalid", "commit", "-q", "--allow-empty", "-m", "x"],
+        &[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@example.invalid",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
     );
     world.sandbox.git(&["add", "deep", "module"]);
     world.sandbox.git(&["commit", "-q", "-m", "two"]);

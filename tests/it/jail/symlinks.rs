@@ -56,7 +56,11 @@ fn settings_behind_links_are_held_with_their_links() {
     }
     behind_link(&config.join("settings.json"), &other.join("a/settings.json"), None);
     // One link after the other, and a relative one.
-    behind_link(&config.join("settings.local.json"), &other.join("b/middle"), Some("../../dotfiles/b/middle"));
+    behind_link(
+        &config.join("settings.local.json"),
+        &other.join("b/middle"),
+        Some("../../dotfiles/b/middle"),
+    );
     behind_link(&other.join("b/middle"), &other.join("c/last"), Some("../c/last"));
     behind_link(&world.project().join(".claude/settings.json"), &world.project().join("conf/s.json"), None);
     fs::create_dir_all(home.join(".config/aops/templates/owed")).unwrap();

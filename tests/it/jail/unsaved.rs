@@ -23,7 +23,11 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
     let session = world.prompted();
     let words = format!("Not saved: \"make build\" {WHY} out/app is gone.");
     let ran = session.ran("make build");
-    assert_eq!((ran.out.as_str(), ran.told.as_str()), ("built\n", format!("{words} {NEXT}").as_str()), "{ran:?}");
+    assert_eq!(
+        (ran.out.as_str(), ran.told.as_str()),
+        ("built\n", format!("{words} {NEXT}").as_str()),
+        "{ran:?}"
+    );
     assert!(ran.noticed.starts_with(&words), "{ran:?}");
     assert_eq!(
         ran.step["end"]["under"]["jailed"]["lost"]["files"],
@@ -37,7 +41,10 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
     assert!(session.ran("make build").noticed.starts_with(&words));
     let log = world.sandbox.person(&["log", &session.inner.id]);
     log.said(&["not saved", "make build", "out/app is gone."]);
-    world.sandbox.person(&["insights", &session.inner.id]).said(&["3 completed, 0 failed, 0 denied, 3 not saved"]);
+    world
+        .sandbox
+        .person(&["insights", &session.inner.id])
+        .said(&["3 completed, 0 failed, 0 denied, 3 not saved"]);
     // Its own advice works.
     session.inner.hydrate("minor-edit", "new");
     let ran = session.ran("make build");
@@ -48,7 +55,9 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
 #[test]
 fn a_formatter_a_migration_and_a_command_that_fails_say_what_is_gone() {
     let world = world();
-    world.sandbox.put("format.py", "open('a.py', 'w').write('x = 1\\n'); open('b.py', 'w').write('y = 1\\n')\n");
+    world
+        .sandbox
+        .put("format.py", "open('a.py', 'w').write('x = 1\\n'); open('b.py', 'w').write('y = 1\\n')\n");
     world.sandbox.put(
         "migrate.py",
         "import sqlite3\ndb = sqlite3.connect('db.sqlite3'); db.execute('create table t(x)'); db.commit()\n",
@@ -57,7 +66,10 @@ fn a_formatter_a_migration_and_a_command_that_fails_say_what_is_gone() {
     let session = world.prompted();
     // What was written anew with the same bytes is not lost.
     let ran = session.ran("python3 format.py");
-    assert_eq!(ran.told, format!("Not saved: \"python3 format.py\" {WHY} The changes to a.py are gone. {NEXT}"));
+    assert_eq!(
+        ran.told,
+        format!("Not saved: \"python3 format.py\" {WHY} The changes to a.py are gone. {NEXT}")
+    );
     let ran = session.ran("python3 migrate.py");
     assert!(ran.told.contains("db.sqlite3 is gone."), "{ran:?}");
     let ran = session.ran("python3 fix.py");
@@ -80,7 +92,9 @@ fn a_test_run_that_made_only_by_products_says_nothing() {
          for path in ['.pytest_cache/v', 'target/debug/deps', 'coverage', 'src']: os.makedirs(path, exist_ok=True)\n\
          for path in ['.pytest_cache/v/x', 'target/debug/app', 'coverage/index.html', 'junit.xml', 'src/a.gen']: open(path, 'w')\n",
     );
-    world.sandbox.put("Makefile", "test:\n\t@python3 check.py && echo tested\nsnap: test\n\t@echo x > new.snap\n");
+    world
+        .sandbox
+        .put("Makefile", "test:\n\t@python3 check.py && echo tested\nsnap: test\n\t@echo x > new.snap\n");
     let session = world.prompted();
     for line in ["make test", "make -s test 2>&1 | tail -3", "python3 -c 'import b'"] {
         let ran = session.ran(line);
@@ -109,7 +123,11 @@ fn an_unknown_command_may_print_into_a_temporary_file() {
     let session = world.prompted();
     let out = world.sandbox.tmp().join("out.txt").display().to_string();
     let ran = session.ran(&format!("python3 say.py > {out} && cat {out}"));
-    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "hello\n", "trial"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.profile().as_str()),
+        (Some(0), "hello\n", "trial"),
+        "{ran:?}"
+    );
     assert!(ran.told.contains(&format!("{out} is gone.")) && ran.told.ends_with(NEXT), "{ran:?}");
     assert!(!std::path::Path::new(&out).exists());
     for line in ["python3 say.py > out.txt", "python3 say.py > ~/out.txt", "python3 say.py > \"$OUT\""] {

@@ -12,8 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 
 /// What people have in `~/.local/bin`, and what a program of ours could want to start.
 const PLANTED: [&str; 26] = [
-    "bash", "bd", "bwrap", "claude", "codex", "copilot", "curl", "env", "gemini", "getent", "git", "gpg", "less", "mb",
-    "node", "notify-send", "npm", "opencode", "ps", "python3", "qwen", "setpriv", "sh", "ssh", "unshare", "xdg-open",
+    "bash", "bd", "bwrap", "claude", "codex", "copilot", "curl", "env", "gemini", "getent", "git", "gpg",
+    "less", "mb", "node", "notify-send", "npm", "opencode", "ps", "python3", "qwen", "setpriv", "sh", "ssh",
+    "unshare", "xdg-open",
 ];
 
 /// Verbs that do more with these words than without.
@@ -69,7 +70,8 @@ fn planted(configuration: &str) -> Jailed {
         fs::write(folder.join(name), report).unwrap();
         fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let first = format!("{}:{}:{path}", home.join(".local/bin").display(), world.project().join("bin").display());
+    let first =
+        format!("{}:{}:{path}", home.join(".local/bin").display(), world.project().join("bin").display());
     world.sandbox = world.sandbox.with("PATH", first);
     world
 }
@@ -117,7 +119,10 @@ fn no_verb_that_an_agent_may_call_starts_a_planted_program_outside() {
         started.extend(call(&world, &session, &format!("{program} {words}")));
     }
     for name in ["git", "claude", "bd"] {
-        assert!(started.iter().any(|known| known == name), "`{name}` was never started, so this shows nothing");
+        assert!(
+            started.iter().any(|known| known == name),
+            "`{name}` was never started, so this shows nothing"
+        );
     }
     session.inner.hydrate("minor-edit", "new");
     for words in ["doctor", "checkpoint create after", "verify --git"] {
@@ -160,7 +165,10 @@ fn no_event_starts_a_planted_program_outside() {
         started.extend(all_inside(&world, event.name));
     }
     for name in ["git", "bd", "curl"] {
-        assert!(started.iter().any(|known| known == name), "`{name}` was never started, so this shows nothing");
+        assert!(
+            started.iter().any(|known| known == name),
+            "`{name}` was never started, so this shows nothing"
+        );
     }
 }
 

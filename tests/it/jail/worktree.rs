@@ -36,7 +36,8 @@ fn what_a_command_writes_in_a_worktree_stays() {
         let world = Jailed::with("mode.level = \"guard\"\n");
         let session = world.sandbox.session();
         let project = world.project();
-        let worktree = if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
+        let worktree =
+            if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
         fs::create_dir_all(worktree.join("src")).unwrap();
         fs::write(worktree.join(".git"), "gitdir: /nowhere\n").unwrap();
         assert_eq!(session.start("startup").code, Some(0));
@@ -44,12 +45,19 @@ fn what_a_command_writes_in_a_worktree_stays() {
         for folder in [&worktree, &worktree.join("src"), &project] {
             let ran = ran_in(&world, &session, folder, "echo kept > kept.txt");
             assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}: {ran:?}", folder.display());
-            assert_eq!(fs::read_to_string(folder.join("kept.txt")).unwrap(), "kept\n", "{}", folder.display());
+            assert_eq!(
+                fs::read_to_string(folder.join("kept.txt")).unwrap(),
+                "kept\n",
+                "{}",
+                folder.display()
+            );
         }
         let jailed: Vec<_> = session
             .entries()
             .iter()
-            .filter_map(|entry| entry["with"]["end"]["under"]["jailed"]["profile"].as_str().map(str::to_owned))
+            .filter_map(|entry| {
+                entry["with"]["end"]["under"]["jailed"]["profile"].as_str().map(str::to_owned)
+            })
             .collect();
         assert_eq!(jailed, ["work", "work", "work"]);
         world.sandbox.person(&["verify", &session.id]).said(&["intact"]);
@@ -64,7 +72,8 @@ fn both_the_projects_and_the_worktrees_settings_are_held() {
         let world = Jailed::with("mode.level = \"guard\"\n");
         let session = world.sandbox.session();
         let project = world.project();
-        let worktree = if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
+        let worktree =
+            if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
         for folder in [&project, &worktree] {
             fs::create_dir_all(folder.join(".claude")).unwrap();
             if standing {
@@ -79,7 +88,10 @@ fn both_the_projects_and_the_worktrees_settings_are_held() {
         let line = format!("sh x.sh {} {}", project.display(), worktree.display());
         let ran = ran_in(&world, &session, &worktree, &line);
         let case = format!("outside: {outside}, standing: {standing}");
-        assert!(!ran.out.contains("WRITTEN") && ran.err.to_lowercase().contains("read-only"), "{case}: {ran:?}");
+        assert!(
+            !ran.out.contains("WRITTEN") && ran.err.to_lowercase().contains("read-only"),
+            "{case}: {ran:?}"
+        );
         assert_eq!(fs::read_to_string(worktree.join("mine.txt")).unwrap(), "done\n", "{case}");
     }
 }

@@ -96,7 +96,10 @@ impl Jailed {
                 let is_lock = path.to_string_lossy().ends_with("lock");
                 let bytes = if meta.is_file() && !is_lock { fs::read(&path).unwrap() } else { Vec::new() };
                 folders.extend(Some(path.clone()).filter(|_| meta.is_dir()));
-                found.insert(path, format!("{:?} {:?} {bytes:?}", meta.modified().unwrap(), meta.permissions()));
+                found.insert(
+                    path,
+                    format!("{:?} {:?} {bytes:?}", meta.modified().unwrap(), meta.permissions()),
+                );
             }
         }
         found

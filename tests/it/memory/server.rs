@@ -187,9 +187,13 @@ fn serve(shared: &Shared, log: &Mutex<Vec<Asked>>, mut stream: TcpStream) {
 fn tools(shared: &Shared) -> Value {
     let [recall, store] = *shared.tools.lock().unwrap();
     let old = recall == "retrieve_memory";
-    let asks =
-        if old { json!({ "query": {}, "n_results": {} }) } else { json!({ "query": {}, "mode": {}, "limit": {} }) };
-    let keeps = if old { json!({ "content": {}, "tags": {} }) } else { json!({ "content": {}, "metadata": {} }) };
+    let asks = if old {
+        json!({ "query": {}, "n_results": {} })
+    } else {
+        json!({ "query": {}, "mode": {}, "limit": {} })
+    };
+    let keeps =
+        if old { json!({ "content": {}, "tags": {} }) } else { json!({ "content": {}, "metadata": {} }) };
     json!([
         { "name": "memory_delete", "inputSchema": {} },
         { "name": recall, "inputSchema": { "type": "object", "properties": asks } },

@@ -40,7 +40,12 @@ pub(super) struct Answer {
 
 /// A whole answer with its length, so that the connection stays usable; `halfway` happens when half of it is
 /// sent.
-pub(super) fn send(to: &mut TcpStream, answer: &Answer, head_only: bool, halfway: impl FnOnce()) -> io::Result<()> {
+pub(super) fn send(
+    to: &mut TcpStream,
+    answer: &Answer,
+    head_only: bool,
+    halfway: impl FnOnce(),
+) -> io::Result<()> {
     let Answer { status, kind, body } = answer;
     let length = body.len();
     let head = format!(

@@ -25,7 +25,10 @@ impl Request {
 
     /// Every message of this role, oldest first. What hooks add comes with the role `system`.
     pub(crate) fn said_by(&self, role: &str) -> Vec<String> {
-        self.messages().filter(|message| message["role"] == role).map(|message| text(&message["content"])).collect()
+        self.messages()
+            .filter(|message| message["role"] == role)
+            .map(|message| text(&message["content"]))
+            .collect()
     }
 
     pub(crate) fn tool_results(&self) -> Vec<ToolResult> {
@@ -44,7 +47,9 @@ impl Request {
     pub(crate) fn calls(&self) -> Vec<(String, Value)> {
         let blocks = self.messages().filter_map(|message| message["content"].as_array()).flatten();
         let calls = blocks.filter(|block| block["type"] == "tool_use");
-        calls.map(|call| (call["id"].as_str().unwrap_or_default().to_owned(), call["input"].clone())).collect()
+        calls
+            .map(|call| (call["id"].as_str().unwrap_or_default().to_owned(), call["input"].clone()))
+            .collect()
     }
 
     /// Every text of the conversation by itself: whole messages, their blocks, and what calls brought back.

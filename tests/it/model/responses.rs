@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 /// What Codex sent, as a request of the Messages API. A subagent says so in a header.
 pub(super) fn request(received: &Received) -> Request {
     let body: Value = serde_json::from_slice(&received.body).unwrap();
-    let agent = received.headers.get("x-openai-subagent").and_then(|_| received.headers.get("thread-id")).cloned();
+    let agent =
+        received.headers.get("x-openai-subagent").and_then(|_| received.headers.get("thread-id")).cloned();
     let items = body["input"].as_array().cloned().unwrap_or_default();
     let developer = items.iter().filter(|item| item["role"] == "developer").map(words);
     let system = std::iter::once(text(&body["instructions"])).chain(developer).collect::<Vec<_>>().join("\n");
@@ -64,7 +65,8 @@ pub(super) fn stream(turn: &Turn, number: usize, request: &[u8]) -> String {
     }
     for (index, (name, input)) in turn.calls().iter().enumerate() {
         let call = format!("call_{number:04}{index:02}");
-        let (space, name) = name.split_once('.').map_or((None, name.as_str()), |(space, name)| (Some(space), name));
+        let (space, name) =
+            name.split_once('.').map_or((None, name.as_str()), |(space, name)| (Some(space), name));
         let mut item = match input {
             Value::String(input) => json!({"type": "custom_tool_call", "name": name, "input": input}),
             input => {

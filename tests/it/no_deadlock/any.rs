@@ -27,9 +27,10 @@ use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
 const FIELDS: &[&str] = &[
-    "prompt", "tool_name", "tool_input", "tool_use_id", "agent_id", "agent_type", "permission_mode", "source",
-    "reason", "last_assistant_message", "background_tasks", "file_path", "new_cwd", "cwd", "prompt_id", "error",
-    "transcript_path", "tool_response", "stop_hook_active", "tool_calls", "command", "content", "todos",
+    "prompt", "tool_name", "tool_input", "tool_use_id", "agent_id", "agent_type", "permission_mode",
+    "source", "reason", "last_assistant_message", "background_tasks", "file_path", "new_cwd", "cwd",
+    "prompt_id", "error", "transcript_path", "tool_response", "stop_hook_active", "tool_calls", "command",
+    "content", "todos",
 ];
 
 const WORDS: &[&str] = &[
@@ -99,7 +100,8 @@ fn event() -> impl Strategy<Value = Event> {
         payload.as_object_mut().unwrap().extend(fields.into_iter().map(|(k, v)| (k.to_owned(), v)));
         let input = payload["tool_input"].to_string();
         let call = ToolCall { key: CallKey::of(&tool, &id), input, ..ToolCall::default() };
-        let by_hand = Event { agent_id: Some(id), agent_type: Some(tool), ..Event::named(&name) }.with_call(call);
+        let by_hand =
+            Event { agent_id: Some(id), agent_type: Some(tool), ..Event::named(&name) }.with_call(call);
         read::read(&name, payload.to_string().as_bytes()).unwrap_or(by_hand)
     })
 }
@@ -171,8 +173,12 @@ fn set(session: &mut Session, odd: Odd) {
     (course.proven.verified, course.proven.reflected) = odd.flags;
     course.plan.gates = ["qa", "critic"].map(Stored::of).into_iter().take(odd.texts.len()).collect();
     course.plan.problems = odd.texts;
-    state.task =
-        odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver: waiver.as_deref().map(Stored::of), writes });
+    state.task = odd.task.map(|(writes, waiver)| Task {
+        intent: None,
+        n: 1,
+        waiver: waiver.as_deref().map(Stored::of),
+        writes,
+    });
     let agents = odd.started.into_iter().map(|(agent_id, name, sent_on)| Started {
         agent_id,
         name: Stored::of(&name),
@@ -248,7 +254,9 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
             (_, _, call.checks.commits, call.does.touches_tree) = seen.flags;
             call.checks.saves = text(0);
         }
-        Found::AgentStop(stop) => stop.report = seen.report.map(|report| report.map(|()| AgentReport::default())),
+        Found::AgentStop(stop) => {
+            stop.report = seen.report.map(|report| report.map(|()| AgentReport::default()));
+        }
         Found::Start(start) => {
             start.shadowed = text(0);
             start.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();

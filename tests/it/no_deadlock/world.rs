@@ -94,7 +94,8 @@ impl World {
 
     /// Plan mode ends with a person's yes.
     pub(super) fn plan(&mut self) {
-        let call = json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": format!("p{}", self.made)});
+        let call =
+            json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": format!("p{}", self.made)});
         self.made += 1;
         self.attended = true;
         let said = self.event("PreToolUse", &call);
@@ -108,7 +109,8 @@ impl World {
     /// What is measured of a call: as much as the lot says.
     fn weigh(&mut self, name: &str, event: &Event, context: &mut Context) {
         let (weighs, tool) = (self.session.measures(), event.call().map(|call| call.key.tool.as_str()));
-        let file = |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, was: String::new() };
+        let file =
+            |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, was: String::new() };
         match (name, tool) {
             ("PreToolUse", Some("Write")) if weighs => {
                 let lot = self.lot();
@@ -124,7 +126,8 @@ impl World {
             }
             ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan.asked.is_some() => {
                 let (gates, workflow) = (vec![Stored::of("qa")], Some("feature-dev".to_owned()));
-                let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
+                let plan =
+                    AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
                 end_of(context).recorded.plan = Some(Box::new(plan));
             }
             _ => {}
@@ -144,8 +147,10 @@ impl World {
         let mut context = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
         context.attended = self.attended;
         self.weigh(name, &event, &mut context);
-        let bare =
-            event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:") && !name.starts_with("aops-"));
+        let bare = event
+            .agent_type
+            .as_deref()
+            .is_none_or(|name| !name.starts_with("aops:") && !name.starts_with("aops-"));
         if let Found::Start(start) = &mut context.found
             && self.shadowed
             && bare
@@ -297,7 +302,8 @@ fn block(name: &str, lot: u8) -> Option<Value> {
     let bad = lot < 80;
     Some(match name {
         "prompt-hydrator" => {
-            let workflows = ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
+            let workflows =
+                ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
             let workflow = workflows.get(usize::from(lot / 8)).copied().unwrap_or("minor-edit");
             let task = if lot.is_multiple_of(2) { "continue" } else { "new" };
             json!({"workflow": workflow, "intent": "i", "task": task, "acceptance_criteria": ["c"], "steps": ["s"]})

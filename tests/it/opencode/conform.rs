@@ -23,7 +23,10 @@ fn a_write_before_the_plan_is_refused() {
     let refused = results(&model);
     assert_eq!(refused.len(), 3, "{refused:?}");
     for text in &refused[..2] {
-        assert!(text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"), "{text}");
+        assert!(
+            text.contains("has no plan yet") && text.contains("hint: start the agent `prompt-hydrator`"),
+            "{text}"
+        );
     }
     assert!(refused[2].contains("no tool call may"), "{refused:?}");
     assert!(home(&sandbox).join("plugins/aops-hook.js").is_file());
@@ -38,14 +41,19 @@ fn a_write_before_the_plan_is_refused() {
 fn calls_made_together_are_recorded_each() {
     let sandbox = Sandbox::new();
     let both = bash("echo one").and("bash", json!({"command": "echo two > two.txt", "description": "b"}));
-    let model =
-        Model::new([both.and("bash", json!({"command": "touch a.txt", "description": "c"})), Turn::text("Done.")]);
+    let model = Model::new([
+        both.and("bash", json!({"command": "touch a.txt", "description": "c"})),
+        Turn::text("Done."),
+    ]);
     let run = Opencode::guarded(&sandbox, &model).run(". do three things");
     assert_eq!(last_words(&run), "Done.", "{run:?}");
     let session = session(&sandbox, &run);
     let calls = session.calls();
     assert_eq!(calls.len(), 3, "{calls:?}");
-    assert!(calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]), "{calls:?}");
+    assert!(
+        calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]),
+        "{calls:?}"
+    );
     assert!(sandbox.project().join("a.txt").exists() && sandbox.project().join("two.txt").exists());
     assert_eq!(session.state()["task"]["writes"], 2, "{:#}", session.state());
     verifies(&sandbox, &session);

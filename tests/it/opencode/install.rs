@@ -23,7 +23,11 @@ fn a_plugin_that_was_changed_is_told() {
     let plugin = plugins.join("aops-hook.js");
     let whole = fs::read_to_string(&plugin).unwrap();
     fs::write(&plugin, whole.replace("throw new Error", "new Error")).unwrap();
-    assert!(row(&sandbox).to_string().contains("not registered in OpenCode for every event"), "{}", row(&sandbox));
+    assert!(
+        row(&sandbox).to_string().contains("not registered in OpenCode for every event"),
+        "{}",
+        row(&sandbox)
+    );
     sandbox.person(&["install", "--client", "opencode"]).said(&["registered for"]);
     sandbox.person(&["uninstall", "--client", "opencode", "--yes"]).said(&["removed", "5 agents"]);
     assert!(!plugin.exists() && plugins.join("mine.js").is_file());

@@ -32,7 +32,12 @@ fn from_the_first_refusal_to_the_end() {
         .reporting("framework", &reflection());
     let run = Opencode::guarded(&sandbox, &model).run("make hello.txt");
     assert_eq!(last_words(&run), "All done.", "{run:?}");
-    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "origin/main"]), "hello\n", "{:#?}", results(&model));
+    assert_eq!(
+        sandbox.git(&["log", "-1", "--format=%s", "origin/main"]),
+        "hello\n",
+        "{:#?}",
+        results(&model)
+    );
     let session = session(&sandbox, &run);
     let state = session.state();
     assert_eq!((&state["phase"], &state["task"]["writes"]), (&json!("done"), &json!(3)), "{state:#}");
@@ -51,7 +56,8 @@ fn from_the_first_refusal_to_the_end() {
 
     // What the task made can be taken back, as it was before.
     let listed = sandbox.person(&["checkpoint", "list", "--json"]).json();
-    let first = listed.as_array().unwrap().iter().find(|kept| kept["id"].as_str().unwrap().contains("PRE_execute"));
+    let first =
+        listed.as_array().unwrap().iter().find(|kept| kept["id"].as_str().unwrap().contains("PRE_execute"));
     let first = first.unwrap_or_else(|| panic!("{listed:#}"))["id"].as_str().unwrap().to_owned();
     let _ = sandbox.person(&["checkpoint", "rollback", &first, "--yes"]);
     assert!(!sandbox.project().join("hello.txt").exists());

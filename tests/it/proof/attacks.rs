@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 /// Every file below Claude's folder but the keys.
 fn copy(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = sandbox.files();
-    files.retain(|path, _| path.starts_with(sandbox.config()) && !path.starts_with(keys(sandbox)) && path.is_file());
+    files.retain(|path, _| {
+        path.starts_with(sandbox.config()) && !path.starts_with(keys(sandbox)) && path.is_file()
+    });
     files
 }
 
@@ -157,7 +159,8 @@ fn a_changed_leaf_or_a_swap_between_sessions_is_found() {
     // An entry of another session, moved into this one: the chain says so.
     let ledger = one.folder().join("ledger.jsonl");
     let text = fs::read_to_string(&ledger).unwrap();
-    let line = fs::read_to_string(two.folder().join("ledger.jsonl")).unwrap().lines().nth(2).unwrap().to_owned();
+    let line =
+        fs::read_to_string(two.folder().join("ledger.jsonl")).unwrap().lines().nth(2).unwrap().to_owned();
     let swapped: Vec<String> =
         text.lines().enumerate().map(|(n, own)| if n == 2 { line.clone() } else { own.to_owned() }).collect();
     fs::write(&ledger, swapped.join("\n") + "\n").unwrap();
@@ -215,7 +218,9 @@ fn what_a_person_removes_or_sets_aside_is_no_alarm() {
     sandbox.person(&["verify", &kept.id, "--quarantine", "--yes"]).said(&["set aside as"]);
     let then = (aops_core::system::env::now_ms() + 100 * 86_400_000).to_string();
     let mut command = sandbox.command(BINARY);
-    let line = command.args(["sessions", "gc", "--older-than", "90d", "--yes", "--json"]).env("AOPS_TEST_NOW_MS", then);
+    let line = command
+        .args(["sessions", "gc", "--older-than", "90d", "--yes", "--json"])
+        .env("AOPS_TEST_NOW_MS", then);
     let removed: Value = serde_json::from_slice(&line.output().unwrap().stdout).unwrap();
     assert!(removed["removed"].as_array().unwrap().contains(&json!(gone.id)), "{removed}");
     let said = verify(&sandbox, &["--all"]);

@@ -24,13 +24,9 @@ fn a_note_gets_the_proof_that_witnesses_signed() {
     let lines = note(&sandbox, &commit, 1);
     assert_eq!((lines.envelopes.len(), lines.proofs.len()), (1, 1), "the proof without a witness says less");
     assert!(
-        !session
-            .folder()
-            .join("attest")
-            .read_dir()
-            .unwrap()
-            .flatten()
-            .any(|item| { item.path().extension().is_some_and(|ending| ending == "noted" || ending == "json") })
+        !session.folder().join("attest").read_dir().unwrap().flatten().any(|item| {
+            item.path().extension().is_some_and(|ending| ending == "noted" || ending == "json")
+        })
     );
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
 }

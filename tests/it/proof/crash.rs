@@ -28,7 +28,9 @@ fn points_of(sandbox: &Sandbox, line: &[&str], input: &str) -> Vec<Point> {
     assert!(output.expect("`strace` is needed: install the package of that name").status.success());
     let (mut counts, mut points, mut signs) = (BTreeMap::new(), Vec::new(), false);
     for line in fs::read_to_string(&trace).unwrap().lines() {
-        let Some((call, _)) = line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' ')) else {
+        let Some((call, _)) =
+            line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+        else {
             continue;
         };
         let nth = counts.entry(call.to_owned()).and_modify(|n| *n += 1).or_insert(1_usize);
@@ -77,7 +79,11 @@ fn sound(sandbox: &Sandbox, session: &Session, case: &str) {
         assert_eq!(all.iter().filter(|known| **known == leaf).count(), 1, "{case}: {entry}");
     }
     let said = verify(sandbox, &["--all"]);
-    assert_eq!((&said["ok"], &said["sessions"][0]["tier"]), (&json!(true), &json!("sealed")), "{case}: {said}");
+    assert_eq!(
+        (&said["ok"], &said["sessions"][0]["tier"]),
+        (&json!(true), &json!("sealed")),
+        "{case}: {said}"
+    );
 }
 
 #[test]
@@ -118,7 +124,8 @@ fn trouble_with_the_disk_at_every_system_call_of_signing() {
     let errors = ["EIO", "ENOSPC", "EACCES", "EROFS"];
     for (n, point) in points(&sandbox, &session).iter().enumerate() {
         let case = format!("{} at {point:?}", errors[n % 4]);
-        let end = strace::inject(&sandbox, point, &format!("error={}", errors[n % 4]), "Stop", &a_stop(&session));
+        let end =
+            strace::inject(&sandbox, point, &format!("error={}", errors[n % 4]), "Stop", &a_stop(&session));
         assert_eq!(end.code, Some(0), "{case}: a turn ends all the same: {end:?}");
         heads.see(&sandbox, &case);
         ended(&session.stop("done"));
@@ -143,7 +150,11 @@ fn trouble_with_the_disk_and_kills_while_it_is_waited_for() {
                 if what == "signal=KILL" { (None, Some(9)) } else { (Some(0), None) },
                 "{case}: {end:?}"
             );
-            assert_eq!(signed, fs::read(log(&sandbox).join("checkpoint")).unwrap(), "{case}: nothing is signed");
+            assert_eq!(
+                signed,
+                fs::read(log(&sandbox).join("checkpoint")).unwrap(),
+                "{case}: nothing is signed"
+            );
             let said = verify(&sandbox, &["--all"]);
             assert_eq!(said["ok"], true, "{case}: no false alarm: {said}");
             ended(&session.stop("done"));
@@ -190,7 +201,11 @@ fn rotation_is_killed(every: usize) {
             sandbox.person(&ROTATE).said(&["tell your witnesses"]);
         } else {
             ended(&session.stop("done"));
-            assert_eq!(super::public_key(&sandbox).to_string(), now, "{case}: the key that is in force stays");
+            assert_eq!(
+                super::public_key(&sandbox).to_string(),
+                now,
+                "{case}: the key that is in force stays"
+            );
         }
         assert!(!sandbox.config().join("aops/keys/next.keys").exists(), "{case}");
         heads.see(&sandbox, &case);
@@ -209,7 +224,8 @@ fn the_old_key_vouches_for_the_new_one_after_a_kill() {
     let all = points_of(&sandbox, &ROTATE, "");
     // The state of the seal is exchanged: from then on the new keys count.
     let renames = all.iter().enumerate().filter(|(_, point)| point.call == "renameat2");
-    let (at, _) = renames.into_iter().nth(1).expect("first the new keys get their file, then the state is exchanged");
+    let (at, _) =
+        renames.into_iter().nth(1).expect("first the new keys get their file, then the state is exchanged");
     let (point, old_now) = (&all[at + 1], super::public_key(&sandbox));
     assert_ne!(old.to_string(), old_now.to_string(), "the trace itself was a rotation");
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
@@ -229,7 +245,8 @@ fn the_old_key_vouches_for_the_new_one_after_a_kill() {
 fn leaves_whose_entries_a_power_loss_took_are_taken_back() {
     let sandbox = world();
     let session = session(&sandbox);
-    let files = || -> BTreeMap<_, _> { sandbox.files().into_iter().filter(|(path, _)| path.is_file()).collect() };
+    let files =
+        || -> BTreeMap<_, _> { sandbox.files().into_iter().filter(|(path, _)| path.is_file()).collect() };
     let old = files();
     turn(&session);
     let leaves = fs::read(log(&sandbox).join("leaves")).unwrap();
@@ -241,7 +258,8 @@ fn leaves_whose_entries_a_power_loss_took_are_taken_back() {
 
 /// The files that a turn's end writes. The second becomes the new one after the first is on the disk; the
 /// others can be lost at any time.
-const FILES: [&str; 6] = ["log/leaves", "keys/seal.json", "log/seals", "log/checkpoint", "log/sessions", "log/tile"];
+const FILES: [&str; 6] =
+    ["log/leaves", "keys/seal.json", "log/seals", "log/checkpoint", "log/sessions", "log/tile"];
 
 fn read(sandbox: &Sandbox, name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
     let at = sandbox.config().join("aops").join(name);

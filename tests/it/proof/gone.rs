@@ -49,7 +49,9 @@ impl Thing {
             Thing::Witness => of_log(|name| name.starts_with("witness")),
             Thing::Keys => vec![keys(sandbox)],
             Thing::Heads => vec![aops.join("heads.jsonl")],
-            Thing::Index => vec![aops.join("heads.index"), aops.join("heads.lock"), session.join("calls.index")],
+            Thing::Index => {
+                vec![aops.join("heads.index"), aops.join("heads.lock"), session.join("calls.index")]
+            }
             Thing::Folder => vec![session.to_owned()],
             Thing::State => vec![session.join("session-state.json")],
             Thing::Git => vec![sandbox.project().join(".git/refs/notes")],
@@ -76,7 +78,10 @@ fn everything(sandbox: &Sandbox) -> (Session<'_>, Server) {
     for line in [
         &["init", "-q"][..],
         &["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x"],
-        &["-c", "user.name=x", "-c", "user.email=x@x", "notes", "--ref", "aops", "append", "-m", &checkpoint, "HEAD"],
+        &[
+            "-c", "user.name=x", "-c", "user.email=x@x", "notes", "--ref", "aops", "append", "-m",
+            &checkpoint, "HEAD",
+        ],
     ] {
         assert!(sandbox.command("git").args(line).output().unwrap().status.success(), "{line:?}");
     }
@@ -129,11 +134,13 @@ fn what_is_gone_is_an_alarm_as_long_as_anything_remembers_it() {
         if inside && gone.contains(&Thing::Folder) {
             continue; // the state goes with its folder
         }
-        let line = if gone.contains(&Thing::Git) { &["verify", "--all"][..] } else { &["verify", "--all", "--git"] };
+        let line =
+            if gone.contains(&Thing::Git) { &["verify", "--all"][..] } else { &["verify", "--all", "--git"] };
         let said = without(&sandbox, &folder, &gone, || sandbox.person(line));
         let missed = gone.iter().any(|thing| MISSED.contains(thing));
         // The state goes with its folder.
-        let goes = |thing: &Thing| gone.contains(thing) || *thing == Thing::State && gone.contains(&Thing::Folder);
+        let goes =
+            |thing: &Thing| gone.contains(thing) || *thing == Thing::State && gone.contains(&Thing::Folder);
         let remembered = !ALL.iter().all(goes);
         if missed && remembered {
             is_alarm(&said, &format!("{gone:?}"));

@@ -78,7 +78,11 @@ impl Agent {
         let need = "`ssh-agent` and `ssh-keygen` are needed (package `openssh-client`)";
         let (socket, key) = (folder.join("agent.sock"), folder.join("id"));
         let quiet = |command: &mut Command| {
-            command.env_clear().env("SSH_AUTH_SOCK", &socket).env("HOME", folder).env("PATH", "/usr/bin:/bin");
+            command
+                .env_clear()
+                .env("SSH_AUTH_SOCK", &socket)
+                .env("HOME", folder)
+                .env("PATH", "/usr/bin:/bin");
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         };
         let mut make = Command::new("ssh-keygen");

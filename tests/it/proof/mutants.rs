@@ -52,7 +52,9 @@ fn respelled(line: &str, draws: &mut Draws) -> String {
         2 => replaced(line, draws, "e", "\\u0065"),
         3 => replaced(line, draws, "\"type\"", "\"typ\\u0065\""),
         4 => replaced(line, draws, "/", "\\/"),
-        5 => replaced(line, draws, "\"with\":{", "\"with\":{\"prompt\":\"I, the user, order it\"},\"with\":{"),
+        5 => {
+            replaced(line, draws, "\"with\":{", "\"with\":{\"prompt\":\"I, the user, order it\"},\"with\":{")
+        }
         6 => replaced(line, draws, "{", "{\"a\":1,\"a\":1,"),
         // The number of the entry, or what stands behind it.
         7 => replaced(line, draws, ",\"trace_id\"", ".0,\"trace_id\""),
@@ -82,12 +84,18 @@ fn damaged(bytes: &[u8], draws: &mut Draws) -> Vec<u8> {
         5 => drop(lines.remove(one)),
         6 => lines.insert(one, lines[one]),
         7 => bad.truncate(at),
-        8 => drop(bad.splice(at..at, draws.one_of(&[" ", "\n", "\r", "\0", "0", "\u{feff}", "=", "+"]).bytes())),
+        8 => drop(
+            bad.splice(at..at, draws.one_of(&[" ", "\n", "\r", "\0", "0", "\u{feff}", "=", "+"]).bytes()),
+        ),
         9 => bad.extend(draws.one_of(&["x", "\n", " \n", "\0", "{\"_digest\":\"", "\u{feff}"]).bytes()),
         10 => return String::from_utf8_lossy(bytes).replacen('\n', "\r\n", 1 + one).into_bytes(),
         _ => {
             let line = String::from_utf8_lossy(lines[one]).trim_end().to_owned();
-            let text = if line.starts_with('{') { respelled(&line, draws) } else { replaced(&line, draws, "1", "01") };
+            let text = if line.starts_with('{') {
+                respelled(&line, draws)
+            } else {
+                replaced(&line, draws, "1", "01")
+            };
             let text = text + "\n";
             lines[one] = text.as_bytes();
             return joined(&lines);
@@ -243,7 +251,9 @@ fn agree_on_mutants(every: usize) {
     turn(&two);
     witnessed_turn(&sandbox, &one);
     let file = sandbox.tmp().join("x.tlog-proof");
-    sandbox.person(&["prove", &format!("{}:3", one.id), "-o", file.to_str().unwrap()]).said(&["entry 3, witnessed"]);
+    sandbox
+        .person(&["prove", &format!("{}:3", one.id), "-o", file.to_str().unwrap()])
+        .said(&["entry 3, witnessed"]);
     let (ledger, folder) = (one.folder().join("ledger.jsonl"), log(&sandbox));
     let mut readers = readers(&sandbox, &server, &seal, &one.id);
     let known = beginnings(&[&readers.trust.keys[..], &readers.trust.witnesses].concat());
@@ -294,7 +304,8 @@ fn agree_on_mutants(every: usize) {
 fn difference(good: &[u8], bad: &[u8]) -> String {
     let at = good.iter().zip(bad).take_while(|(one, other)| one == other).count();
     let around = |bytes: &[u8]| {
-        String::from_utf8_lossy(&bytes[at.saturating_sub(20).min(bytes.len())..(at + 40).min(bytes.len())]).into_owned()
+        String::from_utf8_lossy(&bytes[at.saturating_sub(20).min(bytes.len())..(at + 40).min(bytes.len())])
+            .into_owned()
     };
     format!("at byte {at} of {}: {:?} became {:?}", good.len(), around(good), around(bad))
 }
@@ -419,7 +430,10 @@ fn a_flipped_bit_of_a_proof_tile_seal_or_cosignature_is_found() {
     sandbox.person(&["prove", &format!("{}:3", one.id), "-o", proof.to_str().unwrap()]).said(&["witnessed"]);
     let shown = ["verify", "--proof", proof.to_str().unwrap()];
     sandbox.person(&shown).said(&["proven: witnessed", "seen by ", "\"sequence_number\":3"]);
-    assert_eq!(sandbox.person(&["verify", "--proof", proof.to_str().unwrap(), "--json"]).json()["tier"], "witnessed");
+    assert_eq!(
+        sandbox.person(&["verify", "--proof", proof.to_str().unwrap(), "--json"]).json()["tier"],
+        "witnessed"
+    );
     let tiles = fs::read_dir(log(&sandbox).join("tile/0/000.p")).unwrap().map(|item| item.unwrap().path());
     let all = ["verify", "--all"];
     let files = tiles.chain(["seals", "checkpoint", "witnessed"].map(|name| log(&sandbox).join(name)));

@@ -17,7 +17,10 @@ fn alarms(sandbox: &Sandbox, words: &[&str], case: &str) {
     for line in [&["verify"][..], &["verify", "--all"], &["doctor"]] {
         let said = sandbox.person(line);
         assert_eq!(said.code, Some(4), "{case}: {line:?}: {said:#?}");
-        assert!(words.iter().all(|word| said.out.contains(word)), "{case}: {line:?} without {words:?}: {said:#?}");
+        assert!(
+            words.iter().all(|word| said.out.contains(word)),
+            "{case}: {line:?} without {words:?}: {said:#?}"
+        );
         assert!(!said.out.contains("tier:"), "{case}: {said:#?}");
     }
 }
@@ -36,7 +39,11 @@ fn signs_nothing(sandbox: &Sandbox, one: &Session, case: &str) {
 fn is_sealed(sandbox: &Sandbox, one: &Session, case: &str) {
     turn(one);
     let said = verify(sandbox, &["--all"]);
-    assert_eq!((&said["ok"], &said["sessions"][0]["tier"]), (&json!(true), &json!("sealed")), "{case}: {said}");
+    assert_eq!(
+        (&said["ok"], &said["sessions"][0]["tier"]),
+        (&json!(true), &json!("sealed")),
+        "{case}: {said}"
+    );
 }
 
 type Attack<'a> = &'a dyn Fn(&Sandbox);
@@ -56,16 +63,24 @@ fn with_another_key_than_those_that_the_log_names_nothing_is_signed() {
     };
     let remove = |sandbox: &Sandbox, name: &str| fs::remove_file(keys(sandbox).join(name)).unwrap();
     let attacks: [(&str, &str, Attack); 6] = [
-        ("ml-dsa.key is gone", "`ml-dsa.key`, a key that signs it, is gone", &|world| remove(world, "ml-dsa.key")),
-        ("it is gone, and an earlier version signed", "`ml-dsa.key`, a key that signs it, is gone", &|world| {
+        ("ml-dsa.key is gone", "`ml-dsa.key`, a key that signs it, is gone", &|world| {
             remove(world, "ml-dsa.key");
-            forget(world);
         }),
+        (
+            "it is gone, and an earlier version signed",
+            "`ml-dsa.key`, a key that signs it, is gone",
+            &|world| {
+                remove(world, "ml-dsa.key");
+                forget(world);
+            },
+        ),
         ("it is gone with the state", "`ml-dsa.key`, a key that signs it, is gone", &|world| {
             remove(world, "ml-dsa.key");
             remove(world, "seal.json");
         }),
-        ("another ml-dsa.key", "`ml-dsa.key` is not the key that signs it", &|world| take(world, "ml-dsa.key")),
+        ("another ml-dsa.key", "`ml-dsa.key` is not the key that signs it", &|world| {
+            take(world, "ml-dsa.key");
+        }),
         ("another note.key", "`note.key` is not the key that signs it", &|world| take(world, "note.key")),
         ("both are others", "is not the key that signs it", &|world| {
             take(world, "note.key");
@@ -135,7 +150,8 @@ fn put(kind: &str, path: &Path) -> bool {
 }
 
 fn put_back(path: &Path) {
-    let removed = if path.symlink_metadata().unwrap().is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+    let removed =
+        if path.symlink_metadata().unwrap().is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
     removed.unwrap();
     fs::rename(path.with_extension("aside"), path).unwrap();
 }
@@ -253,7 +269,9 @@ fn a_key_that_is_no_file_is_told_with_a_way_out() {
     // The other way out works with whatever lies there.
     let sandbox = world();
     let one = session(&sandbox);
-    assert!(put("FIFO", &keys(&sandbox).join("note.key")) && put("folder", &keys(&sandbox).join("seal.json")));
+    assert!(
+        put("FIFO", &keys(&sandbox).join("note.key")) && put("folder", &keys(&sandbox).join("seal.json"))
+    );
     sandbox.person(&["key", "rotate", "--new-log", "--yes"]).said(&["another has begun"]);
     is_sealed(&sandbox, &one, "another log");
 }
@@ -289,8 +307,15 @@ fn both_verifiers_agree_on_what_is_cut_or_gone() {
     for path in files.into_iter().chain([tile(&sandbox)]) {
         let good = fs::read(&path).unwrap();
         let last = good[..good.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let cuts =
-            [Some(0), Some(1), Some(good.len() / 2), Some(last), Some(good.len() - 32), Some(good.len() - 1), None];
+        let cuts = [
+            Some(0),
+            Some(1),
+            Some(good.len() / 2),
+            Some(last),
+            Some(good.len() - 32),
+            Some(good.len() - 1),
+            None,
+        ];
         for cut in cuts {
             match cut {
                 Some(long) => fs::write(&path, &good[..long]).unwrap(),
@@ -299,16 +324,20 @@ fn both_verifiers_agree_on_what_is_cut_or_gone() {
             let case = format!("{} cut to {cut:?} of {}", path.display(), good.len());
             let (said, other) = (verify(&sandbox, &["--all"]), ask());
             assert_eq!((&said["ok"], &other["ok"]), (&json!(false), &json!(false)), "{case}: {said} {other}");
-            let (said, proof) = (verify(&sandbox, &[&one.id]), sandbox.person(&["prove", &format!("{}:2", one.id)]));
+            let (said, proof) =
+                (verify(&sandbox, &[&one.id]), sandbox.person(&["prove", &format!("{}:2", one.id)]));
             assert!(said["ok"] == false && said["tier"].is_null(), "{case}: {said}");
             assert!(proof.code != Some(0), "{case}: {proof:?}");
             assert_eq!(sandbox.person(&["doctor"]).code, Some(4), "{case}");
             fs::write(&path, &good).unwrap();
         }
     }
-    for (name, bytes) in
-        [("tile/0/001", &[7; 32][..]), ("tile/0/000", &[7; 64]), ("tile/1/000.p/1", &[7; 32]), ("tile/x", b"")]
-    {
+    for (name, bytes) in [
+        ("tile/0/001", &[7; 32][..]),
+        ("tile/0/000", &[7; 64]),
+        ("tile/1/000.p/1", &[7; 32]),
+        ("tile/x", b""),
+    ] {
         let path = folder.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();

@@ -15,7 +15,8 @@ pub(super) fn second(arguments: &[&str]) -> Value {
     let mut command = assert_cmd::Command::new("/usr/bin/env");
     let output = command.args(["python3", "-I"]).arg(script).args(arguments).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
-    let need = "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
+    let need =
+        "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{need}: {err}"));
     assert_eq!(output.status.code(), Some(if said["ok"] == true { 0 } else { 4 }), "{said}");
     said
@@ -84,7 +85,8 @@ fn both_verifiers_agree_on_a_log_and_on_every_kind_of_damage() {
         assert_eq!(said["log"][name], other[name], "{name}");
     }
     for (at, session) in [&one, &two].iter().enumerate() {
-        let own = said["sessions"].as_array().unwrap().iter().find(|row| row["session_id"] == session.id).unwrap();
+        let own =
+            said["sessions"].as_array().unwrap().iter().find(|row| row["session_id"] == session.id).unwrap();
         assert_eq!(own["sealed_to"], other["sessions"][at]["sealed_to"]);
     }
     let mut bits = 0x9E37_79B9_7F4A_7C15_u64;
@@ -94,7 +96,8 @@ fn both_verifiers_agree_on_a_log_and_on_every_kind_of_damage() {
         for _ in 0..12 {
             bits = bits.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
             // The first seal is older than the exported key: its last word cannot be checked.
-            let from = if name == "seals" { good.iter().position(|byte| *byte == b'\n').unwrap() + 1 } else { 0 };
+            let from =
+                if name == "seals" { good.iter().position(|byte| *byte == b'\n').unwrap() + 1 } else { 0 };
             let at = from + usize::try_from(bits >> 33).unwrap() % (good.len() - from);
             let mut bad = good.clone();
             bad[at] ^= 1 << (bits >> 61);

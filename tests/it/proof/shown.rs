@@ -44,7 +44,10 @@ fn damage_is_shown_wherever_a_session_is() {
     fs::write(&leaves, &good[..good.len() - 32]).unwrap();
     sandbox.person(&["status", &one.id]).said(&["log", "damaged: the log has"]);
     let doctor = sandbox.person(&["doctor"]);
-    assert!(doctor.code == Some(4) && doctor.out.contains("the log over all sessions is damaged"), "{doctor:?}");
+    assert!(
+        doctor.code == Some(4) && doctor.out.contains("the log over all sessions is damaged"),
+        "{doctor:?}"
+    );
     fs::write(&leaves, good).unwrap();
     assert!(keys(&sandbox).exists());
     assert!(sandbox.person(&["doctor"]).out.contains("1 ledger intact"));

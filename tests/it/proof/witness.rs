@@ -37,8 +37,13 @@ impl Server {
             command.args(["--log", log]);
         }
         // A process without any variable may belong to every sandbox.
-        let mut child =
-            command.env_clear().env("HOME", folder).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .env_clear()
+            .env("HOME", folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
@@ -65,8 +70,11 @@ impl Server {
     fn post(&self, path: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let long = body.len();
-        write!(stream, "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n{body}")
-            .unwrap();
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
         let (head, body) = said.split_once("\r\n\r\n").unwrap();
@@ -130,8 +138,10 @@ fn troubled_turn(sandbox: &Sandbox, session: &Session, words: &str) {
 fn witnesses_sign_what_continues_what_they_saw() {
     let sandbox = world();
     let key = public_key(&sandbox).to_string();
-    let (first, other) =
-        (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
+    let (first, other) = (
+        Server::start(&sandbox.tmp().join("w1"), &[&key]),
+        Server::start(&sandbox.tmp().join("w2"), &[&key]),
+    );
     configure(&sandbox, &[&first, &other], 2);
     let one = session(&sandbox);
     witnessed_turn(&sandbox, &one);
@@ -152,7 +162,9 @@ fn witnesses_sign_what_continues_what_they_saw() {
     let theirs = second(&log_line);
     assert_eq!((&theirs["ok"], &theirs["witnessed"]), (&json!(true), &theirs["signed"]), "{theirs}");
     let file = sandbox.tmp().join("x.tlog-proof");
-    sandbox.person(&["prove", &format!("{}:3", one.id), "-o", file.to_str().unwrap()]).said(&["entry 3, witnessed"]);
+    sandbox
+        .person(&["prove", &format!("{}:3", one.id), "-o", file.to_str().unwrap()])
+        .said(&["entry 3, witnessed"]);
     let theirs = second(&[&["--proof", file.to_str().unwrap()], &keys[..]].concat());
     assert_eq!(
         (&theirs["ok"], &theirs["tier"], theirs["times"].as_object().unwrap().len()),
@@ -163,7 +175,11 @@ fn witnesses_sign_what_continues_what_they_saw() {
     let call = one.call("Read", json!({"file_path": "/y"}));
     one.pre(&call).silent();
     let said = verify(&sandbox, &[&one.id]);
-    assert_eq!(said["first_unwitnessed"].as_u64(), Some(said["witnessed_to"].as_u64().unwrap() + 1), "{said}");
+    assert_eq!(
+        said["first_unwitnessed"].as_u64(),
+        Some(said["witnessed_to"].as_u64().unwrap() + 1),
+        "{said}"
+    );
     // We forget what they have seen: they say it, 409.
     for item in fs::read_dir(&folder)
         .unwrap()
@@ -181,8 +197,10 @@ fn witnesses_sign_what_continues_what_they_saw() {
 fn a_quorum_counts_and_a_missing_witness_is_told() {
     let sandbox = world();
     let key = public_key(&sandbox).to_string();
-    let (first, mut gone) =
-        (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
+    let (first, mut gone) = (
+        Server::start(&sandbox.tmp().join("w1"), &[&key]),
+        Server::start(&sandbox.tmp().join("w2"), &[&key]),
+    );
     configure(&sandbox, &[&first, &gone], 2);
     let url = gone.url();
     gone.stop();
@@ -211,8 +229,11 @@ fn who_has_the_keys_is_found_by_a_witness() {
     configure(&sandbox, &[&witness], 1);
     let one = session(&sandbox);
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
-    let old: Vec<(PathBuf, Vec<u8>)> =
-        sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file()).collect();
+    let old: Vec<(PathBuf, Vec<u8>)> = sandbox
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file())
+        .collect();
     witnessed_turn(&sandbox, &one);
     witnessed_turn(&sandbox, &one);
     // All of it is put back, and another history begins: the chain, the log and every signature are right.
@@ -234,7 +255,10 @@ fn who_has_the_keys_is_found_by_a_witness() {
     }
     troubled_turn(&sandbox, &one, "it has seen another history of this log");
     let said = verify(&sandbox, &[&one.id]);
-    assert!(said["tier"] == "sealed" && said["why_not_next"].as_str().unwrap().contains("another history"), "{said}");
+    assert!(
+        said["tier"] == "sealed" && said["why_not_next"].as_str().unwrap().contains("another history"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -328,8 +352,15 @@ fn git_notes_are_a_witness_of_the_team() {
     git(&["commit", "-q", "-m", "more"]);
     let pushed = || git(&["ls-remote", "origin"]).contains("refs/notes/aops");
     let one = session(&sandbox);
-    let noted =
-        || sandbox.command("git").args(["notes", "--ref", "aops", "show", "HEAD"]).output().unwrap().status.success();
+    let noted = || {
+        sandbox
+            .command("git")
+            .args(["notes", "--ref", "aops", "show", "HEAD"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    };
     sandbox.wait_until("a note is there", noted);
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
     assert!(!pushed(), "nothing is pushed before the work is");
@@ -348,7 +379,8 @@ fn git_notes_are_a_witness_of_the_team() {
     );
     // Everything here is put back, keys and notes too; the remote knows better.
     let aops = sandbox.config().join("aops");
-    for (path, _) in sandbox.files().into_iter().filter(|(path, _)| path.starts_with(&aops) && path.is_file()) {
+    for (path, _) in sandbox.files().into_iter().filter(|(path, _)| path.starts_with(&aops) && path.is_file())
+    {
         fs::remove_file(path).unwrap();
     }
     for (path, bytes) in old.into_iter().filter(|(path, _)| path.starts_with(&aops)) {

@@ -9,8 +9,13 @@ use crate::model::{Model, Request, Turn};
 use crate::support::Sandbox;
 use std::fs;
 
-const MARKS: [&str; 5] =
-    [" hook additional context: ", " hook success: ", " hook blocking error", " hook error: ", " hook feedback:"];
+const MARKS: [&str; 5] = [
+    " hook additional context: ",
+    " hook success: ",
+    " hook blocking error",
+    " hook error: ",
+    " hook feedback:",
+];
 
 /// The requests of the main conversation, oldest first.
 pub(super) fn main_requests(model: &Model) -> Vec<Request> {

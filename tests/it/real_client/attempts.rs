@@ -32,7 +32,10 @@ fn a_danger_rule_refuses_with_its_advice() {
         );
     }
     assert!(!results[2].is_error, "{results:#?}");
-    assert_eq!(fs::read_to_string(sandbox.project().join("README.md")).unwrap(), "# changed, not committed\n");
+    assert_eq!(
+        fs::read_to_string(sandbox.project().join("README.md")).unwrap(),
+        "# changed, not committed\n"
+    );
     let session = Session::new(&sandbox, run.session_id());
     let denied = |entry: &&Value| entry["with"]["to"] == "DENIED" && entry["with"]["gate"] == "danger";
     assert_eq!(session.entries().iter().filter(denied).count(), 2);
@@ -81,7 +84,8 @@ fn held_up(sandbox: &Sandbox, turn: Turn) -> (Model, Run) {
             thread::sleep(Duration::from_millis(20));
         }
     };
-    let model = Model::new([bash("sh ./hold.sh > /dev/null 2>&1 &"), turn.after(take), Turn::text("On we go.")]);
+    let model =
+        Model::new([bash("sh ./hold.sh > /dev/null 2>&1 &"), turn.after(take), Turn::text("On we go.")]);
     let run = Client::guarded(sandbox, &model).run(". hold it");
     (model, run)
 }
@@ -110,7 +114,8 @@ fn whoever_holds_the_lock_hides_no_stop() {
     assert_eq!(stops(), 0, "nobody else could write: {run:?}");
     fs::remove_file(sandbox.project().join("go")).unwrap();
     Client::guarded(&sandbox, &model).resume(&session.id, ". go on").ended("On we go.");
-    let late = |entry: &&Value| entry["with"]["violation"].as_str().is_some_and(|why| why.contains("recorded late"));
+    let late =
+        |entry: &&Value| entry["with"]["violation"].as_str().is_some_and(|why| why.contains("recorded late"));
     assert_eq!(session.entries().iter().filter(late).count(), 1, "{:#?}", session.entries());
     assert_eq!(stops(), 2);
     verifies(&sandbox, &session);
@@ -123,7 +128,9 @@ fn a_persons_command_in_the_jail_is_inside() {
     let clean = "env -i HOME=\"$HOME\" PATH=\"$PATH\"";
     sandbox.put(
         "lift.sh",
-        &format!("{clean} {BINARY} mode observe --yes\n{clean} {BINARY} waive qa --for 1h --reason x --yes\n"),
+        &format!(
+            "{clean} {BINARY} mode observe --yes\n{clean} {BINARY} waive qa --for 1h --reason x --yes\n"
+        ),
     );
     let model = Model::new([bash("sh ./lift.sh 2>&1"), Turn::text("I may not.")]);
     let run = Client::guarded(&sandbox, &model).run(". lift it");
@@ -156,7 +163,8 @@ fn a_timer_that_fires_waives_nothing() {
         Turn::text("The timer may not."),
     ]);
     let client = Client::guarded(&sandbox, &model);
-    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "CronCreate,ToolSearch"]);
+    let terminal =
+        client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "CronCreate,ToolSearch"]);
     terminal.type_prompt(". remind me");
     terminal.wait_for("the timer", |screen| screen.contains("The timer is set."));
     terminal.wait_for("its prompt", |screen| screen.contains("The timer may not."));

@@ -59,7 +59,18 @@ fn a_pull_request_is_green_elsewhere_and_red_with_one_byte_changed() {
     git(&["fetch", "-q", "origin", "refs/notes/aops-attest:refs/notes/aops-attest"]);
     checked(&elsewhere, &clone, &key).said(&[" A2 claude-code 2.1.325, "]);
     fs::write(clone.join("check.sh"), "exit 1\n").unwrap();
-    git(&["-c", "user.name=o", "-c", "user.email=o@example.invalid", "commit", "-q", "-a", "--amend", "-m", "check"]);
+    git(&[
+        "-c",
+        "user.name=o",
+        "-c",
+        "user.email=o@example.invalid",
+        "commit",
+        "-q",
+        "-a",
+        "--amend",
+        "-m",
+        "check",
+    ]);
     let red = checked(&elsewhere, &clone, &key);
     assert!(red.code == Some(1) && red.out.contains(" NONE no attestation"), "{red:#?}");
 }

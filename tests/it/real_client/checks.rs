@@ -47,7 +47,8 @@ pub(super) fn state_is_right(session: &Session) {
         keys(&state),
         [
             "audit", "date", "digest", "ended_at", "hydration", "insights", "ledger", "main_agent", "phase",
-            "policy_hash", "sandbox", "schema", "session_id", "started_at", "state", "stop", "subagents", "task"
+            "policy_hash", "sandbox", "schema", "session_id", "started_at", "state", "stop", "subagents",
+            "task"
         ]
     );
     assert_eq!(

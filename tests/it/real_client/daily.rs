@@ -51,7 +51,8 @@ fn with_a_forge(sandbox: Sandbox) -> Sandbox {
     let folder = sandbox.tmp().join("forge");
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("gh");
-    fs::write(&program, "#!/bin/sh\necho \"$@\" > pull-request.txt\necho https://forge.invalid/pull/1\n").unwrap();
+    fs::write(&program, "#!/bin/sh\necho \"$@\" > pull-request.txt\necho https://forge.invalid/pull/1\n")
+        .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let variables = sandbox.environment();
     let (_, path) = variables.into_iter().find(|(name, _)| name == "PATH").unwrap();
@@ -75,7 +76,8 @@ fn a_branch_a_rebase_a_push_and_a_pull_request_in_loop() {
         bash("gh pr create --fill"),
         Turn::text("The pull request is open."),
     ]);
-    let screen = in_loop(&sandbox, &model, "greet the reader, in a pull request", "The pull request is open.");
+    let screen =
+        in_loop(&sandbox, &model, "greet the reader, in a pull request", "The pull request is open.");
     went_as_without_us(&sandbox, &model, &screen);
     let pushed = sandbox.git(&["ls-remote", "origin", "refs/heads/topic"]);
     assert!(pushed.starts_with(sandbox.git(&["rev-parse", "topic"]).trim()), "{pushed}");
@@ -92,9 +94,19 @@ fn installs(sandbox: &Sandbox) -> [Turn; 2] {
         fs::write(package.join(format!("index{n}.js")), "module.exports = 'hello';\n".repeat(40)).unwrap();
     }
     let archive = sandbox.tmp().join("greeter.tgz");
-    let tar = sandbox.command("tar").arg("-czf").arg(&archive).args(["-C"]).arg(sandbox.tmp()).arg("package").output();
+    let tar = sandbox
+        .command("tar")
+        .arg("-czf")
+        .arg(&archive)
+        .args(["-C"])
+        .arg(sandbox.tmp())
+        .arg("package")
+        .output();
     assert!(tar.unwrap().status.success());
-    let npm = format!("npm install --offline --no-save --no-package-lock --no-update-notifier {}", archive.display());
+    let npm = format!(
+        "npm install --offline --no-save --no-package-lock --no-update-notifier {}",
+        archive.display()
+    );
     [bash("python3 -m venv .venv"), bash(&npm)]
 }
 
@@ -164,7 +176,8 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&ALLOWED);
     terminal.type_prompt("greet the reader");
-    sandbox.wait_until("it runs", || sandbox.alive().iter().any(|(_, line)| line.contains("tail -f /dev/null")));
+    sandbox
+        .wait_until("it runs", || sandbox.alive().iter().any(|(_, line)| line.contains("tail -f /dev/null")));
     terminal.press("Escape");
     terminal.shows(&["Interrupted"]);
     terminal.type_prompt("what is this?");
@@ -184,9 +197,14 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
 fn the_switch_that_keeps_agents_in_the_foreground() {
     let seen = [false, true].map(|is_off| {
         let sandbox = Sandbox::repository("0");
-        let sandbox = if is_off { sandbox.with("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1") } else { sandbox };
-        let model = Model::new([start("prompt-hydrator"), Turn::text("It is planned."), Turn::text("It is planned.")])
-            .reporting("prompt-hydrator", &plan("minor-edit"));
+        let sandbox =
+            if is_off { sandbox.with("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1") } else { sandbox };
+        let model = Model::new([
+            start("prompt-hydrator"),
+            Turn::text("It is planned."),
+            Turn::text("It is planned."),
+        ])
+        .reporting("prompt-hydrator", &plan("minor-edit"));
         in_loop(&sandbox, &model, "plan it", "It is planned.");
         sandbox.wait_until("the plan is there", || only_session(&sandbox).state()["subagents"] != json!({}));
         let tools = model.requests()[0].body["tools"].as_array().unwrap().clone();

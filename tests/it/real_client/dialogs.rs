@@ -163,8 +163,10 @@ fn no_does_nothing_at_each_kind_of_dialog() {
 #[test]
 fn yes_does_it_at_each_kind_of_dialog() {
     let sandbox = world();
-    let turns =
-        KINDS.iter().enumerate().flat_map(|(n, kind)| [(kind.call)(&sandbox), Turn::text(&format!("It was {n}."))]);
+    let turns = KINDS
+        .iter()
+        .enumerate()
+        .flat_map(|(n, kind)| [(kind.call)(&sandbox), Turn::text(&format!("It was {n}."))]);
     let model = Model::new(turns.collect::<Vec<_>>());
     let client = Client::guarded(&sandbox, &model);
     let terminal = sit_down(&client);
@@ -206,7 +208,10 @@ fn a_plan_is_approved_by_yes_alone() {
             said += 1;
             let plan = "# Greeting\n\nWrite hello.txt.\n";
             match said {
-                1 => Turn::call("Write", json!({"file_path": plans_file(&request.body.to_string()), "content": plan})),
+                1 => Turn::call(
+                    "Write",
+                    json!({"file_path": plans_file(&request.body.to_string()), "content": plan}),
+                ),
                 2 => Turn::call("ExitPlanMode", json!({})),
                 _ => Turn::text("So be it."),
             }
@@ -216,7 +221,8 @@ fn a_plan_is_approved_by_yes_alone() {
         terminal.type_prompt("plan a greeting");
         terminal.answer(APPROVAL, key);
         let ends = if key == "2" { "● So be it." } else { "rejected" };
-        terminal.wait_for(ends, |screen| screen.contains(ends) || key != "2" && screen.contains("Interrupted"));
+        terminal
+            .wait_for(ends, |screen| screen.contains(ends) || key != "2" && screen.contains("Interrupted"));
         let found = sandbox.person(&["sessions", "--json"]).json();
         let session = Session::new(&sandbox, found[0]["session_id"].as_str().unwrap());
         assert_eq!(session.state()["state"]["current_workflow"], workflow, "{key}: {:#}", session.state());

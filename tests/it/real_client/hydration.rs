@@ -14,7 +14,8 @@ use std::fs;
 #[test]
 fn a_prompt_becomes_a_task() {
     let sandbox = Sandbox::repository("0.0");
-    fs::write(sandbox.data().join("greetings.md"), "# Greetings\nA zebra greeting is two lines long.\n").unwrap();
+    fs::write(sandbox.data().join("greetings.md"), "# Greetings\nA zebra greeting is two lines long.\n")
+        .unwrap();
     let model = Model::new([start("prompt-hydrator"), Turn::text("Planned.")])
         .reporting("prompt-hydrator", &plan("minor-edit"));
     let prompt = "make the zebra greeting in hello.txt";
@@ -59,8 +60,10 @@ fn a_projects_own_workflows_are_used() {
     let shipped = include_str!("../../../workflows/minor-edit.md");
     let stricter = shipped.replace("gates: [qa]", "gates: [critic, qa]");
     sandbox.put(".aops/workflows/minor-edit.md", &stricter);
-    let own = shipped.replace("id: minor-edit", "id: house-style").replace("gates: [qa]", "gates: [critic, qa]");
-    sandbox.put(".aops/workflows/house-style.md", &own.replace("title: Minor edit", "title: Our house style"));
+    let own =
+        shipped.replace("id: minor-edit", "id: house-style").replace("gates: [qa]", "gates: [critic, qa]");
+    sandbox
+        .put(".aops/workflows/house-style.md", &own.replace("title: Minor edit", "title: Our house style"));
     let model = Model::new([
         start("prompt-hydrator"),
         write(&sandbox, "hello\n"),
@@ -110,7 +113,13 @@ fn agents_md_is_read_once_whoever_brings_it() {
         sandbox.put(name, words);
         let model = Model::new([Turn::text("It does.")]);
         Client::guarded(&sandbox, &model).run("does it greet?").ended("It does.");
-        let read = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
+        let read = model
+            .requests()
+            .into_iter()
+            .rfind(|request| request.agent.is_none())
+            .unwrap()
+            .pieces()
+            .join("\n");
         assert_eq!(read.matches("Greet in lower case.").count(), 1, "{name} with {words}: {read}");
     }
 }

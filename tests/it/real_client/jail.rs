@@ -33,7 +33,8 @@ fn project() -> Sandbox {
 /// The profile of every command in the ledger, in order.
 fn profiles(session: &Session) -> Vec<String> {
     let entries = session.entries();
-    let jailed = entries.iter().filter_map(|entry| entry["with"]["end"]["under"]["jailed"]["profile"].as_str());
+    let jailed =
+        entries.iter().filter_map(|entry| entry["with"]["end"]["under"]["jailed"]["profile"].as_str());
     jailed.map(str::to_owned).collect()
 }
 
@@ -66,7 +67,8 @@ fn tests_and_builds_run_before_the_plan_and_leave_nothing() {
     .reporting("prompt-hydrator", &plan("minor-edit"));
     let run = Client::guarded(&sandbox, &model).run("make it");
     let session = Session::new(&sandbox, run.session_id());
-    let results: Vec<(bool, String)> = model.tool_results().into_iter().map(|r| (r.is_error, r.text)).collect();
+    let results: Vec<(bool, String)> =
+        model.tool_results().into_iter().map(|r| (r.is_error, r.text)).collect();
     let text = |n: usize| results[n].1.as_str();
     assert!(text(0).contains("made"), "{results:#?}");
     assert!(text(1).contains("1 passed"), "{results:#?}");
@@ -113,7 +115,9 @@ fn a_persons_own_line_and_our_commands_work() {
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.press("!");
     // Typed too soon, the line would be a prompt.
-    terminal.wait_for("the shell's prompt", |screen| screen.lines().any(|line| line.trim_start().starts_with('!')));
+    terminal.wait_for("the shell's prompt", |screen| {
+        screen.lines().any(|line| line.trim_start().starts_with('!'))
+    });
     terminal.type_on("echo mine > mine.txt; echo x >> ~/.claude/settings.json; echo the end");
     // bash and zsh write it in their own ways.
     terminal.wait_for("the end", |screen| screen.to_lowercase().contains("read-only file system"));

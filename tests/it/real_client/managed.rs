@@ -32,7 +32,8 @@ fn an_administrators_hooks_fire_whatever_switches_others_off() {
         ]);
         let run = Client::unguarded(&sandbox, &model).start("deploy it", arguments);
         let results = model.tool_results();
-        let refused = results.iter().any(|result| result.is_error && result.text.contains("held by the house"));
+        let refused =
+            results.iter().any(|result| result.is_error && result.text.contains("held by the house"));
         // With this one there is no `Bash` that could be refused.
         assert!(refused || arguments == ["--restricted"], "{arguments:?} {settings:?}: {results:?} {run:?}");
         let told = Session::new(&sandbox, run.session_id()).entries();

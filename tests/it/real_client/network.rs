@@ -15,7 +15,10 @@ use std::net::TcpStream;
 fn a_person_at_the_real_client_allows_a_host_and_sees_a_server() {
     // In a machine of its own nothing can be fetched.
     let _ = install::program();
-    let failed = run_inside(false, "real_client::network::inside_the_real_client_hosts_are_asked_for_and_servers_seen");
+    let failed = run_inside(
+        false,
+        "real_client::network::inside_the_real_client_hosts_are_asked_for_and_servers_seen",
+    );
     assert_eq!(failed, None);
 }
 

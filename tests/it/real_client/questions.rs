@@ -27,7 +27,8 @@ fn answered(sandbox: &Sandbox, tool: &str, input: &Value, key: &str) -> String {
     terminal.wait_for(ends, |screen| screen.contains(ends) || screen.contains("rejected"));
     let found = sandbox.person(&["sessions", "--json"]).json();
     let session = Session::new(sandbox, found[0]["session_id"].as_str().unwrap());
-    let violations: Vec<Value> = session.entries().into_iter().filter(|entry| entry["type"] == "violation").collect();
+    let violations: Vec<Value> =
+        session.entries().into_iter().filter(|entry| entry["type"] == "violation").collect();
     assert!(violations.is_empty(), "{violations:#?}");
     dialog
 }
@@ -63,12 +64,16 @@ fn yes_writes_a_hook_of_git() {
 
 #[test]
 fn yes_sets_a_program_of_git() {
-    is_written_on_yes_alone(".git/config", false, |_| ("Bash", json!({"command": "git config core.hooksPath .hooks"})));
+    is_written_on_yes_alone(".git/config", false, |_| {
+        ("Bash", json!({"command": "git config core.hooksPath .hooks"}))
+    });
 }
 
 #[test]
 fn yes_adds_to_a_shells_startup() {
-    is_written_on_yes_alone(".bashrc", true, |_| ("Bash", json!({"command": "echo 'alias ll=ls' >> ~/.bashrc"})));
+    is_written_on_yes_alone(".bashrc", true, |_| {
+        ("Bash", json!({"command": "echo 'alias ll=ls' >> ~/.bashrc"}))
+    });
 }
 
 /// The line of a danger rule runs on Yes.
@@ -100,7 +105,8 @@ fn facts(sandbox: &Sandbox, kind: &str) -> Vec<Value> {
 fn the_persons_answer_is_recorded() {
     for (key, allowed) in [(YES, true), (NO, false)] {
         let sandbox = Sandbox::repository("0");
-        sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
+        sandbox
+            .configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
         sandbox.put("README.md", "changed\n");
         let line = json!({"command": "git reset --hard"});
         let model = Model::new([Turn::call("Bash", line), Turn::text("So be it."), Turn::text("Again.")]);
@@ -111,10 +117,16 @@ fn the_persons_answer_is_recorded() {
         let ends = if allowed { "So be it." } else { "Interrupted" };
         terminal.wait_for(ends, |screen| screen.contains(ends) || screen.contains("rejected"));
         terminal.type_prompt("and now");
-        terminal.wait_for("a person's answer", |_| facts(&sandbox, "answer").iter().any(|said| said["by"] == "person"));
+        terminal.wait_for("a person's answer", |_| {
+            facts(&sandbox, "answer").iter().any(|said| said["by"] == "person")
+        });
         let answers = facts(&sandbox, "answer");
         let last = answers.last().unwrap();
-        assert_eq!((&last["allowed"], &last["rule"]), (&json!(allowed), &json!("git-discard")), "{answers:?}");
+        assert_eq!(
+            (&last["allowed"], &last["rule"]),
+            (&json!(allowed), &json!("git-discard")),
+            "{answers:?}"
+        );
         assert!(last["ms"].is_u64() && facts(&sandbox, "violation").is_empty(), "{answers:?}");
     }
 }
@@ -126,11 +138,14 @@ fn another_hooks_yes_is_told_to_the_person() {
     let sandbox = Sandbox::repository("0");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     sandbox.put("README.md", "changed\n");
-    let allow =
-        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
+    let allow = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
     let hook = json!({"type": "command", "command": format!("echo '{allow}'")});
-    sandbox.put(".claude/settings.json", &json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}}).to_string());
-    let model = Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("So be it.")]);
+    sandbox.put(
+        ".claude/settings.json",
+        &json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}}).to_string(),
+    );
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("So be it.")]);
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("go on");

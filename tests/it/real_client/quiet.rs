@@ -20,7 +20,9 @@ const READING: [&str; 4] = [
 /// The calls of one prompt in the client's default mode; every dialog is answered with Yes. Returns how many
 /// there were, and the facts of the session.
 fn at_a_terminal(sandbox: &Sandbox, allow: &str, lines: &[&str]) -> (usize, Vec<Value>) {
-    sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"{allow}\"\n"));
+    sandbox.configure(&format!(
+        "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"{allow}\"\n"
+    ));
     let turns = lines.iter().map(|line| bash(line)).chain([Turn::text("So be it.")]);
     let model = Model::new(turns.collect::<Vec<_>>());
     let client = Client::guarded(sandbox, &model);
@@ -28,7 +30,9 @@ fn at_a_terminal(sandbox: &Sandbox, allow: &str, lines: &[&str]) -> (usize, Vec<
     terminal.type_prompt("look around");
     let mut dialogs = 0;
     loop {
-        terminal.wait_for("a dialog or the end", |screen| screen.contains(QUESTION) || screen.contains("● So be it."));
+        terminal.wait_for("a dialog or the end", |screen| {
+            screen.contains(QUESTION) || screen.contains("● So be it.")
+        });
         if !terminal.screen().contains(QUESTION) {
             break;
         }
@@ -61,7 +65,10 @@ fn lines_that_read_open_no_dialog() {
 #[test]
 fn the_persons_own_rules_keep_the_last_word() {
     let sandbox = Sandbox::repository("0");
-    sandbox.put(".claude/settings.local.json", &json!({"permissions": {"ask": ["Bash(git log:*)"]}}).to_string());
+    sandbox.put(
+        ".claude/settings.local.json",
+        &json!({"permissions": {"ask": ["Bash(git log:*)"]}}).to_string(),
+    );
     let (asked, entries) = at_a_terminal(&sandbox, "reading", &[READING[0], READING[1], "touch made.txt"]);
     assert_eq!(asked, 2, "{:?}", profiles(&entries));
     assert!(sandbox.project().join("made.txt").exists());

@@ -86,7 +86,8 @@ fn the_person_at_the_terminal_reads_it_once() {
 }
 
 fn is_left(sandbox: &Sandbox) -> bool {
-    let ours = |line: &str| ["serve.py", "time.sleep(1000)", "http.server"].iter().any(|name| line.contains(name));
+    let ours =
+        |line: &str| ["serve.py", "time.sleep(1000)", "http.server"].iter().any(|name| line.contains(name));
     sandbox.alive().iter().any(|(_, line)| ours(line))
 }
 
@@ -119,7 +120,8 @@ fn nothing_is_left_running_when_the_client_is_killed() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("run it");
-    sandbox.wait_until("it runs", || sandbox.alive().iter().any(|(_, line)| line.contains("time.sleep(1000)")));
+    sandbox
+        .wait_until("it runs", || sandbox.alive().iter().any(|(_, line)| line.contains("time.sleep(1000)")));
     let clients = sandbox.alive().into_iter().filter(|(_, line)| line.contains("--allowedTools"));
     let clients: Vec<i32> = clients.map(|(pid, _)| pid).collect();
     assert!(!clients.is_empty(), "{:?}", sandbox.alive());

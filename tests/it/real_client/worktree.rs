@@ -18,7 +18,10 @@ fn a_worktree_is_entered_worked_in_and_left() {
         Turn::call("EnterWorktree", json!({"name": "side"})),
         bash("echo by a command > command.txt"),
         Turn::call("Write", json!({"file_path": worktree.join("edit.txt"), "content": "one\n"})),
-        Turn::call("Edit", json!({"file_path": worktree.join("edit.txt"), "old_string": "one", "new_string": "two"})),
+        Turn::call(
+            "Edit",
+            json!({"file_path": worktree.join("edit.txt"), "old_string": "one", "new_string": "two"}),
+        ),
         bash("git add -A && git commit -qm side && git log --oneline | wc -l"),
         Turn::call("ExitWorktree", json!({"action": "keep"})),
         bash("echo back > back.txt"),
@@ -26,7 +29,8 @@ fn a_worktree_is_entered_worked_in_and_left() {
     ]);
     let client = Client::guarded(&sandbox, &model);
     let run = client.run("work in a worktree");
-    let results: Vec<(bool, String)> = model.tool_results().into_iter().map(|r| (r.is_error, r.text)).collect();
+    let results: Vec<(bool, String)> =
+        model.tool_results().into_iter().map(|r| (r.is_error, r.text)).collect();
     assert!(results.iter().all(|(is_error, _)| !is_error), "{results:#?}");
     run.ended("Done.");
     assert_eq!(fs::read_to_string(worktree.join("command.txt")).unwrap(), "by a command\n", "{results:#?}");

@@ -20,8 +20,9 @@ const PROBE: &str = "<script>addEventListener('load', () => setTimeout(() => {
 pub(crate) fn program(sandbox: &Sandbox) -> PathBuf {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap().1;
-    let found =
-        std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name))).find(|p| p.is_file());
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|p| p.is_file());
     found.expect("no Chromium on PATH: install the package `chromium` (as root, `.ci/run` does)")
 }
 
@@ -32,7 +33,13 @@ impl Browser {
         fs::write(&copy, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
         let output = sandbox
             .command(program(sandbox).to_str().unwrap())
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+            ])
             // The browser would call its vendor; here it has no network.
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9"])

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Calls that change a disk, or say that something is on it.
 pub(crate) const CHANGING: [&str; 16] = [
-    "write", "pwrite64", "writev", "rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat",
-    "symlinkat", "fchmod", "fchmodat", "ftruncate", "fsync", "fdatasync",
+    "write", "pwrite64", "writev", "rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir",
+    "mkdirat", "symlinkat", "fchmod", "fchmodat", "ftruncate", "fsync", "fdatasync",
 ];
 
 /// A session, a checkpoint of a small tree, and the tree changed since then.
@@ -264,7 +264,8 @@ fn the_finishing_killed(stride: usize) {
         same(&was, &picture(&sandbox.project()), case);
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
         let archives = archives(&sandbox);
-        let [archive, between] = [0, 1].map(|at| archives.get(at).unwrap_or_else(|| panic!("{case}: {archives:?}")));
+        let [archive, between] =
+            [0, 1].map(|at| archives.get(at).unwrap_or_else(|| panic!("{case}: {archives:?}")));
         roll_back(&sandbox, between);
         let read = fs::read_to_string(sandbox.project().join("run.sh")).unwrap();
         assert_eq!(read, "written in between\n", "{case}");
@@ -272,7 +273,10 @@ fn the_finishing_killed(stride: usize) {
         same(&other, &picture(&sandbox.project()), case);
     });
     let half = half.get();
-    assert!(kills > 30 / stride && half > 10 / stride && half < kills, "{half} of {kills} kills left it under way");
+    assert!(
+        kills > 30 / stride && half > 10 / stride && half < kills,
+        "{half} of {kills} kills left it under way"
+    );
 }
 
 /// Somebody works on while a rollback lies half done: what they did is kept before it is overwritten.

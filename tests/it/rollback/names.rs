@@ -16,7 +16,10 @@ fn a_checkpoint_is_found_by_its_place_or_its_name() {
     checkpoint(&sandbox, &["create"]).said(&["2 files, "]);
     let id = |name: &str| told(&sandbox, &["show", name])["identity"]["checkpoint_id"].clone();
     assert_eq!((id("latest"), id("-1")), (json!("manual/POST_idle_v2"), json!("manual/POST_idle_v2")));
-    assert_eq!((id("-2"), id("before the rename")), (json!("manual/POST_idle_v1"), json!("manual/POST_idle_v1")));
+    assert_eq!(
+        (id("-2"), id("before the rename")),
+        (json!("manual/POST_idle_v1"), json!("manual/POST_idle_v1"))
+    );
     checkpoint(&sandbox, &["show", "-3"]).failed(2, &["only 2 checkpoints"]);
     let list = checkpoint(&sandbox, &["list"]).out;
     let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
@@ -27,7 +30,8 @@ fn a_checkpoint_is_found_by_its_place_or_its_name() {
     sandbox.put("c.txt", "three\n");
     checkpoint(&sandbox, &["diff"]).said(&["+ c.txt"]);
     checkpoint(&sandbox, &["diff", "-2", "latest"]).said(&["+ b.txt", "~ a.txt"]);
-    checkpoint(&sandbox, &["rollback", "before the rename", "--yes"]).said(&["rolled back to manual/POST_idle_v1"]);
+    checkpoint(&sandbox, &["rollback", "before the rename", "--yes"])
+        .said(&["rolled back to manual/POST_idle_v1"]);
     assert_eq!(std::fs::read_to_string(sandbox.project().join("a.txt")).unwrap(), "one\n");
 }
 

@@ -44,7 +44,8 @@ fn before_and_after_work() {
     assert_eq!(ids(&sandbox), ["PRE_execute_v1", "POST_execute_v1", "PRE_execute_v2"]);
 
     // The ledger says what each of them is.
-    let facts: Vec<Value> = session.entries().into_iter().filter(|entry| entry["type"] == "checkpoint").collect();
+    let facts: Vec<Value> =
+        session.entries().into_iter().filter(|entry| entry["type"] == "checkpoint").collect();
     assert_eq!(facts.len(), 3);
     for fact in &facts {
         let one = told(&sandbox, &["show", fact["with"]["id"].as_str().unwrap()]);
@@ -56,7 +57,9 @@ fn before_and_after_work() {
     let calls = last["agents"][0]["tool_invocations"].as_array().unwrap();
     assert_eq!(calls.len(), 3, "{calls:?}");
     assert!(
-        calls.iter().all(|call| call["tool"] == "Write" && call["outcome"] == "COMPLETED" && call["id"].is_string())
+        calls
+            .iter()
+            .all(|call| call["tool"] == "Write" && call["outcome"] == "COMPLETED" && call["id"].is_string())
     );
     assert_eq!(last["parent"], facts[0]["with"]["id"]);
     // The main agent's last words, and the time of the phase.
@@ -84,8 +87,14 @@ fn the_end_of_a_task_is_told_by_its_own_prompt() {
     passed(&session.prompt("what does it do?"));
     let one = told(&sandbox, &["show", &format!("{}/POST_execute_v1", session.id)]);
     let intake = &one["orchestrator"]["intake_summary"];
-    assert_eq!((&intake["prompt"], &one["orchestrator"]["task"]), (&json!("add a greeting"), &json!("add a greeting")));
-    assert_eq!((&one["orchestrator"]["current_phase"], &one["phase"]), (&json!("execute"), &json!("execute")));
+    assert_eq!(
+        (&intake["prompt"], &one["orchestrator"]["task"]),
+        (&json!("add a greeting"), &json!("add a greeting"))
+    );
+    assert_eq!(
+        (&one["orchestrator"]["current_phase"], &one["phase"]),
+        (&json!("execute"), &json!("execute"))
+    );
     checkpoint(&sandbox, &["verify"]).said(&["intact"]);
     passed(&session.end());
     // Without the loop in between a new task begins at once: each has its own words.
@@ -136,7 +145,10 @@ fn a_running_session_is_told_once() {
         let call = one.call("Read", json!({"file_path": "a.txt"}));
         let said = one.pre(&call);
         let context = said.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
-        assert!(context.contains(&id) && context.contains(&archive) && context.contains("hint:"), "{context}");
+        assert!(
+            context.contains(&id) && context.contains(&archive) && context.contains("hint:"),
+            "{context}"
+        );
         one.post(&call).silent();
         one.pre(&one.call("Read", json!({"file_path": "a.txt"}))).silent();
     }
@@ -159,7 +171,10 @@ fn only_the_state_goes_back() {
     let said = told(&sandbox, &["rollback", "PRE_execute_v1", "--state-only", "--yes"]);
     assert_eq!((&said["archive"], session.state()["phase"].as_str()), (&Value::Null, Some("execute")));
     same(&upset, &picture(&sandbox.project()), "the files stay");
-    assert_eq!(told(&sandbox, &["show", "PRE_execute_v2"])["parent"], format!("{}/PRE_execute_v1", session.id));
+    assert_eq!(
+        told(&sandbox, &["show", "PRE_execute_v2"])["parent"],
+        format!("{}/PRE_execute_v1", session.id)
+    );
 }
 
 /// `checkpoint.intervene`: work in which issues were found goes, our own configuration stays.
@@ -219,7 +234,8 @@ fn the_ledger_is_the_last_witness() {
     forged.artifacts.files.remove(0);
     let (forged, text) = aops_core::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
-    let witness = fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
+    let witness =
+        fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&witness).unwrap().replace(&old, forged.digest.as_ref().unwrap());
     fs::write(&witness, text).unwrap();
     let was = picture(&sandbox.project());
@@ -242,7 +258,8 @@ fn contents_are_named_by_their_digest() {
         let folders = fs::read_dir(&blobs).unwrap().map(|folder| folder.unwrap().path());
         let of = |folder: std::path::PathBuf| {
             let start = folder.file_name().unwrap().to_str().unwrap().to_owned();
-            let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+            let files =
+                fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
             files.map(|name| format!("{start}{name}")).collect::<Vec<_>>()
         };
         let mut all: Vec<String> = folders.flat_map(of).collect();

@@ -129,7 +129,8 @@ fn take(env: &Env, root: &Path) -> Id {
 
 fn back(env: &Env, root: &Path, id: &Id) -> Id {
     let order = Order { id, alone: &[], by: "a test", state_only: false, view: None };
-    Id::read(&checkpoint::rollback::roll_back(env, root, &order, None, &mut |_| Ok(())).unwrap().archive).unwrap()
+    Id::read(&checkpoint::rollback::roll_back(env, root, &order, None, &mut |_| Ok(())).unwrap().archive)
+        .unwrap()
 }
 
 fn check(first: &[Deed], then: &[Deed]) {

@@ -35,9 +35,11 @@ fn git_sees_nothing_of_it() {
     // A worktree has its own tree and shares the list.
     let beside = sandbox.tmp().join("beside");
     git(&sandbox, &["worktree", "add", "-q", beside.to_str().unwrap()]);
-    let answer = sandbox.command(crate::support::BINARY).args(["checkpoint", "create"]).current_dir(&beside).output();
+    let answer =
+        sandbox.command(crate::support::BINARY).args(["checkpoint", "create"]).current_dir(&beside).output();
     assert!(answer.unwrap().status.success());
-    let status = sandbox.command("git").args(["status", "--porcelain"]).current_dir(&beside).output().unwrap();
+    let status =
+        sandbox.command("git").args(["status", "--porcelain"]).current_dir(&beside).output().unwrap();
     assert_eq!(String::from_utf8(status.stdout).unwrap(), "");
     assert_eq!(exclude(), once);
 }
@@ -152,10 +154,11 @@ fn what_is_kept_is_what_git_lists() {
     put("mine/.gitignore", "\u{feff}bom\r\nwindows\r\n");
     fs::create_dir_all(sandbox.home().join(".config/git")).unwrap();
     fs::write(sandbox.home().join(".config/git/ignore"), "*.swp\n").unwrap();
-    let folders = ["", "sub/", "sub/inner/", "sub/deep/", "build/", "private/", "mine/", "x/y/far/", "only-here/"];
+    let folders =
+        ["", "sub/", "sub/inner/", "sub/deep/", "build/", "private/", "mine/", "x/y/far/", "only-here/"];
     let names = [
-        "a.log", "keep.log", "again.log", "#odd", "t.tmp", "abc", "x.bin", "z.bin", "m.o", "n.md", "f.txt", "trail",
-        "bom", "windows", "v.swp", "plain", "\u{fc}.md",
+        "a.log", "keep.log", "again.log", "#odd", "t.tmp", "abc", "x.bin", "z.bin", "m.o", "n.md", "f.txt",
+        "trail", "bom", "windows", "v.swp", "plain", "\u{fc}.md",
     ];
     for folder in folders {
         for name in names {
@@ -310,5 +313,6 @@ fn a_tree_is_exported() {
     let mut exported = picture(&to.join("tree"));
     exported.retain(|path, _| path != b".claude");
     same(&wanted, &exported, "exported");
-    checkpoint(&sandbox, &["export", &id, "--to", to.to_str().unwrap()]).failed(2, &["exists already", "hint:"]);
+    checkpoint(&sandbox, &["export", &id, "--to", to.to_str().unwrap()])
+        .failed(2, &["exists already", "hint:"]);
 }

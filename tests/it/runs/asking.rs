@@ -72,8 +72,11 @@ fn a_revision_goes_back_to_the_plan() {
     // Another execution of the plan has another key, and the first one's summary keeps its content.
     let keys: Vec<Value> = deeds(&world, "STEP", "call").into_iter().map(|call| call["id"].clone()).collect();
     assert!(keys[0] != keys[3] && keys[2] != keys[5], "{keys:?}");
-    let kept: Vec<String> =
-        world.artifacts("steps").iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let kept: Vec<String> = world
+        .artifacts("steps")
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
     let of_design: Vec<&String> = kept.iter().filter(|name| name.contains("_design")).collect();
     assert!(of_design.len() == 2 && of_design[1].ends_with("_design_v1.json"), "{kept:?}");
 }
@@ -84,11 +87,17 @@ fn after_three_revisions_a_person_is_asked_and_the_answer_reaches_all() {
     (0..5).for_each(|_| turns.extend(plan_and_review()));
     turns.extend(built());
     let said = ["one", "two", "three", "four"].map(|problem| says("REVISE", problem));
-    let model = said.into_iter().chain([proceed()]).fold(Model::new(turns), |model, said| model.agent(CRITIC, [said]));
+    let model = said
+        .into_iter()
+        .chain([proceed()])
+        .fold(Model::new(turns), |model, said| model.agent(CRITIC, [said]));
     let world = World::with(&model, &[("w", STEPS)]);
     let told = world.run("w");
     told.paused("ESCALATION_REQUESTED");
-    assert!(told.last["reason"].as_str().unwrap().contains("still says REVISE after 3 revisions: four"), "{told:?}");
+    assert!(
+        told.last["reason"].as_str().unwrap().contains("still says REVISE after 3 revisions: four"),
+        "{told:?}"
+    );
     assert!(told.err.contains("--answer TEXT"), "{told:?}");
     assert!(world.packet().contains("trigger: CRITIC_REVISE\n"), "{}", world.packet());
     let id = world.checkpoint();
@@ -99,14 +108,18 @@ fn after_three_revisions_a_person_is_asked_and_the_answer_reaches_all() {
     let told = prompts(&model);
     assert!(told.iter().rev().take(3).all(|prompt| prompt.contains("> take the small one")), "{told:?}");
     let contexts = critics_contexts(&world);
-    assert!(!contexts[3].contains("take the small one") && contexts[4].contains("take the small one"), "{contexts:?}");
+    assert!(
+        !contexts[3].contains("take the small one") && contexts[4].contains("take the small one"),
+        "{contexts:?}"
+    );
 }
 
 #[test]
 fn a_halt_asks_a_person_and_no_means_no() {
     for answers in [true, false] {
         let turns = [plan_and_review().to_vec(), plan_and_review().to_vec(), built().to_vec()].concat();
-        let model = Model::new(turns).agent(CRITIC, [says("HALT", "which of the two?")]).agent(CRITIC, [proceed()]);
+        let model =
+            Model::new(turns).agent(CRITIC, [says("HALT", "which of the two?")]).agent(CRITIC, [proceed()]);
         let world = World::with(&model, &[("w", STEPS)]);
         let told = world.run("w");
         told.paused("ESCALATION_REQUESTED");
@@ -142,7 +155,10 @@ fn a_review_without_a_plan_asks_at_once() {
     for problem in ["too vague", "still vague"] {
         let told = if problem == "too vague" { world.run("w") } else { world.resume(&run()) };
         told.paused("ESCALATION_REQUESTED");
-        assert!(told.last["reason"].as_str().unwrap().contains(&format!("still says REVISE: {problem}")), "{told:?}");
+        assert!(
+            told.last["reason"].as_str().unwrap().contains(&format!("still says REVISE: {problem}")),
+            "{told:?}"
+        );
         world.person(&["resolve", &run(), "--answer", "look again", "--yes"]).said(&["APPROVED"]);
     }
     world.resume(&run()).passed();

@@ -30,7 +30,11 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
 
     let run = told.last["run_id"].as_str().unwrap();
     let names = |kind: &str| -> Vec<String> {
-        world.artifacts(kind).iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+        world
+            .artifacts(kind)
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(names("terminal"), [format!("TP_{run}.yaml")]);
     let steps = ["build", "count", "design", "plan"].map(|step| format!("{run}_{step}.json"));
@@ -40,8 +44,8 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     let keys: Vec<&str> =
         packet.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(':').next().unwrap()).collect();
     let wanted = [
-        "commit_hash", "ledger_head", "outcome", "policy_hash", "reason", "run_id", "steps_executed", "timestamp",
-        "workflow",
+        "commit_hash", "ledger_head", "outcome", "policy_hash", "reason", "run_id", "steps_executed",
+        "timestamp", "workflow",
     ];
     assert_eq!(keys, wanted);
     let head = world.git(&["rev-parse", "HEAD"]);
@@ -55,7 +59,8 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
         packet.contains("steps_executed:\n  - \"plan\"\n  - \"design\"\n  - \"build\"\n  - \"count\"\n"),
         "{packet}"
     );
-    let summary: serde_json::Value = serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
     assert_eq!(
         (&summary["step_name"], &summary["outcome"], &summary["artifacts"]),
         (&json!("build"), &json!("success"), &json!(["effects"]))
@@ -95,7 +100,8 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
 /// Before and after every step the tree was kept, and can be put back.
 fn kept_trees(world: &World, run: &str) {
     let list = world.person(&["checkpoint", "list", "--json"]).json();
-    let mut ids: Vec<_> = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    let mut ids: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     let mut wanted: Vec<_> = ["plan_v1", "design_v1", "build_v1", "count_v1"]
         .iter()
@@ -181,7 +187,8 @@ pub(super) fn reflection() -> serde_json::Value {
     json!({"reflection": all})
 }
 
-pub(super) const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
+pub(super) const ASKING: &str =
+    "  - {id: before, name: Before, description: first, run: echo before >> effects}
   - {id: build, name: Build, description: make it}
   - {id: after, name: After, description: last, run: echo after >> effects}
 ";
@@ -243,8 +250,10 @@ fn what_only_says_where_may_change_while_a_run_waits() {
 /// A project with an `artifacts/` of its own keeps it in git's sight.
 #[test]
 fn a_projects_own_artifacts_are_not_hidden() {
-    let world =
-        World::new(&[("count", "  - {id: count, name: Count, description: count, run: echo counted >> effects}\n")]);
+    let world = World::new(&[(
+        "count",
+        "  - {id: count, name: Count, description: count, run: echo counted >> effects}\n",
+    )]);
     world.sandbox.put("artifacts/model.bin", "theirs");
     world.commit();
     let ended = world.run("count");

@@ -34,7 +34,10 @@ pub(super) fn assert_paused_for(world: &World, check: &str) -> String {
     let (id, packet) = (world.checkpoint(), world.packet());
     assert!(packet.contains("trigger: CHECK_FAILED") && packet.contains(check), "{packet}");
     assert_eq!(told.err.lines().count(), 1, "{told:?}");
-    assert!(told.err.contains(check) && told.err.contains(&format!("aops-hook resolve {id} --approve")), "{told:?}");
+    assert!(
+        told.err.contains(check) && told.err.contains(&format!("aops-hook resolve {id} --approve")),
+        "{told:?}"
+    );
     assert!(!world.effects().contains(&"after".to_owned()), "nothing after it was done");
     world.resume(&id).refused(3, "waits for a decision");
     id
@@ -46,7 +49,8 @@ pub(super) fn approve(world: &World, id: &str) {
     world.resume(id).passed();
 }
 
-pub(super) const STOP: &str = "id = \"suite\"\non = \"stop\"\nrun = \"echo two tests fail; test -e repaired\"\n";
+pub(super) const STOP: &str =
+    "id = \"suite\"\non = \"stop\"\nrun = \"echo two tests fail; test -e repaired\"\n";
 
 #[test]
 fn a_check_before_a_stop_that_is_repaired() {
@@ -132,7 +136,10 @@ fn a_check_before_a_commit_that_asks() {
     let world = world(&model, &format!("{COMMIT}outcome = \"ASK_USER\"\n"));
     world.run("checked").paused("WAIVER_REQUESTED");
     let packet = world.packet();
-    assert!(packet.contains("trigger: ASK_USER") && packet.contains("tool_use_id: \"toolu_000100\""), "{packet}");
+    assert!(
+        packet.contains("trigger: ASK_USER") && packet.contains("tool_use_id: \"toolu_000100\""),
+        "{packet}"
+    );
     assert!(packet.contains("lint") && packet.contains("it is ugly"), "{packet}");
     assert_eq!(world.effects(), [""; 0]);
     approve(&world, &world.checkpoint());

@@ -31,7 +31,8 @@ impl Remote {
         let sandbox = Sandbox::new();
         let tools = sandbox.tmp().join("tools");
         let (_, others) = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
-        let path = std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(&others))).unwrap();
+        let path =
+            std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(&others))).unwrap();
         let world = World::of(sandbox.with("PATH", path), &[("work", steps)]);
         world.sandbox.put("old.txt", "old\n");
         world.commit();
@@ -88,7 +89,10 @@ fn a_passed_run_is_at_the_remote() {
     let changed = world.git(&["diff", "--name-status", "main", &branch]);
     assert_eq!(changed, "M\tREADME.md\nA\tnew.txt\nD\told.txt\n");
     assert_eq!(world.git(&["rev-list", "--count", &format!("main..{branch}")]), "1\n");
-    assert_eq!((world.git(&["rev-parse", "main"]), remote.at_remote(&["rev-parse", "main"])), (main.clone(), main));
+    assert_eq!(
+        (world.git(&["rev-parse", "main"]), remote.at_remote(&["rev-parse", "main"])),
+        (main.clone(), main)
+    );
     assert_eq!(world.git(&["rev-parse", "--abbrev-ref", "@{upstream}"]), format!("origin/{branch}\n"));
     let message = world.git(&["log", "-1", "--format=%B"]);
     for words in ["make it so\n", "workflow work", "- make: PASS", "- test: PASS", "Cost: none"] {
@@ -117,7 +121,8 @@ fn a_run_that_changes_nothing_makes_no_branch() {
 #[test]
 fn the_delivered_commit_is_attested() {
     let model = Model::new([bash("echo made > new.txt"), Turn::text("Made.")]);
-    let world = World::with(&model, &[("w", "  - {id: build, name: Build, description: make it, phase: execute}\n")]);
+    let world =
+        World::with(&model, &[("w", "  - {id: build, name: Build, description: make it, phase: execute}\n")]);
     world.configure(&format!("{CONFIG}\n[witness]\nattest = \"notes\"\n"));
     world.sandbox.person(&["key", "init", "--yes"]).said(&["made the key"]);
     world.commit();
@@ -130,7 +135,11 @@ fn the_delivered_commit_is_attested() {
     let key = public_key(&world.sandbox).to_string();
     let words = ["verify-commit", "main..HEAD", "--key", &key, "--people", "none", "--json"];
     let told = world.sandbox.person(&words).json();
-    assert_eq!((&told["ok"], told["commits"].as_array().unwrap().len()), (&serde_json::json!(true), 1), "{told}");
+    assert_eq!(
+        (&told["ok"], told["commits"].as_array().unwrap().len()),
+        (&serde_json::json!(true), 1),
+        "{told}"
+    );
     assert_eq!(told["commits"][0]["binding"], "commit");
     assert!(world.git(&["ls-remote", bare]).contains("refs/notes/aops-attest"));
 }
@@ -159,7 +168,10 @@ fn is_kept(remote: &Remote, told: &DriverOutput) {
     world.git(&["-C", other, "fetch", "-q", bundle, "+refs/aops/*:refs/heads/kept/*"]);
     let run = told.last["run_id"].as_str().unwrap();
     assert_eq!(world.git(&["-C", other, "show", &format!("kept/{run}:new.txt")]), "made\n");
-    assert!(world.there("new.txt") && reason(told).contains(world.sandbox.project().to_str().unwrap()), "{told:#?}");
+    assert!(
+        world.there("new.txt") && reason(told).contains(world.sandbox.project().to_str().unwrap()),
+        "{told:#?}"
+    );
 }
 
 #[test]
@@ -237,8 +249,7 @@ true
 "#;
 
 /// A stand-in for `ssh`: the other machine is this one.
-const SSH: &str =
-    "#!/bin/sh\n# A stand-in for `ssh`: the other machine is this one.\nfor last; do :; done\nexec sh -c \"$last\"\n";
+const SSH: &str = "#!/bin/sh\n# A stand-in for `ssh`: the other machine is this one.\nfor last; do :; done\nexec sh -c \"$last\"\n";
 
 #[test]
 fn the_pull_request_is_made_once() {
@@ -260,7 +271,10 @@ fn the_pull_request_is_made_once() {
     assert!(body.contains("- make: PASS") && body.contains("Cost: none"), "{body}");
     let asked = read("asked");
     let (first, second) = asked.split_once('\n').unwrap();
-    assert!(first.starts_with("pr list --head aops/") && second.starts_with("pr create --head aops/"), "{asked}");
+    assert!(
+        first.starts_with("pr list --head aops/") && second.starts_with("pr create --head aops/"),
+        "{asked}"
+    );
     // Taken back and done again, the branch goes on and the request is the same.
     let run = told.last["run_id"].as_str().unwrap();
     let back = world.person(&["checkpoint", "rollback", &format!("{run}/PRE_make_v1"), "--yes"]);
@@ -274,9 +288,13 @@ fn the_pull_request_is_made_once() {
 #[test]
 fn a_forge_that_fails_takes_no_pass_away() {
     let remote = Remote::new(STEPS);
-    remote
-        .tool("gh", "#!/bin/sh\n# A stand-in for `gh` that nobody logged in.\necho 'run gh auth login' >&2\nexit 4\n");
-    remote.world.configure(&format!("{CONFIG}\n[deliver]\npull_request = \"gh pr create --fill --head {{branch}}\"\n"));
+    remote.tool(
+        "gh",
+        "#!/bin/sh\n# A stand-in for `gh` that nobody logged in.\necho 'run gh auth login' >&2\nexit 4\n",
+    );
+    remote.world.configure(&format!(
+        "{CONFIG}\n[deliver]\npull_request = \"gh pr create --fill --head {{branch}}\"\n"
+    ));
     let told = remote.world.run("work");
     told.passed();
     assert!(
@@ -291,8 +309,11 @@ fn a_forge_that_fails_takes_no_pass_away() {
 fn a_forge_of_ones_own_is_started_once() {
     let remote = Remote::new(STEPS);
     let world = &remote.world;
-    let command = r#"echo "{branch} $AOPS_TITLE" >> "$HOME/forge"; kill -9 "$(cat "$HOME/driver")" 2>/dev/null; true"#;
-    world.configure(&format!("{CONFIG}\n[jail]\nlevel = \"off\"\n[deliver]\npull_request = '''{command}'''\n"));
+    let command =
+        r#"echo "{branch} $AOPS_TITLE" >> "$HOME/forge"; kill -9 "$(cat "$HOME/driver")" 2>/dev/null; true"#;
+    world.configure(&format!(
+        "{CONFIG}\n[jail]\nlevel = \"off\"\n[deliver]\npull_request = '''{command}'''\n"
+    ));
     // The driver is killed by the very command, before it hears of its end.
     let mut driver = world.start(&["run", "make it so", "--workflow", "work", "--json"]);
     fs::write(world.sandbox.home().join("driver"), driver.id().to_string()).unwrap();

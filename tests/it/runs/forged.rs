@@ -22,10 +22,12 @@ fn a_forged_variable_loosens_nothing() {
 #[test]
 fn a_question_is_deferred_and_stays_one() {
     let rule = "[[rule]]\nid = \"r\"\ncommand = \"touch danger\"\naction = \"ask\"\nreason = \"first ask\"\n";
-    let check = "[[check]]\nid = \"c\"\non = \"commit\"\nrun = \"echo first ask; false\"\noutcome = \"ASK_USER\"\n";
+    let check =
+        "[[check]]\nid = \"c\"\non = \"commit\"\nrun = \"echo first ask; false\"\noutcome = \"ASK_USER\"\n";
     // A waiver lifts checks, so there the sandbox is off instead.
     let unguarded = format!("{check}[gates]\nsandbox = \"off\"\n");
-    for (config, prompt, line) in [(rule, ". go", "touch danger"), (&unguarded, "go", "git commit --allow-empty -m x")]
+    for (config, prompt, line) in
+        [(rule, ". go", "touch danger"), (&unguarded, "go", "git commit --allow-empty -m x")]
     {
         let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", "some-run");
         sandbox.configure(config);

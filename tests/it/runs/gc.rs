@@ -34,8 +34,13 @@ fn only_old_runs_that_passed_are_removed() {
     fs::write(outside("slow"), "").unwrap();
     let paused = world.person(&["run", "x", "--workflow", "w", "--step-timeout", "5s"]);
     assert_eq!(paused.code, Some(3), "{paused:?}");
-    let ids: Vec<String> =
-        world.runs().as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect();
+    let ids: Vec<String> = world
+        .runs()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["run_id"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(ids.len(), 3);
 
     let young = world.person(&["runs", "gc", "--older-than", "30d", "--yes", "--json"]).json();
@@ -49,7 +54,8 @@ fn only_old_runs_that_passed_are_removed() {
 
     later(&world, &["--yes"]).said(&["removed 1 of 3 runs, 3 files"]);
     let left = world.runs();
-    let left: Vec<&str> = left.as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    let left: Vec<&str> =
+        left.as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
     assert_eq!(left, [&ids[1], &ids[2]], "the blocked and the paused one stay");
     let (terminal, packets) = (world.artifacts("terminal"), world.artifacts("checkpoints"));
     assert!(
@@ -58,7 +64,10 @@ fn only_old_runs_that_passed_are_removed() {
     );
     // The attempt ledger lost no line, and its chain holds.
     let deeds = world.deeds();
-    assert!(deeds.iter().any(|deed| deed["run_id"] == ids[0].as_str() && deed["kind"] == "INIT"), "{deeds:?}");
+    assert!(
+        deeds.iter().any(|deed| deed["run_id"] == ids[0].as_str() && deed["kind"] == "INIT"),
+        "{deeds:?}"
+    );
     assert_eq!(deeds.last().unwrap()["kind"], "REMOVED");
     // The paused one is still continued.
     fs::remove_file(outside("slow")).unwrap();

@@ -37,8 +37,9 @@ fn done(world: &World) -> Vec<(String, String)> {
 #[test]
 fn issues_are_mended_and_verified_again() {
     let turns = [mend("built"), review("ISSUES."), mend("mended"), review("VERIFIED.")];
-    let model =
-        Model::new(turns.concat()).agent(VERIFIER, [issues("the readme is stale")]).agent(VERIFIER, [verified()]);
+    let model = Model::new(turns.concat())
+        .agent(VERIFIER, [issues("the readme is stale")])
+        .agent(VERIFIER, [verified()]);
     let world = World::with(&model, &[("w", STEPS)]);
     world.run("w").passed();
     assert_eq!(world.effects(), ["built", "mended", "after"]);

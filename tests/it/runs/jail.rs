@@ -19,8 +19,7 @@ fn a_command_that_reviews_or_verifies_cannot_change_the_tree() {
     assert_eq!(world.effects(), ["built"]);
     assert!(world.there("README.md") && !world.there("target"));
     assert_eq!(world.git(&["log", "-1", "--format=%s"]), "built\n");
-    let told =
-        "not saved, because it ran in a throwaway layer: effects and target/x are gone. README.md is still there.";
+    let told = "not saved, because it ran in a throwaway layer: effects and target/x are gone. README.md is still there.";
     let said = answer.out.lines().find(|line| line.contains("thrown away")).unwrap_or_default();
     assert!(said.contains("\"step\":\"look\"") && said.contains(told), "{answer:?}");
 }
@@ -62,7 +61,8 @@ fn a_link_that_a_step_left_leads_the_driver_nowhere() {
     let steps = |line: &str| format!("  - {{id: file, name: F, description: f, run: '{line}'}}\n");
     let world = World::new(&[("file", &steps(file)), ("folder", &steps(folder))]);
     let config = world.sandbox.home().join(".config/aops");
-    let (before, count) = (fs::read(config.join("config.toml")).unwrap(), fs::read_dir(&config).unwrap().count());
+    let (before, count) =
+        (fs::read(config.join("config.toml")).unwrap(), fs::read_dir(&config).unwrap().count());
     world.run("file").passed();
     assert_eq!(fs::read(config.join("config.toml")).unwrap(), before);
     let said = world.person(&["run", "x", "--workflow", "folder"]);
@@ -83,14 +83,14 @@ fn a_step_can_be_a_command_of_ours() {
 /// on being called.
 #[test]
 fn a_step_of_the_real_client_cannot_change_the_tree_while_it_reviews() {
-    let steps =
-        "  - {id: look, name: Look, description: l, phase: review}\n  - {id: build, name: Build, description: b}\n";
+    let steps = "  - {id: look, name: Look, description: l, phase: review}\n  - {id: build, name: Build, description: b}\n";
     let line = "python3 -c \"open('effects','a').write('tried\\\\n'); print('ran')\"";
     let model = Model::new([bash(line), Turn::text("Looked."), bash(line), Turn::text("Built.")]);
     let world = World::real(&model, &[("steps", steps)]);
     let log = world.sandbox.tmp().join("log");
     let logger = world.sandbox.tmp().join("logger.sh");
-    fs::write(&logger, format!("#!/bin/sh\necho called >> '{}'\nexec /bin/bash -c \"$1\"\n", log.display())).unwrap();
+    fs::write(&logger, format!("#!/bin/sh\necho called >> '{}'\nexec /bin/bash -c \"$1\"\n", log.display()))
+        .unwrap();
     fs::set_permissions(&logger, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir_all(world.sandbox.config()).unwrap();
     let settings = serde_json::json!({"env": {"CLAUDE_CODE_SHELL_PREFIX": logger}});

@@ -73,7 +73,10 @@ fn next(request: &Request, work: Work) -> Turn {
         Some(result) if !result.text.contains("outcome is unknown") => panic!("{result:?}"),
         Some(_) if seen.as_ref().is_some_and(|seen| seen.text.contains(&step)) => Turn::text("It was done."),
         Some(_) if seen.is_none() => {
-            assert!(prompt.contains(&format!("- cut off, so look whether it took effect: `Bash: {line}`")), "{prompt}");
+            assert!(
+                prompt.contains(&format!("- cut off, so look whether it took effect: `Bash: {line}`")),
+                "{prompt}"
+            );
             bash(&look)
         }
         _ => bash(&line),
@@ -215,8 +218,11 @@ fn a_new_run_marks_the_old_one_and_says_how_to_resume() {
     // Of the old one nothing was tried again: a step was handed out once, and after its mark there is
     // nothing.
     let (old, deeds) = (&runs[0]["run_id"], world.deeds());
-    let kinds: Vec<&str> =
-        deeds.iter().filter(|deed| deed["run_id"] == *old).map(|deed| deed["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = deeds
+        .iter()
+        .filter(|deed| deed["run_id"] == *old)
+        .map(|deed| deed["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "STEP").count(), 1, "{kinds:?}");
     assert_eq!(kinds.last(), Some(&"CHECKPOINT"));
 }

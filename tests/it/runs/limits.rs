@@ -7,8 +7,7 @@ use std::fs;
 
 #[test]
 fn time_that_is_used_up_pauses_and_can_be_given_again() {
-    let slow =
-        "  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 600; echo slow >> effects'}\n";
+    let slow = "  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 600; echo slow >> effects'}\n";
     let world = World::new(&[("slow", slow)]);
     let answer = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "1s", "--json"]);
     assert_eq!(answer.code, Some(3), "{answer:?}");
@@ -30,7 +29,9 @@ fn an_interrupt_pauses_and_needs_no_decision() {
   - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 600; echo slow >> effects'}\n";
     let world = World::new(&[("slow", steps)]);
     let mut driver = world.start(&["run", "x", "--workflow", "slow"]);
-    until("the second step", || world.effects() == ["one"] && world.deeds().last().unwrap()["with"]["step"] == "slow");
+    until("the second step", || {
+        world.effects() == ["one"] && world.deeds().last().unwrap()["with"]["step"] == "slow"
+    });
     until("its program", || world.program().is_some());
     kill_process(Pid::from_child(&driver), Signal::INT).unwrap();
     assert_eq!(driver.wait().unwrap().code(), Some(3));
@@ -61,7 +62,9 @@ fn an_interrupt_that_comes_too_late_repeats_nothing() {
 fn a_queue_goes_one_by_one_and_stops_or_goes_on() {
     let steps = "  - {id: do, name: Do, description: d, run: 'echo done >> effects; git add -A; git commit -qm x; test ! -e .git/fail'}\n";
     let world = World::new(&[("do", steps)]);
-    world.configure("[tracker]\ncommand = \"none\"\n\n[run]\nnotify = 'echo \"$AOPS_OUTCOME\" >> \"$HOME/notices\"'\n");
+    world.configure(
+        "[tracker]\ncommand = \"none\"\n\n[run]\nnotify = 'echo \"$AOPS_OUTCOME\" >> \"$HOME/notices\"'\n",
+    );
     let mut piped = world.sandbox.command(BINARY);
     piped.args(["run", "--queue", "-", "--workflow", "do", "--json"]).write_stdin("zeroth\n");
     let piped = Answer::of("", &piped.output().unwrap());
@@ -96,15 +99,23 @@ fn a_queue_goes_one_by_one_and_stops_or_goes_on() {
 fn a_dry_run_shows_the_steps_of_every_workflow_and_does_nothing() {
     let world = World::new(&[]);
     world.sandbox.put("stray", "not clean");
-    world.person(&["run", "x", "--dry-run"]).said(&["hydrate", "steward", "aops-hook policy show", "qa-verifier"]);
+    world
+        .person(&["run", "x", "--dry-run"])
+        .said(&["hydrate", "steward", "aops-hook policy show", "qa-verifier"]);
     let plan = world.person(&["run", "x", "--project-type", "webapp", "--dry-run", "--json"]).json();
-    let steps: Vec<&str> = plan["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap()).collect();
+    let steps: Vec<&str> =
+        plan["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap()).collect();
     assert!(steps.contains(&"security") && !steps.contains(&"data"), "{steps:?}");
-    for asset in
-        aops_core::config::texts::ASSETS.iter().filter(|asset| asset.kind() == aops_core::config::texts::Kind::Workflow)
+    for asset in aops_core::config::texts::ASSETS
+        .iter()
+        .filter(|asset| asset.kind() == aops_core::config::texts::Kind::Workflow)
     {
         let answer = world.person(&["run", "x", "--workflow", asset.id(), "--dry-run"]);
-        assert_eq!(answer.code, Some(0), "every shipped workflow has a step for each of its gates: {answer:?}");
+        assert_eq!(
+            answer.code,
+            Some(0),
+            "every shipped workflow has a step for each of its gates: {answer:?}"
+        );
     }
     assert!(!world.there("artifacts"));
     world.person(&["run"]).failed(2, &["TASK"]);

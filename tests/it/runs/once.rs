@@ -53,7 +53,11 @@ fn a_run_under_a_key_is_begun_gone_on_with_and_told_again() {
     assert_eq!((&again.last["run_id"], again.code), (&told.last["run_id"], Some(0)));
     assert_eq!(again.last["reason"], told.last["reason"]);
     assert!(fs::metadata(again.last["packet"].as_str().unwrap()).is_ok(), "{again:?}");
-    assert_eq!((world.effects().len(), world.runs().as_array().unwrap().len()), (1, 1), "nothing was done again");
+    assert_eq!(
+        (world.effects().len(), world.runs().as_array().unwrap().len()),
+        (1, 1),
+        "nothing was done again"
+    );
 }
 
 #[test]

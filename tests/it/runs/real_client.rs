@@ -54,10 +54,12 @@ fn the_build_loop_ends_committed_and_pushed() {
     let listed: Vec<String> = steps.iter().map(|step| format!("  - \"{step}\"\n")).collect();
     assert!(packet.contains(&listed.concat()), "{packet}");
     // One session from the first step to the last: it is told once how work goes here.
-    let main = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
+    let main =
+        model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
     assert_eq!(main.matches("Greet in lower case.").count(), 1, "{main}");
     // The insights of the session are those of its run.
-    let run = packet.lines().find_map(|line| line.strip_prefix("run_id: ")).unwrap().trim_matches('"').to_owned();
+    let run =
+        packet.lines().find_map(|line| line.strip_prefix("run_id: ")).unwrap().trim_matches('"').to_owned();
     let found = world.sandbox.person(&["insights", "--json"]).json();
     assert_eq!((&found["run_id"], &found["run_outcome"]), (&json!(run), &json!("PASS")), "{found:#}");
     assert_eq!((&found["outcome"], &found["workflows_used"][0]), (&json!("success"), &json!("build-loop")));
@@ -98,7 +100,11 @@ fn an_approved_call_is_made_under_its_own_id() {
         .said(&["APPROVED", "aops-hook resume"]);
     let told = world.resume(&id);
     told.passed();
-    assert_eq!(world.effects(), ["before", "danger", "after"], "each once, and what was done before not again");
+    assert_eq!(
+        world.effects(),
+        ["before", "danger", "after"],
+        "each once, and what was done before not again"
+    );
     let calls = world.session().calls();
     assert_eq!(calls["toolu_000100"], ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
     assert_eq!(calls.len(), 1, "{calls:?}");
@@ -110,8 +116,12 @@ fn an_approved_call_is_made_under_its_own_id() {
 #[test]
 fn money_that_is_used_up_pauses() {
     let steps = "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t}\n";
-    let model =
-        Model::new([bash("echo one >> effects"), Turn::text("One."), bash("echo two >> effects"), Turn::text("Two.")]);
+    let model = Model::new([
+        bash("echo one >> effects"),
+        Turn::text("One."),
+        bash("echo two >> effects"),
+        Turn::text("Two."),
+    ]);
     let world = World::real(&model, &[("dear", steps)]);
     let answer = world.person(&["run", "x", "--workflow", "dear", "--budget-usd", "0.0021", "--json"]);
     assert_eq!(answer.code, Some(3), "{answer:?}");
@@ -120,15 +130,18 @@ fn money_that_is_used_up_pauses() {
     world.resume(&id).refused(3, "waits for a decision");
     world.person(&["resolve", &id, "--approve", "--yes"]).said(&["APPROVED"]);
     let answer = world.person(&["resume", &id, "--budget-usd", "1"]);
-    assert_eq!((answer.code, world.effects()), (Some(0), vec!["one".to_owned(), "two".to_owned()]), "{answer:?}");
+    assert_eq!(
+        (answer.code, world.effects()),
+        (Some(0), vec!["one".to_owned(), "two".to_owned()]),
+        "{answer:?}"
+    );
 }
 
 /// A project can switch off all hooks: then the step was not guarded, whatever the client says.
 #[test]
 fn a_client_without_our_hooks_is_not_believed() {
     let model = Model::new([bash("touch unseen"), Turn::text("All is well.")]);
-    let steps =
-        "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t, run: touch after}\n";
+    let steps = "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t, run: touch after}\n";
     let world = World::real(&model, &[("one", steps)]);
     world.sandbox.put(".claude/settings.json", "{\"disableAllHooks\": true}\n");
     world.commit();
@@ -190,7 +203,8 @@ fn a_client_killed_at_two_answers() {
 /// The call has had its effect: the model looks, and does not repeat it.
 #[test]
 fn a_client_killed_after_a_calls_effect() {
-    let line = |step: &str| format!("[ -e begun ] || {{ echo {step} >> effects; echo $$ > begun; sleep 600; }}");
+    let line =
+        |step: &str| format!("[ -e begun ] || {{ echo {step} >> effects; echo $$ > begun; sleep 600; }}");
     let (world, call) = killed_during_a_call(World::real, line, PROGRAM);
     assert!(is_gone(call), "the call {call} still runs");
     assert_eq!(world.effects(), ["only"]);

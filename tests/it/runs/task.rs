@@ -40,7 +40,10 @@ fn the_packet_has_the_whole_task_and_the_result_says_resumed() {
     let world = World::new(&[("timed", TIMED)]);
     world.sandbox.put("docs/spec.md", "the spec\n");
     world.commit();
-    let line = ["run", "make it", "--workflow", "timed", "--step-timeout", "5s", "--context", "docs/spec.md", "--json"];
+    let line = [
+        "run", "make it", "--workflow", "timed", "--step-timeout", "5s", "--context", "docs/spec.md",
+        "--json",
+    ];
     let paused = world.person(&line);
     assert_eq!((paused.code, &last(&paused)["resumed"]), (Some(3), &json!(false)), "{paused:?}");
     let packet = world.packet();
@@ -77,17 +80,21 @@ fn a_step_is_done_with_the_model_it_names() {
     assert_eq!(shown["steps"][0]["model"], "haiku", "{shown}");
     let answer = world.person(&["run", "make it", "--workflow", "w", "--model", "opus", "--json"]);
     assert_eq!(answer.code, Some(0), "{answer:?}");
-    let models: Vec<String> =
-        model.requests().iter().map(|request| request.body["model"].as_str().unwrap_or_default().to_owned()).collect();
+    let models: Vec<String> = model
+        .requests()
+        .iter()
+        .map(|request| request.body["model"].as_str().unwrap_or_default().to_owned())
+        .collect();
     assert_eq!(models, ["haiku", "haiku", "opus", "opus"]);
 }
 
 #[test]
 fn a_broken_workflow_is_told_as_broken() {
     let world = World::new(&[("w", "  - {id: one, name: One, description: o, run: 'true'}\n")]);
-    world
-        .sandbox
-        .put(".aops/workflows/odd.md", "---\nid: odd\ntitle: Odd\ntype: workflow\ncategory: test\n---\n# Odd\n");
+    world.sandbox.put(
+        ".aops/workflows/odd.md",
+        "---\nid: odd\ntitle: Odd\ntype: workflow\ncategory: test\n---\n# Odd\n",
+    );
     world.commit();
     let told = world.run("odd");
     told.refused(2, "the workflow `odd` is broken");

@@ -55,8 +55,7 @@ fn a_live_line_on_a_terminal() {
 fn the_list_and_the_notice_say_what_waits() {
     let model = Model::new([bash("touch danger"), Turn::text("Built.")]);
     let world = World::with(&model, &[("seen", STEPS)]);
-    let notify =
-        "\n[run]\nnotify = 'echo \"$AOPS_RUN|$AOPS_OUTCOME|$AOPS_REASON|$AOPS_PACKET\" >> \"$HOME/notices\"'\n";
+    let notify = "\n[run]\nnotify = 'echo \"$AOPS_RUN|$AOPS_OUTCOME|$AOPS_REASON|$AOPS_PACKET\" >> \"$HOME/notices\"'\n";
     world.configure(&format!("{}{notify}", super::world::CONFIG));
     world.run("seen").paused("WAIVER_REQUESTED");
     let (id, run) = (world.checkpoint(), world.runs()[0]["run_id"].as_str().unwrap().to_owned());
@@ -69,7 +68,10 @@ fn the_list_and_the_notice_say_what_waits() {
     let cells: Vec<&str> = list.trim_end().split('\t').collect();
     assert_eq!(cells[..3], [&*run, "CHECKPOINT", "WAIVER_REQUESTED"], "{list}");
     assert!(cells[3].ends_with('s') && cells[4].starts_with("$0.0"), "age and cost: {list}");
-    assert!(cells[5].starts_with("make it so") && cells[5].contains(&format!("resolve {id} --approve")), "{list}");
+    assert!(
+        cells[5].starts_with("make it so") && cells[5].contains(&format!("resolve {id} --approve")),
+        "{list}"
+    );
     // A decision changes its two lines and no other byte; written again, it is the same file.
     let before = world.packet();
     for _ in 0..2 {

@@ -48,7 +48,10 @@ fn an_ended_run_is_taken_back_and_goes_on() {
     let next = back["next"].as_str().unwrap();
     assert!(next.contains("waits at step `development`") && next.contains("aops-hook resume CP_"), "{next}");
     let runs = world.runs();
-    assert_eq!((&runs[0]["state"], &runs[0]["outcome"]), (&json!("CHECKPOINT"), &json!("ESCALATION_REQUESTED")));
+    assert_eq!(
+        (&runs[0]["state"], &runs[0]["outcome"]),
+        (&json!("CHECKPOINT"), &json!("ESCALATION_REQUESTED"))
+    );
     let deeds = world.deeds();
     let said = deeds.iter().find(|deed| deed["kind"] == "ROLLBACK").unwrap();
     assert_eq!(said["with"]["checkpoint"], target.as_str());
@@ -56,8 +59,11 @@ fn an_ended_run_is_taken_back_and_goes_on() {
     assert_eq!(said["with"]["incomplete"], json!(["development", "qa"]));
     assert!(world.packet().contains("trigger: ROLLED_BACK\n"), "{}", world.packet());
     // What no longer holds is kept under another name.
-    let kept: Vec<String> =
-        world.artifacts("terminal").iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let kept: Vec<String> = world
+        .artifacts("terminal")
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
     assert_eq!(kept, [format!("TP_{run}_v1.yaml")]);
 
     let told = world.resume(&run);
@@ -67,7 +73,8 @@ fn an_ended_run_is_taken_back_and_goes_on() {
         (vec!["planned".to_owned(), "developed".to_owned(), "checked".to_owned()], &json!(true))
     );
     let names = names(&world, &run);
-    for wanted in ["POST_planning_v1", "PRE_development_v1", "PRE_development_v2", "POST_development_v2", "POST_qa_v2"]
+    for wanted in
+        ["POST_planning_v1", "PRE_development_v1", "PRE_development_v2", "POST_development_v2", "POST_qa_v2"]
     {
         assert!(names.iter().any(|name| name == wanted), "{wanted}: {names:?}");
     }
@@ -88,10 +95,13 @@ fn a_way_back_is_undone_by_its_archive() {
     let world = World::new(&[("graph", GRAPH)]);
     world.run("graph").passed();
     let run = run_id(&world);
-    let back =
-        world.person(&["checkpoint", "rollback", &format!("{run}/PRE_development_v1"), "--yes", "--json"]).json();
+    let back = world
+        .person(&["checkpoint", "rollback", &format!("{run}/PRE_development_v1"), "--yes", "--json"])
+        .json();
     assert_eq!(world.effects(), ["planned"]);
-    world.person(&["checkpoint", "rollback", back["archive"].as_str().unwrap(), "--yes"]).said(&["aops-hook resume"]);
+    world
+        .person(&["checkpoint", "rollback", back["archive"].as_str().unwrap(), "--yes"])
+        .said(&["aops-hook resume"]);
     assert_eq!(world.effects(), ["planned", "developed", "checked"]);
     world.resume(&run).passed();
     assert_eq!(world.effects(), ["planned", "developed", "checked"], "all steps were completed there");
@@ -134,7 +144,9 @@ fn checkpoints_say_what_is_completed_and_what_passed() {
     // What was said at the end of the step, and the step's own time.
     assert_eq!((&main["summary"], &one["metadata"]["output"]), (&json!("Built."), &json!("Built.")));
     let deeds = world.deeds();
-    let begun = |step: &str| deeds.iter().find(|deed| deed["kind"] == "STEP" && deed["with"]["step"] == step).unwrap();
+    let begun = |step: &str| {
+        deeds.iter().find(|deed| deed["kind"] == "STEP" && deed["with"]["step"] == step).unwrap()
+    };
     for step in ["planning", "development"] {
         let timing = &shown(&world, &format!("{run}/POST_{step}_v1"))["timing"];
         assert_eq!(timing["started_at"], begun(step)["ts"], "{step}");
@@ -142,12 +154,18 @@ fn checkpoints_say_what_is_completed_and_what_passed() {
         assert_eq!(timing["duration_ms"].as_i64(), Some(ms("created_at") - ms("started_at")), "{timing}");
     }
     let timing = &shown(&world, &format!("{run}/PRE_development_v1"))["timing"];
-    assert_eq!((&timing["started_at"], &timing["duration_ms"]), (&timing["created_at"], &json!(0)), "it begins there");
+    assert_eq!(
+        (&timing["started_at"], &timing["duration_ms"]),
+        (&timing["created_at"], &json!(0)),
+        "it begins there"
+    );
     assert!(
-        main["token_usage"]["input"].as_u64().unwrap() > 0 && main["token_usage"]["output"].as_u64().unwrap() > 0,
+        main["token_usage"]["input"].as_u64().unwrap() > 0
+            && main["token_usage"]["output"].as_u64().unwrap() > 0,
         "{main}"
     );
-    let bash = main["tool_invocations"].as_array().unwrap().iter().find(|call| call["tool"] == "Bash").unwrap();
+    let bash =
+        main["tool_invocations"].as_array().unwrap().iter().find(|call| call["tool"] == "Bash").unwrap();
     assert_eq!((&bash["outcome"], bash["id"].is_string()), (&json!("COMPLETED"), true));
     let critic = one["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "critic").unwrap();
     assert_eq!((&critic["status"], &critic["summary"]), (&json!("complete"), &json!("PROCEED")));
@@ -170,12 +188,12 @@ fn what_undone_steps_left_is_not_overwritten() {
     let review = || vec![agent("qa-verifier"), Turn::text("It has spoken.")];
     let build = || vec![bash("echo built >> effects"), Turn::text("Built.")];
     let once = || [build(), review(), say("Mended."), review()].concat();
-    let verdicts = [json!({"verdict": "ISSUES", "issues": ["stale"]}), json!({"verdict": "VERIFIED", "issues": []})];
+    let verdicts =
+        [json!({"verdict": "ISSUES", "issues": ["stale"]}), json!({"verdict": "VERIFIED", "issues": []})];
     let asks = [vec![bash("ls"), Turn::text("Shall it be tabs?")], once(), once()].concat();
-    let model = verdicts
-        .iter()
-        .chain(&verdicts)
-        .fold(Model::new(asks), |model, said| model.agent("You find out whether the work does", [verdict(said)]));
+    let model = verdicts.iter().chain(&verdicts).fold(Model::new(asks), |model, said| {
+        model.agent("You find out whether the work does", [verdict(said)])
+    });
     let world = World::with(&model, &[("w", steps)]);
     world.run("w").paused("ESCALATION_REQUESTED");
     world.person(&["resolve", &world.checkpoint(), "--answer", "tabs", "--yes"]).said(&["APPROVED"]);
@@ -185,8 +203,13 @@ fn what_undone_steps_left_is_not_overwritten() {
         (left_in(&world, "steps"), left_in(&world, "checkpoints")),
         (summaries.map(str::to_owned).to_vec(), vec!["CP_R_build.yaml".to_owned()])
     );
-    let back =
-        world.person(&["checkpoint", "rollback", &format!("{}/PRE_build_v1", run_id(&world)), "--yes", "--json"]);
+    let back = world.person(&[
+        "checkpoint",
+        "rollback",
+        &format!("{}/PRE_build_v1", run_id(&world)),
+        "--yes",
+        "--json",
+    ]);
     assert!(back.json()["archive"].as_str().unwrap().ends_with("/POST_review_v3"), "{back:?}");
     let aside = ["R_build_v1.json", "R_review-intervene-1_v1.json", "R_review_v1.json"];
     assert_eq!(left_in(&world, "steps"), aside);
@@ -211,7 +234,10 @@ fn a_failure_carries_its_error_and_an_approval_its_person() {
     world.run("graph").blocked("ended with 1");
     let run = run_id(&world);
     let failed = shown(&world, &format!("{run}/POST_qa_v1"));
-    assert_eq!((&failed["metadata"]["trigger"], &failed["governance"]["passed"]), (&json!("failure"), &json!(false)));
+    assert_eq!(
+        (&failed["metadata"]["trigger"], &failed["governance"]["passed"]),
+        (&json!("failure"), &json!(false))
+    );
     assert!(failed["metadata"]["error"].as_str().unwrap().contains("ended with 1"), "{failed:#}");
     let planned = shown(&world, &format!("{run}/POST_planning_v1"));
     assert_eq!(planned["metadata"]["output"], "planned", "what its command printed");
@@ -224,7 +250,9 @@ fn a_failure_carries_its_error_and_an_approval_its_person() {
     let paused = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "5s"]);
     assert_eq!(paused.code, Some(3), "{paused:?}");
     fs::write(world.sandbox.project().join("../faster"), "").unwrap();
-    world.person(&["resolve", &world.checkpoint(), "--approve", "--note", "go on", "--yes"]).said(&["APPROVED"]);
+    world
+        .person(&["resolve", &world.checkpoint(), "--approve", "--note", "go on", "--yes"])
+        .said(&["APPROVED"]);
     world.resume(&world.checkpoint()).passed();
     let approved = shown(&world, &format!("{}/PRE_slow_v2", run_id(&world)));
     let about = &approved["metadata"];

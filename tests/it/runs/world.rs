@@ -141,8 +141,10 @@ impl World {
 
     #[track_caller]
     pub(crate) fn packet(&self) -> String {
-        fs::read_to_string(self.sandbox.project().join(format!("artifacts/checkpoints/{}.yaml", self.checkpoint())))
-            .unwrap()
+        fs::read_to_string(
+            self.sandbox.project().join(format!("artifacts/checkpoints/{}.yaml", self.checkpoint())),
+        )
+        .unwrap()
     }
 
     pub(crate) fn runs(&self) -> Value {
@@ -158,7 +160,11 @@ impl World {
     /// Every line of the attempt ledger.
     pub(crate) fn deeds(&self) -> Vec<Value> {
         let path = self.sandbox.project().join("artifacts/loop_state/attempt_ledger.jsonl");
-        fs::read_to_string(path).unwrap_or_default().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        fs::read_to_string(path)
+            .unwrap_or_default()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// The process id of the newest program, as its watcher wrote it down.
@@ -260,7 +266,10 @@ pub(crate) fn bash(line: &str) -> Turn {
 
 /// The step's agent is started.
 pub(crate) fn agent(name: &str) -> Turn {
-    Turn::call("Agent", json!({"description": "its part", "prompt": "do it", "subagent_type": format!("aops:{name}")}))
+    Turn::call(
+        "Agent",
+        json!({"description": "its part", "prompt": "do it", "subagent_type": format!("aops:{name}")}),
+    )
 }
 
 pub(crate) fn verdict(block: &Value) -> Turn {

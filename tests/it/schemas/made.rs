@@ -10,8 +10,8 @@ use aops_core::session::fact::FORMAT;
 use aops_core::text::sha256::NO_DIGEST;
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn made_without<T: DeserializeOwned>(halves: &[Without], mut stored: impl FnMut(
     add(Without::Below, usize::MAX);
     let deepest = known.borrow().deepest;
     for depth in (0..=deepest).rev() {
-        for half in &halves {
+        for half in halves {
             add(*half, depth);
         }
     }
@@ -74,7 +74,10 @@ fn made<T: DeserializeOwned>(known: &RefCell<Known>, without: Without, depth: us
             Err(Wrong::Missing(field, Some(at))) => {
                 let mut known = known.borrow_mut();
                 known.variants = before;
-                assert!(known.required.insert(format!("{at}.{field}")), "`{at}.{field}` is asked for, and was given");
+                assert!(
+                    known.required.insert(format!("{at}.{field}")),
+                    "`{at}.{field}` is asked for, and was given"
+                );
             }
             Err(wrong) => panic!("{}: {wrong:?}", std::any::type_name::<T>()),
         }
@@ -198,7 +201,11 @@ impl<'de> Deserializer<'de> for Maker<'_> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
         match name {
             RAW => visitor.visit_map(Fields { maker: self, left: &[RAW], now: RAW }),
             _ => visitor.visit_newtype_struct(self),
@@ -340,7 +347,11 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         self.maker.below(self.name).deserialize_tuple(len, visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Wrong> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
         self.maker.below(self.name).deserialize_struct("", fields, visitor)
     }
 }

@@ -3,8 +3,8 @@
 
 use super::made::{forms, samples};
 use aops_core::checkpoint::form::{
-    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake, Invocations,
-    Orchestrator, Timing, TokenUsage, ToolInvocation,
+    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake,
+    Invocations, Orchestrator, Timing, TokenUsage, ToolInvocation,
 };
 use aops_core::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_core::model::named::{Named, Stored};
@@ -91,7 +91,11 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         summary: some(),
         token_usage: TokenUsage { input: 1000, output: 200 },
         tokens: 1200,
-        tool_invocations: Invocations::List(vec![ToolInvocation { id: text(), outcome: stored(), tool: text() }]),
+        tool_invocations: Invocations::List(vec![ToolInvocation {
+            id: text(),
+            outcome: stored(),
+            tool: text(),
+        }]),
     };
     let idle = AgentState { status: AgentStatus::Pending, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };

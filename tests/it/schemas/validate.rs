@@ -14,7 +14,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
         let wrong = || Err(format!("{at}: `{word}` wants {given}"));
         let holds = match word.as_str() {
             "$schema" | "$defs" | "title" | "description" | "properties" | "additionalProperties" => true,
-            "type" => given.as_array().map_or_else(|| is(given, value), |many| many.iter().any(|one| is(one, value))),
+            "type" => given
+                .as_array()
+                .map_or_else(|| is(given, value), |many| many.iter().any(|one| is(one, value))),
             "const" => given == value,
             "enum" => given.as_array().unwrap().contains(value),
             "minimum" => value.as_f64().is_none_or(|n| n >= given.as_f64().unwrap()),
@@ -27,7 +29,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 !value.is_object() || given.as_array().unwrap().iter().all(has)
             }
             "$ref" => {
-                let name = given.as_str().unwrap().strip_prefix("#/$defs/").expect("a reference in the same file");
+                let name =
+                    given.as_str().unwrap().strip_prefix("#/$defs/").expect("a reference in the same file");
                 check(root, &root["$defs"][name], value, at)?;
                 true
             }

@@ -100,7 +100,8 @@ fn folds_of_a_session() {
         let session = fold(facts).unwrap_or_else(|code| panic!("{name}: {code}"));
         let named = |open: &OpenCall| (format!("{} {}", open.call.tool, open.call.id), json!(open.state));
         let open: Map<String, Value> = session.memory.calls.iter().map(named).collect();
-        let told = json!({"open": open, "blocked": session.blocked().is_some(), "phase": session.state.phase});
+        let told =
+            json!({"open": open, "blocked": session.blocked().is_some(), "phase": session.state.phase});
         for (key, wanted) in result.as_object().unwrap() {
             assert_eq!(&told[key], wanted, "{name}: {key}");
         }

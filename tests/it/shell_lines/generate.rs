@@ -114,8 +114,8 @@ fn line(words: &[Vec<&str>], dice: &mut Dice) -> String {
 /// It waits, prints for ever, or asks the network: it would only take time.
 pub(super) fn lasts(line: &str) -> bool {
     let words = [
-        "sleep", "tail -f", "yes", "-f", "--follow", "top", "ping", "curl", "wget", "watch", "journalctl", "vmstat",
-        "iostat", "/dev/zero", "/dev/urandom", "-F", "npm", "npx", "yarn", "pnpm", "gcloud",
+        "sleep", "tail -f", "yes", "-f", "--follow", "top", "ping", "curl", "wget", "watch", "journalctl",
+        "vmstat", "iostat", "/dev/zero", "/dev/urandom", "-F", "npm", "npx", "yarn", "pnpm", "gcloud",
     ];
     words.iter().any(|word| line.contains(word))
 }

@@ -15,7 +15,9 @@ fn started(lines: &str) -> Output {
     let file = folder.path().join("lines");
     fs::write(&file, lines).unwrap();
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--kill-child", "bash"]);
+    command.args([
+        "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--kill-child", "bash",
+    ]);
     command.arg(driver()).arg(&file).arg(folder.path().join("root")).output().expect("unshare")
 }
 
@@ -31,6 +33,11 @@ pub(super) fn run(lines: &[String]) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let (changed, count) = said.rsplit_once('\u{1}').expect("the number of lines");
-    assert_eq!(count.trim().parse(), Ok(lines.len()), "each was run: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        count.trim().parse(),
+        Ok(lines.len()),
+        "each was run: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     changed.split_terminator('\0').map(str::to_owned).collect()
 }

@@ -67,7 +67,8 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn post(&self, call: &Call) -> Answer {
-        let done = json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
+        let done =
+            json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
         self.event("PostToolUse", join(call.fields(), done))
     }
 
@@ -124,15 +125,18 @@ impl<'a> Session<'a> {
         let project = of_claude.file_name().unwrap().to_owned();
         let others = fs::read_dir(self.sandbox.data().join("sessions")).into_iter().flatten().flatten();
         let others = others.map(|client| client.path().join(&project));
-        let listings =
-            std::iter::once(of_claude.clone()).chain(others).filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let listings = std::iter::once(of_claude.clone())
+            .chain(others)
+            .filter_map(|folder| fs::read_dir(folder).ok())
+            .flatten();
         listings.map(|entry| entry.unwrap().path()).filter(|path| self.owns(path)).collect()
     }
 
     /// Whether a folder of this name is this session's.
     pub(crate) fn owns(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.split_once('-').is_some_and(|(day, hash)| day.len() == 8 && self.hashes().iter().any(|h| h == hash))
+        name.split_once('-')
+            .is_some_and(|(day, hash)| day.len() == 8 && self.hashes().iter().any(|h| h == hash))
     }
 
     /// What stands for the id in the folder's name: the short form, and the one for when that is taken.

@@ -87,7 +87,9 @@ impl<'a> Tmux<'a> {
             .arg(&self.socket)
             .args(arguments)
             .output()
-            .unwrap_or_else(|error| panic!("`tmux` cannot be run: {error}\nhint: install the package `tmux`"));
+            .unwrap_or_else(|error| {
+                panic!("`tmux` cannot be run: {error}\nhint: install the package `tmux`")
+            });
         assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }

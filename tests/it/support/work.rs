@@ -92,7 +92,8 @@ impl Session<'_> {
     }
 
     fn agent_call(&self, kind: &str) -> Call {
-        let input = json!({"subagent_type": kind, "prompt": "p", "description": "d", "run_in_background": false});
+        let input =
+            json!({"subagent_type": kind, "prompt": "p", "description": "d", "run_in_background": false});
         self.call("Agent", input)
     }
 

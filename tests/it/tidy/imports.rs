@@ -24,8 +24,12 @@ impl Tree {
     pub(super) fn read(below: &str) -> Self {
         let texts: BTreeMap<String, (String, String)> = rust_files(below)
             .into_iter()
-            .filter(|(file, _)| !file.ends_with("tests.rs") && !file.contains("/tests/") && file != "src/main.rs")
-            .map(|(file, text)| (module_of(&file[below.len() + 1..]), (file, without_tests(&without_comments(&text)))))
+            .filter(|(file, _)| {
+                !file.ends_with("tests.rs") && !file.contains("/tests/") && file != "src/main.rs"
+            })
+            .map(|(file, text)| {
+                (module_of(&file[below.len() + 1..]), (file, without_tests(&without_comments(&text))))
+            })
             .collect();
         let names: BTreeSet<String> = texts.keys().cloned().collect();
         let module = |(name, (file, code)): (&String, &(String, String))| {
@@ -125,7 +129,11 @@ fn item_len(text: &str) -> usize {
 pub(super) fn declared(code: &str) -> Vec<String> {
     let item = |line: &str| {
         let line = line.split("//").next()?.trim();
-        let at = if line.starts_with("mod ") { 0 } else { line.find(" mod ").filter(|_| line.starts_with("pub"))? + 1 };
+        let at = if line.starts_with("mod ") {
+            0
+        } else {
+            line.find(" mod ").filter(|_| line.starts_with("pub"))? + 1
+        };
         Some(line[at..].strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
     };
     code.lines().filter_map(item).collect()
@@ -193,8 +201,7 @@ fn resolve(from: &str, path: &str, names: &BTreeSet<String>) -> Option<String> {
 
 #[test]
 fn every_form_of_an_import_is_seen() {
-    let code =
-        "use crate::{a, b::{self, C as D}};\n#[cfg(test)]\nmod tests { use crate::hidden; }\nfn f() { super::x::y(); }";
+    let code = "use crate::{a, b::{self, C as D}};\n#[cfg(test)]\nmod tests { use crate::hidden; }\nfn f() { super::x::y(); }";
     let code = without_tests(code);
     let found = paths(&code);
     assert_eq!(found, ["crate::a", "crate::b::self", "crate::b::C", "super::x::y"]);

@@ -6,15 +6,6 @@ use std::fs;
 
 /// Columns of a comment. Code is as wide as `rustfmt.toml` lets it be.
 const WIDEST_COMMENT: usize = 110;
-/// What is still to be done, by folder: most shorthands, most comments that are too wide. A number only
-/// falls.
-const LEFT: [(&str, usize, usize); 5] = [
-    ("crates/aops-core/src", 449, 1_100),
-    ("crates/aops-fleet/src", 0, 9),
-    ("crates/aops-worker/src", 14, 25),
-    ("src/cli/fleet", 10, 9),
-    ("src/run/fleet", 7, 16),
-];
 /// Where the bracket that opens here is closed. Brackets in texts do not count.
 fn closing(code: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
@@ -51,7 +42,9 @@ fn shorthands(code: &str) -> Vec<&str> {
     for line in code.split_inclusive('\n') {
         let statement = line.trim_start();
         let open = begin + line.len() - statement.len() + if statement.starts_with("let (") { 4 } else { 0 };
-        if code[open..].starts_with('(') && closing(code, open).is_some_and(|end| sets_several(&code[end + 1..])) {
+        if code[open..].starts_with('(')
+            && closing(code, open).is_some_and(|end| sets_several(&code[end + 1..]))
+        {
             found.push(statement.trim_end());
         }
         begin += line.len();
@@ -85,42 +78,26 @@ fn is_wide(line: &str, most: usize) -> bool {
     line.chars().count() > most
 }
 
-/// What is left in a folder, and what was found in each of the others.
-fn held(what: &str, most: impl Fn(&(&str, usize, usize)) -> usize, find: impl Fn(&str) -> Vec<String>) {
-    let mut wrong = Vec::new();
-    let mut left = LEFT.map(|_| 0);
-    for (file, text) in all_rust_files() {
-        let found = find(&text);
-        match LEFT.iter().position(|(folder, ..)| file.starts_with(folder)) {
-            Some(at) => left[at] += found.len(),
-            None => wrong.extend(found.iter().map(|line| format!("{file}: {line}"))),
-        }
-    }
-    assert!(wrong.is_empty(), "{what}:\n{}", wrong.join("\n"));
-    for (row, found) in LEFT.iter().zip(left) {
-        assert!(found <= most(row), "{}: {found} {what}, and only {} were left", row.0, most(row));
-    }
+fn nowhere(what: &str, find: impl Fn(&str) -> Vec<&str>) {
+    let files = all_rust_files();
+    let found = files
+        .iter()
+        .flat_map(|(file, text)| find(text).into_iter().map(move |line| format!("{file}: {line}")));
+    let found: Vec<String> = found.collect();
+    assert!(found.is_empty(), "{what}:\n{}", found.join("\n"));
 }
 
 #[test]
 fn a_statement_sets_one_thing() {
-    held(
-        "statements that set several things",
-        |row| row.1,
-        |text| shorthands(text).iter().map(|line| (*line).to_owned()).collect(),
-    );
+    nowhere("statements that set several things", shorthands);
 }
 
 #[test]
 fn comments_are_narrow() {
-    held(
-        "comments that are too wide",
-        |row| row.2,
-        |text| {
-            let wide = text.lines().filter(|line| is_wide(line, WIDEST_COMMENT) && line.trim_start().starts_with("//"));
-            wide.map(|line| line.trim_start().to_owned()).collect()
-        },
-    );
+    nowhere("comments that are too wide", |text| {
+        let is_comment = |line: &&str| line.trim_start().starts_with("//");
+        text.lines().filter(is_comment).filter(|line| is_wide(line, WIDEST_COMMENT)).collect()
+    });
 }
 
 /// Messages and tables that `rustfmt` leaves as they are.
@@ -128,9 +105,8 @@ fn comments_are_narrow() {
 fn code_is_as_narrow_as_rustfmt_makes_it() {
     let rules = fs::read_to_string(root().join("rustfmt.toml")).unwrap();
     let most = rules.lines().find_map(|line| line.strip_prefix("max_width = ")).unwrap().parse().unwrap();
-    let files = all_rust_files().into_iter().filter(|(file, _)| {
-        file.starts_with("src/") && !file.contains("tests") && !LEFT.iter().any(|row| file.starts_with(row.0))
-    });
+    let files =
+        all_rust_files().into_iter().filter(|(file, _)| file.starts_with("src/") && !file.contains("tests"));
     let wide = files.flat_map(|(file, text)| {
         let wide = text.lines().filter(|line| is_wide(line, most) && !line.trim_start().starts_with("//"));
         wide.map(|line| format!("{file}: {}", line.trim_start())).collect::<Vec<_>>()

@@ -82,7 +82,10 @@ fn an_issue_that_nobody_named_is_in_hand_once_it_is_claimed() {
     let session = started(&world);
     let _ = session.prompt("feed the wombat");
     let told = plan(&session, None);
-    assert!(told.contains("if a tracked issue is about this") && told.contains("update ID --claim`"), "{told}");
+    assert!(
+        told.contains("if a tracked issue is about this") && told.contains("update ID --claim`"),
+        "{told}"
+    );
     assert_eq!(session.state()["main_agent"]["current_task"], "feed the wombat");
     session.write("bowl.txt").silent();
     session.qa("VERIFIED").silent();
@@ -140,8 +143,9 @@ fn work_is_closed_in_the_order_of_the_document() {
     }
     let session = started(&world);
     let prompt = session.prompt("feed the wombat");
-    prompt
-        .said(&["Once all changes are made, run `sh fmt.sh`, then start the agent `qa-verifier`, then in one message"]);
+    prompt.said(&[
+        "Once all changes are made, run `sh fmt.sh`, then start the agent `qa-verifier`, then in one message",
+    ]);
     plan(&session, Some("demo-1"));
     session.bash(&format!("{mb} update demo-1 --claim"));
     session.write("bowl.txt").silent();
@@ -162,7 +166,9 @@ fn work_is_closed_in_the_order_of_the_document() {
     assert!(!failed.status.success());
     let _ = session.fail(&push, &String::from_utf8(failed.stderr).unwrap());
     let stop = session.stop("Done.");
-    stop.refused(&["run `git pull --rebase`; the remote has commits that are not here, and refused the last push"]);
+    stop.refused(&[
+        "run `git pull --rebase`; the remote has commits that are not here, and refused the last push",
+    ]);
     assert_eq!(owed(&stop), ["pull", "sync", "push"]);
     session.bash("git fetch -q");
     let stop = session.stop("Done.");
@@ -196,18 +202,24 @@ fn reviewers_are_told_the_issue_in_hand_and_may_comment_on_it() {
     let told = format!(
         "Tracker: this task is issue `demo-1` (Feed the wombat); to comment on it: `{mb} comments add demo-1 --body 'TEXT'`"
     );
-    let ask =
-        |id: &str, kind: &str, line: &str| session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind));
+    let ask = |id: &str, kind: &str, line: &str| {
+        session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind))
+    };
     let comment = format!("{mb} comments add demo-1 --body 'the plan has no test'");
-    for (id, kind, name) in [("c1", "critic", "review"), ("a2", "custodiet", "audit"), ("q1", "qa-verifier", "qa")] {
+    for (id, kind, name) in
+        [("c1", "critic", "review"), ("a2", "custodiet", "audit"), ("q1", "qa-verifier", "qa")]
+    {
         let _ = session.begin_agent(id, kind);
         let text = crate::documents::context(&session, name);
         assert!(text.contains(&told), "{kind}: {text}");
         ask(id, kind, &comment).silent();
     }
     for (id, kind) in [("c1", "critic"), ("a2", "custodiet")] {
-        for line in [format!("{mb} close demo-1"), format!("{comment} && {mb} close demo-1"), format!("{comment} > x")]
-        {
+        for line in [
+            format!("{mb} close demo-1"),
+            format!("{comment} && {mb} close demo-1"),
+            format!("{comment} > x"),
+        ] {
             ask(id, kind, &line).refused(&[kind]);
         }
     }

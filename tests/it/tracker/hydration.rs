@@ -48,9 +48,11 @@ fn both_hang_and_the_prompt_passes_within_its_deadline() {
     let _ = session.start("startup");
     world.wait_until("the tracker hangs", || world.runs("sleep 601"));
     let file = context(&session, "where does the wombat sleep?");
-    let part = |title: &str| file.split(&format!("\n## {title}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
-    let lines =
-        |title: &str| part(title).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let part =
+        |title: &str| file.split(&format!("\n## {title}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+    let lines = |title: &str| {
+        part(title).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(lines("Memory"), ["> the memory server did not answer in time"]);
     assert_eq!(lines("Tracked work")[0], "Tracker: not asked yet");
     // The hydrator is handed the same, under the same deadline.
@@ -90,7 +92,8 @@ fn a_reflection_that_counts_proposes_work_in_the_tracker() {
     let listed = world.mb(&["list"]);
     let listed = listed.as_array().unwrap();
     assert_eq!(listed.len(), 3, "{listed:?}");
-    let proposed = listed.iter().find(|issue| issue["labels"] == json!(["aops", "aops-improvement"])).unwrap();
+    let proposed =
+        listed.iter().find(|issue| issue["labels"] == json!(["aops", "aops-improvement"])).unwrap();
     assert_eq!(proposed["title"], "Improvement: docs/wombat.md: say when it is fed");
     let body = proposed["description"].as_str().unwrap();
     assert!(body.contains("Root cause: nobody said when") && body.contains(&session.id), "{body}");

@@ -23,7 +23,8 @@ fn a_reflection_is_in_the_tracker_once() {
     let wanted = ["Improvement: write the test first", "Reflection: greets the world"];
     assert_eq!(titles(&world), wanted);
     let all: Value = world.mb(&["list"]);
-    let reflection = all.as_array().unwrap().iter().find(|i| i["title"].as_str().unwrap().starts_with("Refl")).unwrap();
+    let reflection =
+        all.as_array().unwrap().iter().find(|i| i["title"].as_str().unwrap().starts_with("Refl")).unwrap();
     let shown = world.mb(&["show", reflection["id"].as_str().unwrap()]).to_string();
     for words in [
         session.id.as_str(),
@@ -53,8 +54,12 @@ fn patterns_become_tasks_and_improvements_features() {
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
     let all: Value = world.mb(&["list"]);
     let text = |issue: &Value, name: &str| issue[name].as_str().unwrap().to_owned();
-    let mut found: Vec<(String, String)> =
-        all.as_array().unwrap().iter().map(|issue| (text(issue, "title"), text(issue, "issue_type"))).collect();
+    let mut found: Vec<(String, String)> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|issue| (text(issue, "title"), text(issue, "issue_type")))
+        .collect();
     found.sort();
     let wanted = [
         ("Improvement: write the test first", "feature"),

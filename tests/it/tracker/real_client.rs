@@ -29,7 +29,8 @@ fn reflection() -> Value {
 
 /// What the last agent of this kind read.
 fn read_by(model: &Model, mark: &str) -> String {
-    let agents: Vec<Request> = model.requests().into_iter().filter(|request| request.agent.is_some()).collect();
+    let agents: Vec<Request> =
+        model.requests().into_iter().filter(|request| request.agent.is_some()).collect();
     let last = agents.iter().rfind(|request| request.system().contains(mark));
     last.unwrap_or_else(|| panic!("no agent has `{mark}`")).pieces().join("\n")
 }
@@ -86,7 +87,8 @@ fn an_issue_is_claimed_and_closed_and_the_next_session_knows_what_was_learnt() {
     // The plan came from the workflow's steps, and the main agent was told them and the issue.
     let hydrator = read_by(&model, HYDRATOR);
     assert!(hydrator.contains("demo-1 Feed the wombat") && hydrator.contains("### minor-edit"), "{hydrator}");
-    let main = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
+    let main =
+        model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
     let told = [
         "goes by workflow `minor-edit`: ",
         "this task is issue `demo-1`",

@@ -31,8 +31,9 @@ fn world(titles: &[&str]) -> (World, Vec<String>) {
     let command = world.command.clone();
     let world = world.with("TRACKER", &command).with("OTHER", &other);
     configure(&world, "stop");
-    let text =
-        format!("---\nid: do\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{STEPS}---\n\n# T\n");
+    let text = format!(
+        "---\nid: do\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{STEPS}---\n\n# T\n"
+    );
     world.sandbox.put(".aops/workflows/do.md", &text);
     world.sandbox.put("work", WORK);
     for arguments in [
@@ -54,7 +55,9 @@ fn configure(world: &World, on_pause: &str) {
 }
 
 fn run(world: &World) -> Answer {
-    world.sandbox.person(&["run", "--from-tracker", "ready", "--workflow", "do", "--step-timeout", "6s", "--json"])
+    world
+        .sandbox
+        .person(&["run", "--from-tracker", "ready", "--workflow", "do", "--step-timeout", "6s", "--json"])
 }
 
 /// Task, state and outcome of every run, oldest first.
@@ -133,7 +136,13 @@ fn what_we_filed_ourselves_is_never_taken_up() {
     let (world, ids) = world(&["Reflection: greets the world", "true thing"]);
     let labels = vec!["aops-halt".to_owned()];
     let body = "Session: s".to_owned();
-    world.enqueue(Item::Issue { title: "scope left".to_owned(), body, kind: "bug".to_owned(), priority: 1, labels });
+    world.enqueue(Item::Issue {
+        title: "scope left".to_owned(),
+        body,
+        kind: "bug".to_owned(),
+        priority: 1,
+        labels,
+    });
     let seen = world.refresh();
     assert_eq!((seen.ready.total, seen.ours), (1, 2), "{seen:?}");
     commit(&world, "filed");

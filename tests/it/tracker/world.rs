@@ -27,20 +27,24 @@ impl World {
 
     /// A project with a real, empty tracker.
     pub(super) fn real() -> Self {
-        let world = Self { sandbox: Sandbox::new(), command: minibeads::program().to_str().unwrap().to_owned() };
+        let world =
+            Self { sandbox: Sandbox::new(), command: minibeads::program().to_str().unwrap().to_owned() };
         world.mb(&["init", "--prefix", "demo"]);
         world
     }
 
     /// The same in a repository with a remote, with this configuration beside the tracker's.
     pub(super) fn repository(more: &str) -> Self {
-        let world =
-            Self { sandbox: Sandbox::repository("0.0"), command: minibeads::program().to_str().unwrap().to_owned() };
+        let world = Self {
+            sandbox: Sandbox::repository("0.0"),
+            command: minibeads::program().to_str().unwrap().to_owned(),
+        };
         world.mb(&["init", "--prefix", "demo"]);
         let slow = "[hydration]\ndeadline_ms = 5000\n"; // on a busy machine a memory server answers late
-        world
-            .sandbox
-            .configure(&format!("[audit]\nrate = 0.0\n{slow}[tracker]\ncommand = \"{}\"\n{more}", world.command));
+        world.sandbox.configure(&format!(
+            "[audit]\nrate = 0.0\n{slow}[tracker]\ncommand = \"{}\"\n{more}",
+            world.command
+        ));
         world
     }
 
@@ -68,7 +72,8 @@ impl World {
 
     /// As a hook starts it.
     pub(super) fn start(&self) {
-        let said = self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
+        let said =
+            self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
         let said = said.unwrap();
         assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
     }

@@ -87,12 +87,16 @@ fn an_installation_ends_with_it() {
 fn without_a_past_the_quiet_level_is_offered() {
     let sandbox = sandbox();
     let said = sandbox.on_terminal("install --mode guard", "n\n\n");
-    assert!(said.out.contains("which of the client's questions") && said.out.contains("quiet [off]: "), "{said:?}");
+    assert!(
+        said.out.contains("which of the client's questions") && said.out.contains("quiet [off]: "),
+        "{said:?}"
+    );
     assert!(!config(&sandbox).contains("quiet"), "Enter leaves it as it is: {}", config(&sandbox));
     let said = sandbox.on_terminal("install --mode guard", "reading\n");
     assert!(said.code == Some(0) && said.out.contains("quiet: `reading`"), "{said:?}");
     assert!(config(&sandbox).contains("allow = \"reading\""), "{}", config(&sandbox));
-    for arguments in ["install --mode guard", "install --mode guard --yes", "install --mode guard --dry-run"] {
+    for arguments in ["install --mode guard", "install --mode guard --yes", "install --mode guard --dry-run"]
+    {
         let said = sandbox.on_terminal(arguments, "");
         assert!(said.code == Some(0) && !said.out.contains("quiet [off]"), "{arguments}: {said:?}");
     }
@@ -104,8 +108,8 @@ fn without_a_past_the_quiet_level_is_offered() {
 fn ctrl_c_skips_it() {
     let sandbox = sandbox();
     sandbox.configure_only("mode.level = \"guard\"\n");
-    let past =
-        (0..20_000).fold(Past::new(&sandbox, "s1", 15), |past, n| past.bash(&format!("git log -{n} | head"), CONFIG));
+    let past = (0..20_000)
+        .fold(Past::new(&sandbox, "s1", 15), |past, n| past.bash(&format!("git log -{n} | head"), CONFIG));
     past.write();
     let line = format!("trap : INT; {BINARY} install --mode guard; echo ended with $?; exec sleep 600");
     let screen = Tmux::open(&sandbox, sandbox.environment(), (100, 30), &["sh", "-c", &line]);

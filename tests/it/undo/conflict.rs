@@ -108,7 +108,8 @@ fn what_is_in_the_way_stays() {
     sandbox.put("y.log", "y\n");
     sandbox.put("z.log", "z\n");
     sandbox.put("w.log", "w\n");
-    let number = Hand::of(&sandbox).overwriting("rm", &[&at("out/x.log"), &at("w.log"), &at("y.log"), &at("z.log")]);
+    let number =
+        Hand::of(&sandbox).overwriting("rm", &[&at("out/x.log"), &at("w.log"), &at("y.log"), &at("z.log")]);
     for name in ["y.log", "z.log", "w.log"] {
         fs::remove_file(at(name)).unwrap();
     }

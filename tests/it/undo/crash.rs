@@ -12,8 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 /// Without the programs that it starts: git goes on when we are killed.
 fn strace(sandbox: &Sandbox, options: &[&str], arguments: &[&str]) -> std::process::Output {
     let output = sandbox.command("strace").args(options).arg(BINARY).args(arguments).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
+    let output = output
+        .unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
     sandbox.wait_until("git has ended", || {
         !sandbox.alive().iter().any(|(_, line)| line.starts_with("git ") || line.contains("/git "))
     });
@@ -81,7 +81,10 @@ fn an_undo_killed(stride: usize) {
             lost.same(&World::of(&sandbox), &case);
         }
     }
-    assert!(kills > 60 / stride && finished > 10 / stride && untouched > 10 / stride, "{kills} {finished} {untouched}");
+    assert!(
+        kills > 60 / stride && finished > 10 / stride && untouched > 10 / stride,
+        "{kills} {finished} {untouched}"
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use aops_core::checkpoint::tree::name;
 use aops_core::system::env::Env;
 use aops_core::text::sha256::Sum;
 use aops_core::text::time::timestamp;
-use aops_core::undo::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, Left, LinkedFile, SCHEMA};
+use aops_core::undo::form::{
+    Content, Keeping, KeptFile, KeptFolder, KeptRepository, Left, LinkedFile, SCHEMA,
+};
 use aops_core::undo::shelf::pin_name;
 use aops_core::undo::shelf::{self, Draft};
 use std::collections::BTreeSet;
@@ -38,9 +40,12 @@ impl World {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let refs = try_git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
-        let refs: Vec<&str> =
-            refs.lines().filter(|line| !line.starts_with("refs/aops") && !line.starts_with("refs/stash")).collect();
-        let mut settings: Vec<String> = try_git(&["config", "--local", "--list"]).lines().map(str::to_owned).collect();
+        let refs: Vec<&str> = refs
+            .lines()
+            .filter(|line| !line.starts_with("refs/aops") && !line.starts_with("refs/stash"))
+            .collect();
+        let mut settings: Vec<String> =
+            try_git(&["config", "--local", "--list"]).lines().map(str::to_owned).collect();
         settings.retain(|line| line.starts_with("branch."));
         settings.sort();
         let state: Vec<String> = STATE
@@ -74,7 +79,10 @@ const STATE: [&str; 3] = ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"];
 /// Newest first: id and message.
 pub(super) fn stashes(sandbox: &Sandbox) -> Vec<(String, String)> {
     let said = sandbox.git(&["stash", "list", "--format=%H %gs"]);
-    said.lines().filter_map(|line| line.split_once(' ')).map(|(id, words)| (id.to_owned(), words.to_owned())).collect()
+    said.lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(id, words)| (id.to_owned(), words.to_owned()))
+        .collect()
 }
 
 fn text(path: &Path) -> String {
@@ -134,7 +142,8 @@ impl<'a> Hand<'a> {
             Content::Symlink(text(&fs::read_link(path).unwrap()))
         } else if self.links {
             let name = self.keeping.files.len().to_string();
-            let folder = self.sandbox.project().join(format!(".claude/checkpoints/kept/{}", self.draft.number));
+            let folder =
+                self.sandbox.project().join(format!(".claude/checkpoints/kept/{}", self.draft.number));
             fs::hard_link(path, folder.join(&name)).unwrap();
             let modified = about.mtime() * 1_000_000_000 + about.mtime_nsec();
             Content::Link(LinkedFile { inode: about.ino(), modified, name })
@@ -155,7 +164,8 @@ impl<'a> Hand<'a> {
 
     fn repository(&self) -> KeptRepository {
         let root = self.sandbox.project();
-        let head_ref = self.sandbox.command("git").args(["symbolic-ref", "-q", "HEAD"]).output().unwrap().stdout;
+        let head_ref =
+            self.sandbox.command("git").args(["symbolic-ref", "-q", "HEAD"]).output().unwrap().stdout;
         let head_ref = String::from_utf8(head_ref).unwrap().trim().to_owned();
         let head = self.git(&["rev-parse", "HEAD"]).trim().to_owned();
         KeptRepository {
@@ -185,8 +195,9 @@ impl<'a> Hand<'a> {
 
     /// Before a command that discards edits.
     pub(super) fn discard(mut self, line: &str) -> u64 {
-        let names =
-            |said: String| said.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let names = |said: String| {
+            said.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
         let mut paths: BTreeSet<String> = BTreeSet::new();
         for arguments in [
             &["diff", "--name-only", "-z", "--no-renames", "HEAD"][..],
@@ -197,7 +208,8 @@ impl<'a> Hand<'a> {
         }
         // Files that are not tracked, and that the target has.
         let target = line.split(' ').find_map(|word| {
-            word.strip_prefix("--source=").or(Some(word).filter(|word| *word == "other" || word.starts_with("HEAD~")))
+            word.strip_prefix("--source=")
+                .or(Some(word).filter(|word| *word == "other" || word.starts_with("HEAD~")))
         });
         if let Some(target) = target {
             let there: BTreeSet<String> =
@@ -231,7 +243,8 @@ impl<'a> Hand<'a> {
         let mut kept = self.repository();
         kept.pins.clear();
         for name in refs {
-            let output = self.sandbox.command("git").args(["rev-parse", "-q", "--verify", name]).output().unwrap();
+            let output =
+                self.sandbox.command("git").args(["rev-parse", "-q", "--verify", name]).output().unwrap();
             let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
             if !id.is_empty() {
                 kept.pins.push(id.clone());
@@ -239,7 +252,8 @@ impl<'a> Hand<'a> {
             }
         }
         let said = self.git(&["config", "--local", "--list"]);
-        let settings = said.lines().filter(|line| line.starts_with("branch.")).filter_map(|line| line.split_once('='));
+        let settings =
+            said.lines().filter(|line| line.starts_with("branch.")).filter_map(|line| line.split_once('='));
         kept.config = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         self.keeping.repositories.push(kept);
         self.finish(line)
@@ -273,9 +287,13 @@ impl<'a> Hand<'a> {
     fn below(&mut self, folder: &Path, root: &Path, mut kept: KeptRepository) -> KeptRepository {
         let at = root.to_str().unwrap();
         let clean = |sandbox: &Sandbox, path: &str| {
-            let tracked =
-                sandbox.command("git").args(["-C", at, "ls-files", "--error-unmatch", path]).output().unwrap();
-            tracked.status.success() && sandbox.git(&["-C", at, "status", "--porcelain", "--", path]).is_empty()
+            let tracked = sandbox
+                .command("git")
+                .args(["-C", at, "ls-files", "--error-unmatch", path])
+                .output()
+                .unwrap();
+            tracked.status.success()
+                && sandbox.git(&["-C", at, "status", "--porcelain", "--", path]).is_empty()
         };
         let mut all = vec![folder.to_owned()];
         while let Some(path) = all.pop() {

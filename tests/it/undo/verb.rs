@@ -17,16 +17,22 @@ fn kept(sandbox: &Sandbox) -> u64 {
 fn an_undo_is_a_persons() {
     let sandbox = repository();
     kept(&sandbox);
-    for arguments in
-        [&["undo"][..], &["undo", "list"], &["undo", "show", "1"], &["undo", "1", "--yes"], &["undo", "--dry-run"]]
-    {
+    for arguments in [
+        &["undo"][..],
+        &["undo", "list"],
+        &["undo", "show", "1"],
+        &["undo", "1", "--yes"],
+        &["undo", "--dry-run"],
+    ] {
         sandbox.inside(arguments).failed(2, &["person", "hint:"]);
     }
     sandbox.person(&["undo"]).failed(2, &["terminal", "--yes"]);
     assert!(!sandbox.project().join("notes.log").exists());
     // The guard refuses the line before it runs.
     let session = sandbox.begun("bring it back");
-    for line in ["aops-hook undo", "aops-hook undo list", "aops-hook undo 1 --yes", "aops-hook undo show 1 --diff"] {
+    for line in
+        ["aops-hook undo", "aops-hook undo list", "aops-hook undo 1 --yes", "aops-hook undo show 1 --diff"]
+    {
         let asked = session.ask_bash(line);
         assert!(asked.out.contains("\"deny\"") || asked.code == Some(2), "{line}: {asked:?}");
     }
@@ -68,7 +74,11 @@ fn a_keeping_is_shown_and_written_elsewhere() {
     assert_eq!(shown["number"], number);
     sandbox.person(&["undo", "1", "--to", "../before"]).said(&["1 file of 1"]);
     assert_eq!(fs::read_to_string(sandbox.project().join("../before/notes.log")).unwrap(), "first\nsecond\n");
-    assert_eq!(fs::read_to_string(sandbox.project().join("notes.log")).unwrap(), "first\nother\n", "nothing else");
+    assert_eq!(
+        fs::read_to_string(sandbox.project().join("notes.log")).unwrap(),
+        "first\nother\n",
+        "nothing else"
+    );
     sandbox.person(&["undo", "1", "--to", "../before"]).failed(2, &["exists already"]);
 }
 

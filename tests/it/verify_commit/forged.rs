@@ -233,7 +233,10 @@ fn f17_in_a_log_that_nobody_vouches_for() {
     let at = shop.log.write(&statement);
     let mut proof = shop.log.proof(at, &[]);
     proof.note.signatures.truncate(1);
-    shop.note(&commit, &format!("{envelope}\n{}\n", ProofLine::of(&statement.to_json(), proof.to_string()).to_line()));
+    shop.note(
+        &commit,
+        &format!("{envelope}\n{}\n", ProofLine::of(&statement.to_json(), proof.to_string()).to_line()),
+    );
     shop.fails(&[], 4, &["- - LOG"]);
     shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
     shop.log = Log::new("aops-log.local/other", 8);
@@ -275,7 +278,9 @@ fn f17_another_head_of_the_log() {
     let (shop, commit, _) = one();
     let head = |origin: &str, size: u64| Head { origin: origin.to_owned(), size, root: base64(&[7; 32]) };
     let own = shop.log.key.public().name.clone();
-    for wrong in [head("aops-log.local/other", 1), head(&own, 99), Head { root: "AAAA".to_owned(), ..head(&own, 1) }] {
+    for wrong in
+        [head("aops-log.local/other", 1), head(&own, 99), Head { root: "AAAA".to_owned(), ..head(&own, 1) }]
+    {
         shop.attest(&commit, |statement| facts(statement).log = Some(wrong));
         shop.fails(&[], 4, &["- - LOG"]);
         shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
@@ -296,7 +301,10 @@ fn f18_a_witness_of_ones_own() {
     // One of two is not all, but a quorum of one.
     shop.fails(&["--witness", &eye, "--witness", &own, "--require", "witnessed"], 1, &["commit A2 WITNESS"]);
     let other = witness("eye.example", 11).public().to_string();
-    shop.passes(&["--witness", &own, "--witness", &other, "--quorum", "1", "--require", "A3"], &["commit A3 ok"]);
+    shop.passes(
+        &["--witness", &own, "--witness", &other, "--quorum", "1", "--require", "A3"],
+        &["commit A3 ok"],
+    );
 }
 
 #[test]
@@ -308,13 +316,20 @@ fn f19_a_cosignature_of_another_checkpoint() {
     let mut proof = shop.log.proof(at, &[]);
     proof.note.signatures.push(older.signatures.last().unwrap().clone());
     let envelope = Envelope::sign(&statement, &shop.log.key).unwrap().to_line();
-    shop.note(&commit, &format!("{envelope}\n{}\n", ProofLine::of(&statement.to_json(), proof.to_string()).to_line()));
+    shop.note(
+        &commit,
+        &format!("{envelope}\n{}\n", ProofLine::of(&statement.to_json(), proof.to_string()).to_line()),
+    );
     shop.fails(&["--witness", &eye.public().to_string(), "--require", "A3"], 4, &["- - WITNESS"]);
 }
 
 #[test]
 fn f20_another_payload_type() {
-    with_envelope(|envelope| envelope["payloadType"] = json!("application/json")).fails(&[], 1, &["- - FORM"]);
+    with_envelope(|envelope| envelope["payloadType"] = json!("application/json")).fails(
+        &[],
+        1,
+        &["- - FORM"],
+    );
 }
 
 /// One reader sees the first, another the last.
@@ -325,7 +340,8 @@ fn f21_a_name_twice() {
     shop.note(&commit, &line.replacen('{', "{\"payload\":\"e30=\",", 1));
     shop.fails(&[], 1, &["- - FORM"]);
     let shop = with_envelope(|envelope| {
-        let twice = payload(envelope).replace("\"mode\":\"strict\"", "\"mode\":\"observe\",\"mode\":\"strict\"");
+        let twice =
+            payload(envelope).replace("\"mode\":\"strict\"", "\"mode\":\"observe\",\"mode\":\"strict\"");
         envelope["payload"] = json!(base64(twice.as_bytes()));
     });
     shop.fails(&[], 1, &["- - FORM"]);
@@ -474,7 +490,8 @@ fn f30_a_key_that_is_over_without_a_witnesss_time() {
 fn f31_a_note_without_bound() {
     let (shop, commit, statement) = one();
     let lines = shop.lines(&statement, shop.log.write(&statement), &[]);
-    for padding in ["x".repeat(10 << 20), "{\"aops\":\"approval\",\"for\":\"x\",\"signature\":\"x\"}\n".repeat(10_000)]
+    for padding in
+        ["x".repeat(10 << 20), "{\"aops\":\"approval\",\"for\":\"x\",\"signature\":\"x\"}\n".repeat(10_000)]
     {
         shop.note(&commit, &format!("{lines}{padding}\n"));
         shop.fails(&[], 1, &["- - FORM"]);
@@ -494,7 +511,11 @@ fn f32_a_shallow_clone_or_an_empty_range() {
     shop.refuses(&["nowhere..HEAD", "--key", &key], 3, &["cannot be checked"]);
     let told = shop.run(&["nowhere..HEAD", "--key", &key, "--json"]);
     let said: Value = serde_json::from_str(&told.out).unwrap();
-    assert_eq!((told.code, &said["ok"], &said["code"]), (Some(3), &json!(false), &json!("OBJECTS")), "{told:#?}");
+    assert_eq!(
+        (told.code, &said["ok"], &said["code"]),
+        (Some(3), &json!(false), &json!("OBJECTS")),
+        "{told:#?}"
+    );
     shop.refuses(&["base..HEAD"], 2, &["whose word counts", "--signers"]);
     shop.refuses(&["--all", "--key", &key], 2, &["--all"]);
     shop.refuses(&["base..HEAD", "--key", &key, "--require", "A9"], 2, &["no level and no property"]);
@@ -558,7 +579,9 @@ fn copies_with_something_changed_are_never_bound() {
             shop.git(&["checkout", "-q", "--detach", original]);
             let file = shop.folder.join(&name);
             match change {
-                "byte" => fs::write(&file, fs::read_to_string(&file).unwrap().replacen('\n', " \n", 1)).unwrap(),
+                "byte" => {
+                    fs::write(&file, fs::read_to_string(&file).unwrap().replacen('\n', " \n", 1)).unwrap();
+                }
                 "mode" => fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap(),
                 _ => shop.put("more", ""),
             }

@@ -6,7 +6,6 @@ use super::second;
 use super::shop::{Shop, long};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
 /// What a forge leaves on the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +106,16 @@ fn measure(forge: Forge, count: usize) -> Found {
             found.forged += 1;
         }
         let (clone, whole) = (shop.sandbox.tmp().join(&branch), shop.folder.clone());
-        shop.git(&["clone", "-q", "--no-local", "--single-branch", "--branch", "main", ".", clone.to_str().unwrap()]);
+        shop.git(&[
+            "clone",
+            "-q",
+            "--no-local",
+            "--single-branch",
+            "--branch",
+            "main",
+            ".",
+            clone.to_str().unwrap(),
+        ]);
         shop.folder = clone;
         for binding in bindings(&shop, &range.replace("main", "HEAD"), &file) {
             *found.without.entry(binding).or_default() += 1;
@@ -130,12 +138,16 @@ fn agrees(shop: &Shop, range: &str, file: &str) {
 /// changed the same files, which is made up here: the share is printed, and `real_histories` has that of real
 /// ones.
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "the share is for a person to read")]
 fn holds(count: usize) {
     for forge in ALL {
         let found = measure(forge, count);
-        writeln!(std::io::stdout(), "{forge:?}, {count} merges: {found:?}").unwrap();
+        println!("{forge:?}, {count} merges: {found:?}");
         let all = |bound: &BTreeMap<String, usize>| bound.values().sum::<usize>();
-        assert!(!found.with.contains_key("-") && !found.without.contains_key("replay"), "{forge:?}: {found:?}");
+        assert!(
+            !found.with.contains_key("-") && !found.without.contains_key("replay"),
+            "{forge:?}: {found:?}"
+        );
         assert_eq!(all(&found.with), all(&found.without), "{forge:?}: {found:?}");
         assert!(all(&found.with) >= count && found.forged >= count, "{forge:?}: {found:?}");
     }

@@ -46,8 +46,10 @@ fn merges(shop: &Shop, most: usize) -> Vec<Merged> {
         let range = format!("{onto}..{tip}");
         let straight = shop.git(&["rev-list", "--merges", "--count", &range]) == "0";
         let commits = lines(&shop.git(&["rev-list", "--reverse", "--topo-order", &range]));
-        let is_root = |id: &String| shop.git(&["rev-list", "--no-walk", "--count", "--max-parents=0", id]) != "0";
-        let fits = straight && !commits.is_empty() && commits.len() <= LONGEST && !commits.iter().any(is_root);
+        let is_root =
+            |id: &String| shop.git(&["rev-list", "--no-walk", "--count", "--max-parents=0", id]) != "0";
+        let fits =
+            straight && !commits.is_empty() && commits.len() <= LONGEST && !commits.iter().any(is_root);
         fits.then(|| Merged { onto: onto.to_owned(), tip: tip.to_owned(), commits })
     };
     all.lines().filter_map(one).take(most).collect()
@@ -163,7 +165,8 @@ fn copy(shop: &Shop, commit: &str, mode: &str, blob: &str, path: &str) -> String
     let index = shop.sandbox.tmp().join("forged-index");
     let git = |words: &[&str]| {
         let mut command = shop.sandbox.command("git");
-        let output = command.args(words).env("GIT_INDEX_FILE", &index).current_dir(&shop.folder).output().unwrap();
+        let output =
+            command.args(words).env("GIT_INDEX_FILE", &index).current_dir(&shop.folder).output().unwrap();
         assert!(output.status.success(), "git {words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     };

@@ -69,7 +69,8 @@ fn a_merge_that_adds_nothing() {
 fn a_merge_whose_conflict_a_session_resolved() {
     let shop = Shop::with_side();
     shop.attested("b.txt", "b of main\n");
-    let merge = shop.sandbox.command("git").args(["merge", "-q", "side"]).current_dir(&shop.folder).output().unwrap();
+    let merge =
+        shop.sandbox.command("git").args(["merge", "-q", "side"]).current_dir(&shop.folder).output().unwrap();
     assert!(!merge.status.success());
     shop.put("b.txt", "b of both\n");
     let resolved = shop.commit("merge");
@@ -194,7 +195,8 @@ fn waiting_fetches_the_notes() {
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.enter_clone("clone");
     shop.git(&["fetch", "-q", "origin", "base:base"]);
-    let answer = shop.run(&["base..HEAD", "--signers", "base:.aops/signers", "--wait", "60s", "--require", "A2"]);
+    let answer =
+        shop.run(&["base..HEAD", "--signers", "base:.aops/signers", "--wait", "60s", "--require", "A2"]);
     answer.said(&["A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"]);
 }
 
@@ -285,7 +287,8 @@ fn a_person_who_signs() {
     shop.git(&["reset", "-q", "--hard", "HEAD^"]);
     let raw = shop.git(&["cat-file", "commit", "HEAD"]).replace("by hand", "by mine");
     fs::write(shop.sandbox.tmp().join("raw"), raw + "\n").unwrap();
-    let forged = shop.git(&["hash-object", "-t", "commit", "-w", shop.sandbox.tmp().join("raw").to_str().unwrap()]);
+    let forged =
+        shop.git(&["hash-object", "-t", "commit", "-w", shop.sandbox.tmp().join("raw").to_str().unwrap()]);
     shop.git(&["reset", "-q", "--hard", &forged]);
     shop.fails(&[], 1, &["- - NONE"]);
 }

@@ -76,8 +76,10 @@ fn said_of(all: &[&dyn Fn(&mut Statement)]) -> String {
 
 #[test]
 fn a_paragraph_says_no_more_than_the_verdicts() {
-    let plan = |verdict| move |statement: &mut Statement| facts(statement).plan.as_mut().unwrap().verdict = verdict;
-    let qa = |verdict| move |statement: &mut Statement| facts(statement).qa.as_mut().unwrap().verdict = verdict;
+    let plan =
+        |verdict| move |statement: &mut Statement| facts(statement).plan.as_mut().unwrap().verdict = verdict;
+    let qa =
+        |verdict| move |statement: &mut Statement| facts(statement).qa.as_mut().unwrap().verdict = verdict;
     let untested = |statement: &mut Statement| facts(statement).tests.clear();
     let failed = |statement: &mut Statement| facts(statement).tests[0].exit = 1;
     let edited = |statement: &mut Statement| facts(statement).qa.as_mut().unwrap().after = false;
@@ -93,8 +95,10 @@ fn a_paragraph_says_no_more_than_the_verdicts() {
     assert!(one(&untested).contains(", no tests on the last tree;"));
     assert!(one(&observed).starts_with("**Guarded: 0 of 1 commit, lowest level A0.**"), "{}", one(&observed));
     let mixed = said_of(&[&good, &untested, &issues]);
-    for part in ["plan by critic, verified by qa-verifier for 2 of 3 commits", "(seen by the jail) for 2 of 3 commits;"]
-    {
+    for part in [
+        "plan by critic, verified by qa-verifier for 2 of 3 commits",
+        "(seen by the jail) for 2 of 3 commits;",
+    ] {
         assert!(mixed.contains(part), "{part}\n{mixed}");
     }
     let mixed = said_of(&[&failed, &good]);
@@ -110,7 +114,11 @@ fn a_paragraph_tells_of_a_strangers_signature() {
     let key = format!("user.signingkey={}", key.display());
     shop.git(&["-c", "gpg.format=ssh", "-c", &key, "commit", "-q", "-S", "-am", "by hand"]);
     let text = |people: &str| told(&shop, &["--format", "markdown", "--people", people]).1;
-    assert!(text("signed").contains("` has no attestation, and nobody of the list signed it."), "{}", text("signed"));
+    assert!(
+        text("signed").contains("` has no attestation, and nobody of the list signed it."),
+        "{}",
+        text("signed")
+    );
     assert!(text("none").contains("` has no attestation."), "{}", text("none"));
     assert!(text("any").contains("` is by hand; its signature was not checked."), "{}", text("any"));
 }
@@ -121,7 +129,10 @@ fn sarif_and_junit() {
     let (code, text) = told(&shop, &["--format", "sarif"]);
     let sarif: Value = serde_json::from_str(&text).unwrap();
     let run = &sarif["runs"][0];
-    assert_eq!((code, sarif["version"].as_str(), run["results"].as_array().unwrap().len()), (1, Some("2.1.0"), 1));
+    assert_eq!(
+        (code, sarif["version"].as_str(), run["results"].as_array().unwrap().len()),
+        (1, Some("2.1.0"), 1)
+    );
     assert_eq!(run["results"][0]["ruleId"], "NONE");
     let place = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert_eq!(place, "odd%20%3C%26%22%60name%60.txt");
@@ -157,13 +168,21 @@ fn a_verification_summary() {
     assert_eq!(predicate["resourceUri"], "git+https://forge.example/team/calc");
     shop.git(&["reset", "-q", "--hard", "HEAD^"]);
     let attested = summary(&["--require", "A1,tests"]);
-    assert_eq!(attested["predicate"]["verifiedLevels"], serde_json::json!(["AOPS_A1"]), "the lowest of the two");
+    assert_eq!(
+        attested["predicate"]["verifiedLevels"],
+        serde_json::json!(["AOPS_A1"]),
+        "the lowest of the two"
+    );
     shop.git(&["checkout", "-q", "-b", "side", "base"]);
     shop.attested("c.txt", "c\n");
     shop.git(&["checkout", "-q", "main"]);
     shop.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     let merged = summary(&["--require", "A1"]);
-    assert_eq!(merged["predicate"]["verifiedLevels"], serde_json::json!(["AOPS_A1"]), "a merge that adds nothing");
+    assert_eq!(
+        merged["predicate"]["verifiedLevels"],
+        serde_json::json!(["AOPS_A1"]),
+        "a merge that adds nothing"
+    );
     shop.put("odd.txt", "by hand\n");
     shop.commit("by hand");
     let failed = summary(&[]);
@@ -200,7 +219,10 @@ fn the_script_of_shell_agrees() {
     assert_eq!((code, lines.len()), (1, 3), "{text}");
     assert!(lines[0].ends_with(" A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"), "{text}");
     assert!(lines[1].ends_with(" A1 claude-code 2.1.325, claude-opus-4-6  second"), "{text}");
-    assert!(lines[2].starts_with("::error title=attest::") && lines[2].contains(" no attestation  (::error"), "{text}");
+    assert!(
+        lines[2].starts_with("::error title=attest::") && lines[2].contains(" no attestation  (::error"),
+        "{text}"
+    );
     let eye = witness("witness.example", 9);
     let shop = Shop::new();
     shop.put("a.txt", long(&[(3, "three")]));
@@ -210,7 +232,8 @@ fn the_script_of_shell_agrees() {
     assert_eq!(shell(&shop, "A3", "").0, 1);
     let (code, text) = shell(&shop, "A3", &eye);
     assert!(
-        code == 0 && text.contains(" A3 claude-code 2.1.325, claude-opus-4-6, witnessed 2025-11-17T17:20:00Z  one")
+        code == 0
+            && text.contains(" A3 claude-code 2.1.325, claude-opus-4-6, witnessed 2025-11-17T17:20:00Z  one")
     );
     let other = witness("witness.example", 10).public().to_string();
     assert_eq!(shell(&shop, "A3", &other).0, 1, "a witness that has not seen it");
@@ -220,7 +243,9 @@ fn the_script_of_shell_agrees() {
 #[test]
 fn the_script_of_shell_weighs_alike() {
     let shop = mixed();
-    for (wishes, met) in [("A1,tests", true), ("no-outside", false), ("A1, qa,planned", true), ("witnessed", false)] {
+    for (wishes, met) in
+        [("A1,tests", true), ("no-outside", false), ("A1, qa,planned", true), ("witnessed", false)]
+    {
         let (code, text) = shell_with(&shop, wishes, &[("PEOPLE", "any")]);
         assert_eq!(code == 0, met, "{wishes}: {text}");
         assert!(text.contains(" by hand, not signed  ::error"), "{text}");
@@ -355,7 +380,11 @@ fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
         let mut command = assert_cmd::Command::new(step[0]);
         let output = command.args(&step[1..]).current_dir(&folder).output();
         let failed = output.as_ref().map_or_else(ToString::to_string, |output| {
-            if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stderr).into_owned() }
+            if output.status.success() {
+                String::new()
+            } else {
+                String::from_utf8_lossy(&output.stderr).into_owned()
+            }
         });
         if !failed.is_empty() {
             assert!(std::env::var_os("CI").is_none(), "{name} cannot be installed: {failed}");
@@ -369,7 +398,8 @@ fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
 
 /// What a session's commit was attested with, and the key, as the product writes them; the name of the key.
 fn exported(sandbox: &Sandbox) -> [String; 3] {
-    let [note, pem] = ["one.intoto.jsonl", "key.pem"].map(|name| sandbox.tmp().join(name).display().to_string());
+    let [note, pem] =
+        ["one.intoto.jsonl", "key.pem"].map(|name| sandbox.tmp().join(name).display().to_string());
     sandbox.person(&["attest", "HEAD", "-o", &note]).said(&["2 lines about commit"]);
     let key = sandbox.person(&["key", "export", "--pem", "--yes"]);
     key.said(&["-----BEGIN PUBLIC KEY-----"]);
@@ -379,8 +409,13 @@ fn exported(sandbox: &Sandbox) -> [String; 3] {
 
 #[test]
 fn packages_of_python_accept_it() {
-    let install =
-        ["venv/bin/pip", "install", "--quiet", "securesystemslib[crypto]==1.6.*", "in-toto-attestation==0.9.*"];
+    let install = [
+        "venv/bin/pip",
+        "install",
+        "--quiet",
+        "securesystemslib[crypto]==1.6.*",
+        "in-toto-attestation==0.9.*",
+    ];
     let Some(folder) = installed("python", &[&["python3", "-m", "venv", "venv"], &install]) else { return };
     let shop = Shop::new();
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/check.py");
@@ -400,7 +435,8 @@ fn packages_of_python_accept_it() {
 
 #[test]
 fn a_package_of_node_accepts_it() {
-    let install = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", ".", "@sigstore/verify@3.1"];
+    let install =
+        ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", ".", "@sigstore/verify@3.1"];
     let Some(folder) = installed("node", &[&install]) else { return };
     let (made, _) = attested_session();
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/check.mjs");
@@ -419,10 +455,22 @@ fn a_package_of_node_accepts_it() {
 fn a_crate_of_another_author_accepts_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/dsse");
     let manifest = root.join("Cargo.toml").display().to_string();
-    let build = [env!("CARGO"), "build", "--quiet", "--locked", "--manifest-path", &manifest, "--target-dir", "target"];
-    let Some(folder) = installed("dsse", &[&[&build[..], &["--target", "host-tuple"]].concat()]) else { return };
+    let build = [
+        env!("CARGO"),
+        "build",
+        "--quiet",
+        "--locked",
+        "--manifest-path",
+        &manifest,
+        "--target-dir",
+        "target",
+    ];
+    let Some(folder) = installed("dsse", &[&[&build[..], &["--target", "host-tuple"]].concat()]) else {
+        return;
+    };
     let (made, _) = attested_session();
-    let mut found = fs::read_dir(folder.join("target")).unwrap().flatten().map(|item| item.path().join("debug/check"));
+    let mut found =
+        fs::read_dir(folder.join("target")).unwrap().flatten().map(|item| item.path().join("debug/check"));
     let program = found.find(|path| path.is_file()).unwrap();
     let output = assert_cmd::Command::new(program).args(exported(&made)).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);

@@ -30,11 +30,13 @@ fn step(shop: &Shop, path: &str, script: &str, more: &[(&str, &str)]) -> (i32, S
     let summary = shop.sandbox.tmp().join("summary.md");
     let _ = fs::remove_file(&summary);
     let mut command = shop.sandbox.command("bash");
-    let command = command.args(["-e", "-o", "pipefail", "-c", script]).env("PATH", path).current_dir(&shop.folder);
+    let command =
+        command.args(["-e", "-o", "pipefail", "-c", script]).env("PATH", path).current_dir(&shop.folder);
     let command = command.env("BASE", shop.git(&["rev-parse", "base"])).env("HEAD", shop.head());
     let command = command.env("HEAD_REPO", &shop.folder).env("GITHUB_STEP_SUMMARY", &summary);
     let output = command.envs(more.iter().copied()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.code().unwrap(), said, fs::read_to_string(&summary).unwrap_or_default())
 }
 
@@ -54,8 +56,10 @@ fn the_scripts_of_the_page_run() {
         let (code, said, _) = step(&shop, &path, script, &[]);
         assert_eq!(code, 0, "{script}\n{said}");
     }
-    for file in ["reports/session.html", "reports/session.jsonl", "reports/insights.json", "attest.sarif", "attest.xml"]
-    {
+    for file in [
+        "reports/session.html", "reports/session.jsonl", "reports/insights.json", "attest.sarif",
+        "attest.xml",
+    ] {
         assert!(fs::metadata(shop.folder.join(file)).is_ok_and(|file| file.len() > 50), "{file}");
     }
 }
@@ -67,7 +71,10 @@ fn the_workflow_of_the_page_decides() {
     let yaml = blocks(&read("docs/ci.md"), "yaml").concat();
     let script = yaml.split_once("run: |\n").unwrap().1.split_once("  env:").unwrap().0.replace("120s", "1s");
     let (code, said, summary) = step(&shop, &path, &script, &[]);
-    assert!(code == 0 && summary.starts_with("**Guarded: 1 of 1 commit, lowest level A2.**"), "{said}{summary}");
+    assert!(
+        code == 0 && summary.starts_with("**Guarded: 1 of 1 commit, lowest level A2.**"),
+        "{said}{summary}"
+    );
     shop.put("b.txt", "by hand\n");
     shop.commit("by hand");
     let (code, said, summary) = step(&shop, &path, &script, &[]);
@@ -82,7 +89,10 @@ fn the_action_checks_a_pull_request() {
     let summary = shop.sandbox.tmp().join("attest.md").display().to_string();
     let wishes = [("SUMMARY", summary.as_str()), ("REQUIRE", "A2"), ("WAIT", "1s")];
     let (code, said, shown) = step(&shop, &path, &script, &wishes);
-    assert!(code == 0 && said.contains(" A2 claude-code") && shown.contains("**Guarded: 1 of 1"), "{said}{shown}");
+    assert!(
+        code == 0 && said.contains(" A2 claude-code") && shown.contains("**Guarded: 1 of 1"),
+        "{said}{shown}"
+    );
     let bare = path.split_once(':').unwrap().1;
     let (code, said, _) = step(&shop, bare, &script, &wishes);
     assert!(code == 0 && said.contains("is not installed") && said.contains(" A2 claude-code"), "{said}");
@@ -175,11 +185,13 @@ fn the_action_fetches_the_originals() {
     let script = format!("bash {}/check.sh", root().join("ci").display());
     let wishes = [("REQUIRE", "A2"), ("WAIT", "1s"), ("HEAD_REPO", forge.as_str())];
     assert_eq!(step(&shop, &path, &script, &wishes).0, 1);
-    let (code, said, _) = step(&shop, &path, &script, &[&wishes[..], &[("ORIGINALS", "refs/pull/7/head")]].concat());
+    let (code, said, _) =
+        step(&shop, &path, &script, &[&wishes[..], &[("ORIGINALS", "refs/pull/7/head")]].concat());
     assert!(code == 0 && said.contains(" A2 claude-code"), "{said}");
-    for (file, own) in
-        [("ci/action.yml", "refs/pull/${{"), ("ci/gitlab.yml", "refs/merge-requests/$CI_MERGE_REQUEST_IID/head")]
-    {
+    for (file, own) in [
+        ("ci/action.yml", "refs/pull/${{"),
+        ("ci/gitlab.yml", "refs/merge-requests/$CI_MERGE_REQUEST_IID/head"),
+    ] {
         assert!(read(file).contains(&format!("ORIGINALS: {own}")), "{file}");
     }
 }
@@ -218,7 +230,10 @@ fn the_template_for_gitlab_checks_a_merge_request() {
 /// A session that was refused is not green, though it ended well; one that did its work is.
 #[test]
 fn the_gate_of_the_page_reads_refusals() {
-    let gate = blocks(&read("docs/ci.md"), "bash").into_iter().find(|script| script.contains("case $outcome")).unwrap();
+    let gate = blocks(&read("docs/ci.md"), "bash")
+        .into_iter()
+        .find(|script| script.contains("case $outcome"))
+        .unwrap();
     let judged = |mode: &str, line: &str| {
         let (shop, path) = job();
         shop.sandbox.configure("[mode]\nlevel = \"guard\"\n");

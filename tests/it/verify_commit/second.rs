@@ -31,7 +31,8 @@ pub(crate) fn ends_alike(shop: &Shop, words: &[&str], code: i32) {
 pub(crate) fn agrees(shop: &Shop, words: &[&str], code: i32, told: &Value) {
     let output = run(shop, words);
     let err = String::from_utf8_lossy(&output.stderr);
-    let need = "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
+    let need =
+        "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
     let second: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{need}: {err}"));
     assert_eq!(json!([code, said(told)]), json!([output.status.code(), said(&second)]), "{words:?}");
 }

@@ -6,10 +6,10 @@ use aops_attest::change::Change;
 use aops_attest::envelope::{ApprovalLine, Envelope, ProofLine};
 use aops_attest::path;
 use aops_attest::statement::{
-    Agent, Annotations, Author, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, By, Committed, CommittedBy, Digests,
-    ExternalParameters, File, Hold, InternalParameters, Jail, Lines, Metadata, Mode, Model, Plan, Provenance, Qa,
-    Repository, Resource, RunDetails, Runtime, SESSION, SESSION_MEDIA_TYPE, Seen, Span, Statement, Target, Test,
-    Tokens, VERSION, Verdict,
+    Agent, Annotations, Author, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, By, Committed,
+    CommittedBy, Digests, ExternalParameters, File, Hold, InternalParameters, Jail, Lines, Metadata, Mode,
+    Model, Plan, Provenance, Qa, Repository, Resource, RunDetails, Runtime, SESSION, SESSION_MEDIA_TYPE,
+    Seen, Span, Statement, Target, Test, Tokens, VERSION, Verdict,
 };
 use aops_core::text::sha256::{Sum, sha256};
 use aops_ledger::entry::Frame;
@@ -42,7 +42,11 @@ impl Log {
         let key = |used, seed| SecretKey::new(name, used, &[seed; 32]).unwrap();
         // Other entries stand before and after those of a test.
         let entries = (1..=3).map(|seq| entry(NO_DIGEST, seq, "event", "{}")).collect();
-        Self { key: key(Use::Note, seed), ml_dsa: key(Use::MlDsa, seed + 100), entries: RefCell::new(entries) }
+        Self {
+            key: key(Use::Note, seed),
+            ml_dsa: key(Use::MlDsa, seed + 100),
+            entries: RefCell::new(entries),
+        }
     }
 
     /// The same log with other keys.
@@ -60,7 +64,8 @@ impl Log {
         let digest = sha256(&[statement.to_json().as_bytes()]);
         let (product, facts) = statement.session().unwrap();
         let (commit, last) = (statement.commit(), facts.entries.to);
-        let with = format!("{{\"commit\":\"{commit}\",\"last_entry\":{last},\"statement_sha256\":\"{digest}\"}}");
+        let with =
+            format!("{{\"commit\":\"{commit}\",\"last_entry\":{last},\"statement_sha256\":\"{digest}\"}}");
         self.append(entry(product.digest.sha256.as_deref().unwrap(), last + 1, "attest", &with))
     }
 
@@ -75,7 +80,8 @@ impl Log {
     pub(crate) fn head(&self, witnesses: &[(&SecretKey, u64)]) -> Note {
         let tree = self.tree();
         let origin = self.key.public().name.clone();
-        let text = Checkpoint { origin, size: tree.size(), root: root(&tree, tree.size()).unwrap() }.to_string();
+        let text =
+            Checkpoint { origin, size: tree.size(), root: root(&tree, tree.size()).unwrap() }.to_string();
         let own = [self.key.sign(&text, 0), self.ml_dsa.sign(&text, 0)].into_iter().flatten();
         let seen = witnesses.iter().filter_map(|(key, time)| key.sign(&text, *time));
         Note { signatures: own.chain(seen).collect(), text }
@@ -125,7 +131,9 @@ impl Shop {
         let folder = sandbox.project();
         let shop = Self { sandbox, log: Log::new("aops-log.local/test", 1), folder };
         shop.git(&["init", "-q", "-b", "main", "--object-format", format, "."]);
-        for (name, value) in [("user.name", "Ada"), ("user.email", "ada@example.com"), ("commit.gpgsign", "false")] {
+        for (name, value) in
+            [("user.name", "Ada"), ("user.email", "ada@example.com"), ("commit.gpgsign", "false")]
+        {
             shop.git(&["config", "--global", name, value]);
         }
         shop.put("a.txt", long(&[]));
@@ -185,7 +193,9 @@ impl Shop {
     /// What git says a commit changes.
     pub(crate) fn records(&self, commit: &str) -> Vec<u8> {
         let parent = self.git(&["rev-parse", &format!("{commit}^")]);
-        self.git_bytes(&["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id", &parent, commit])
+        self.git_bytes(&[
+            "diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id", &parent, commit,
+        ])
     }
 
     /// A statement at A2, all by the session.
@@ -339,7 +349,8 @@ fn provenance(facts: Annotations, parent: &str, session: &str) -> Provenance {
         runtime: Some(Runtime { name: "claude-code".into(), version: Some("2.1.325".into()) }),
         tools: Vec::new(),
     };
-    let policy = Resource { name: "policy".into(), digest: Digests::sha256("99".repeat(32)), ..Resource::default() };
+    let policy =
+        Resource { name: "policy".into(), digest: Digests::sha256("99".repeat(32)), ..Resource::default() };
     let target = Target {
         repository: Some("git+https://forge.example/team/calc".into()),
         base_ref: Some("refs/heads/main".into()),

@@ -32,7 +32,8 @@ fn a_session_is_blocked_and_cleared_with_the_reason_read() {
     screen.press("y");
     screen.shows(&["is no longer blocked", "0 wait for you"]);
     let last = session.entries();
-    let by: Vec<_> = last.iter().filter(|entry| entry["type"] == "unblock").map(|entry| &entry["with"]["by"]).collect();
+    let by: Vec<_> =
+        last.iter().filter(|entry| entry["type"] == "unblock").map(|entry| &entry["with"]["by"]).collect();
     assert_eq!(by, [&json!("a person")]);
     screen.press("u");
     screen.shows(&["this session is not blocked"]);
@@ -76,7 +77,11 @@ fn checkpoints_are_compared_and_rolled_back_to() {
     screen.shows(&["~ page.txt", "-one", "+two"]);
     screen.leave("+two");
     screen.press("R");
-    screen.shows(&["$ aops-hook checkpoint rollback manual/POST_execute_v1", "changed back  page.txt", "y does it"]);
+    screen.shows(&[
+        "$ aops-hook checkpoint rollback manual/POST_execute_v1",
+        "changed back  page.txt",
+        "y does it",
+    ]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
     screen.press("y");
     sandbox.wait_until("it is rolled back", || fs::read_to_string(&file).is_ok_and(|text| text == "one\n"));

@@ -32,8 +32,8 @@ fn sessions_at_rest_are_looked_at_and_not_read() {
     command.args(["-f", "-s", "4096", "-o", trace.to_str().unwrap(), BINARY, "watch", "--json"]);
     command.env_clear().envs(sandbox.environment()).current_dir(sandbox.project());
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    let mut child =
-        child.unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
+    let mut child = child
+        .unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
     let root = root.to_str().unwrap();
     let read = || looks(&fs::read_to_string(&trace).unwrap_or_default(), root);
     // The first looks read everything, and list folders that changed a moment ago once more.
@@ -50,7 +50,10 @@ fn sessions_at_rest_are_looked_at_and_not_read() {
         quiet.iter().filter(called).count()
     };
     let (seen, opened) = (of(&["stat", "lstat", "statx", "newfstatat"]), of(&["open", "openat"]));
-    assert!((2 * SESSIONS..=2 * SESSIONS + 8).contains(&seen), "{seen} looks at {SESSIONS} sessions: {quiet:#?}");
+    assert!(
+        (2 * SESSIONS..=2 * SESSIONS + 8).contains(&seen),
+        "{seen} looks at {SESSIONS} sessions: {quiet:#?}"
+    );
     // One is live: its process is looked at.
     assert!(opened <= 2, "{opened} files are opened: {quiet:#?}");
     assert!(quiet.len() <= 2 * SESSIONS + 40, "{} calls: {quiet:#?}", quiet.len());

@@ -13,7 +13,10 @@ fn a_list_then_a_line_for_each_change() {
     sandbox.configure(NO_TRACKER);
     let session = prompted(&sandbox, "add a greeting");
     let screen = cockpit(&sandbox, (120, 40), "aops-hook watch --plain");
-    let first = format!("1. {} project, live, phase hydrate, waits for `prompt-hydrator`, ledger ok", &session.id[..8]);
+    let first = format!(
+        "1. {} project, live, phase hydrate, waits for `prompt-hydrator`, ledger ok",
+        &session.id[..8]
+    );
     screen.shows(&["first words", "1 session, 1 live, 0 wait for you", &first, "prompt: add a greeting"]);
     session.write("hello.txt").refused(&["plan"]);
     screen.shows(&["project: refused: Write hello.txt  [sandbox]"]);
@@ -65,7 +68,11 @@ fn programs_get_a_line_for_each_change() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
     let row = next();
-    assert_eq!((row["session_id"].as_str(), row["state"].as_str()), (Some(session.id.as_str()), Some("live")), "{row}");
+    assert_eq!(
+        (row["session_id"].as_str(), row["state"].as_str()),
+        (Some(session.id.as_str()), Some("live")),
+        "{row}"
+    );
     session.write("hello.txt").refused(&["plan"]);
     let row = next();
     assert_eq!(row["last_refusal"].as_str(), Some("Write hello.txt  [sandbox]"), "{row}");

@@ -51,7 +51,12 @@ fn serve(sandbox: &Sandbox, connection: TcpStream) -> Child {
     };
     let log = fs::File::create(path("sshd.log")).unwrap();
     let (to, from) = (OwnedFd::from(connection.try_clone().unwrap()), OwnedFd::from(connection));
-    command.env_clear().envs(sandbox.environment()).stdin(Stdio::from(to)).stdout(Stdio::from(from)).stderr(log);
+    command
+        .env_clear()
+        .envs(sandbox.environment())
+        .stdin(Stdio::from(to))
+        .stdout(Stdio::from(from))
+        .stderr(log);
     command.spawn().unwrap()
 }
 
@@ -65,11 +70,15 @@ fn it_works_over_ssh() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let variables = sandbox.environment().into_iter().filter(|(name, _)| name != "TERM");
-    let variables: Vec<String> = variables.map(|(name, value)| format!("{name}={}", value.display())).collect();
+    let variables: Vec<String> =
+        variables.map(|(name, value)| format!("{name}={}", value.display())).collect();
     let path = |name: &str| sandbox.tmp().join(name).display().to_string();
     let project = sandbox.project().display().to_string();
-    fs::write(path("far"), format!("cd {project} && exec env -i TERM=$TERM {} {BINARY} watch\n", variables.join(" ")))
-        .unwrap();
+    fs::write(
+        path("far"),
+        format!("cd {project} && exec env -i TERM=$TERM {} {BINARY} watch\n", variables.join(" ")),
+    )
+    .unwrap();
     let line = format!(
         "ssh -F none -tt -q -p {port} -i {} -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={} 127.0.0.1 sh {}",
         path("user_key"),
@@ -80,7 +89,12 @@ fn it_works_over_ssh() {
         let server = scope.spawn(|| serve(&sandbox, listener.accept().unwrap().0));
         let screen = cockpit(&sandbox, WIDE, &line);
         let mut server = server.join().unwrap();
-        screen.shows(&["1 session, 1 live, 0 wait for you", "add a greeting", "`prompt-hydrator`", &session.id]);
+        screen.shows(&[
+            "1 session, 1 live, 0 wait for you",
+            "add a greeting",
+            "`prompt-hydrator`",
+            &session.id,
+        ]);
         session.write("hello.txt").refused(&["plan"]);
         screen.shows(&["Write hello.txt  [sandbox]"]);
         screen.resize(80, 24);

@@ -263,11 +263,14 @@ impl Annotations {
             return Some("an id is none");
         }
         let sides = self.files.iter().flatten().flat_map(|file| [&file.before, &file.after]);
-        let is_mode = |mode: &str| mode.len() == 6 && mode.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+        let is_mode =
+            |mode: &str| mode.len() == 6 && mode.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
         if !sides.into_iter().all(|Side(mode, blob)| is_mode(mode) && is_id(blob)) {
             return Some("a file has another form");
         }
-        if self.files.as_ref().is_some_and(|files| files.len() > MOST_FILES) || self.entries.from > self.entries.to {
+        if self.files.as_ref().is_some_and(|files| files.len() > MOST_FILES)
+            || self.entries.from > self.entries.to
+        {
             return Some("the list of files or entries has another form");
         }
         None
@@ -276,7 +279,8 @@ impl Annotations {
 
 /// A whole id of git's, in lower case.
 pub fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+    matches!(text.len(), 40 | 64)
+        && text.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
 }
 
 pub fn is_sha256(text: &str) -> bool {

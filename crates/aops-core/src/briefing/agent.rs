@@ -39,7 +39,8 @@ const INJECTED: usize = 9_300;
 const REST: usize = 1_800;
 const STEPS: &str = "workflow_steps";
 /// What must fit beside the steps of the workflows.
-const BESIDE_STEPS: [&str; 8] = ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows", "axioms"];
+const BESIDE_STEPS: [&str; 8] =
+    ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows", "axioms"];
 /// Bounds of single parts, in bytes.
 const PART: usize = 2_000;
 const DIFF: usize = 60_000;
@@ -76,8 +77,11 @@ pub fn brief(
     let shape = texts::template(env, template)?;
     let mut values = values(env, ledger, event, &shape, &path)?;
     let asks = shape.contains("{{notes}}") || shape.contains("{{memory}}") || shape.contains("{{ready}}");
-    let found =
-        if asks { found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env)) } else { Found::default() };
+    let found = if asks {
+        found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env))
+    } else {
+        Found::default()
+    };
     values.extend(found.values);
     let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
@@ -94,7 +98,8 @@ pub fn brief(
 
 /// The steps of every workflow in the room that is left beside what comes before them.
 fn shorten_steps(env: &Reading, path: &Path, values: &mut Values) {
-    let beside: usize = values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
+    let beside: usize =
+        values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
     let room = INJECTED.saturating_sub(beside + REST);
     let steps = texts::workflow_steps(env, room);
     if let Some((_, told)) = values.iter_mut().find(|(name, _)| *name == STEPS) {
@@ -142,9 +147,16 @@ fn injected(text: &str, path: &Path) -> String {
 
 type Values = Vec<(&'static str, String)>;
 
-fn values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
+fn values(
+    env: &Reading,
+    ledger: &Ledger,
+    event: &Event,
+    shape: &str,
+    path: &Path,
+) -> Result<Values, Failure> {
     let session = ledger.session();
-    let (state, course) = (&session.state, &session.memory.progress);
+    let state = &session.state;
+    let course = &session.memory.progress;
     let list = |items: &[String]| {
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
@@ -210,14 +222,23 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     };
     let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
     let mut issues = lists.into_iter().flat_map(|part| &part.issues);
-    let title = issues.find(|issue| issue.id == id).map(|issue| format!(" ({})", one_line(&redact(&issue.title), 160)));
-    let (title, program) = (title.unwrap_or_default(), shell_word(&policy.tracker.command));
+    let title = issues
+        .find(|issue| issue.id == id)
+        .map(|issue| format!(" ({})", one_line(&redact(&issue.title), 160)));
+    let title = title.unwrap_or_default();
+    let program = shell_word(&policy.tracker.command);
     let comment = dialect::comment(snapshot.tool.as_deref().unwrap_or_default(), id);
     format!("this task is issue `{id}`{title}; to comment on it: `{program} {comment}`")
 }
 
 /// What takes git, the ledger or the transcript to find out, only where the text has a place for it.
-fn costly_values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
+fn costly_values(
+    env: &Reading,
+    ledger: &Ledger,
+    event: &Event,
+    shape: &str,
+    path: &Path,
+) -> Result<Values, Failure> {
     let session = ledger.session();
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = Vec::new();
@@ -278,7 +299,12 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
 
 fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)> {
     let of = |name: &str| {
-        session.state.subagents.get(name).and_then(|agent| agent.said().cloned()).unwrap_or_else(|| "none".to_owned())
+        session
+            .state
+            .subagents
+            .get(name)
+            .and_then(|agent| agent.said().cloned())
+            .unwrap_or_else(|| "none".to_owned())
     };
     let prompts: Vec<String> = recent
         .iter()
@@ -303,8 +329,12 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
 /// How many entries there are of each name: `sandbox 2, qa 1`.
 fn count_by(recent: &[Recent], name: fn(&Fact) -> Option<&str>) -> String {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    recent.iter().filter_map(|entry| name(&entry.fact)).for_each(|name| *counts.entry(name).or_default() += 1);
-    let words: Vec<String> = counts.iter().map(|(name, count)| format!("{} {count}", one_line(name, 60))).collect();
+    recent
+        .iter()
+        .filter_map(|entry| name(&entry.fact))
+        .for_each(|name| *counts.entry(name).or_default() += 1);
+    let words: Vec<String> =
+        counts.iter().map(|(name, count)| format!("{} {count}", one_line(name, 60))).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
@@ -329,7 +359,9 @@ fn failed_tool(fact: &Fact) -> Option<&str> {
 
 fn task(session: &Session) -> String {
     let unnamed = |task: &&Task| task.writes == 0 && task.intent.as_deref().is_none_or(str::is_empty);
-    let Some(task) = session.state.task.as_ref().filter(|task| !unnamed(task)) else { return "none".to_owned() };
+    let Some(task) = session.state.task.as_ref().filter(|task| !unnamed(task)) else {
+        return "none".to_owned();
+    };
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 300);
     format!(
         "{intent} (workflow `{}`, {} changes so far)",
@@ -341,7 +373,8 @@ fn task(session: &Session) -> String {
 /// The tasks that the person interrupted, by the numbers that `aops-hook task` shows.
 fn parked(session: &Session) -> String {
     let tell = |(n, task): (u64, &Parked)| {
-        let about = task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or("no intent");
+        let about =
+            task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or("no intent");
         let files = one_line(&task.paths.join(", "), 200);
         let files = if files.is_empty() { String::new() } else { format!(": {files}") };
         format!("- parked {n}: {} ({}{files})", one_line(about, 300), count(task.files, "changed file"))
@@ -351,8 +384,13 @@ fn parked(session: &Session) -> String {
 }
 
 fn waivers(session: &Session) -> String {
-    let mut all: Vec<String> =
-        session.memory.progress.waivers.iter().map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100))).collect();
+    let mut all: Vec<String> = session
+        .memory
+        .progress
+        .waivers
+        .iter()
+        .map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100)))
+        .collect();
     all.extend(session.state.task.as_ref().and_then(|task| Some(task.waiver.as_ref()?.to_string())));
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
@@ -362,7 +400,9 @@ fn evidence(session: &Session) -> String {
     match (&session.policy().evidence.test, session.memory.progress.proven.tested) {
         (None, _) => "no command is set in `evidence.test`".to_owned(),
         (Some(test), true) => format!("`{}` succeeded after the last change", one_line(test, 200)),
-        (Some(test), false) => format!("`{}` was not seen to succeed after the last change", one_line(test, 200)),
+        (Some(test), false) => {
+            format!("`{}` was not seen to succeed after the last change", one_line(test, 200))
+        }
     }
 }
 
@@ -411,7 +451,8 @@ fn queue_halt_issue(env: &Env, project: &Path, violation: &str, body: String) ->
     if env.dry_run || tracker::snapshot(env, project).tool.is_none() {
         return Ok(());
     }
-    let (title, labels) = (format!("Halt: {}", one_line(violation, 120)), vec!["aops-halt".to_owned()]);
+    let title = format!("Halt: {}", one_line(violation, 120));
+    let labels = vec!["aops-halt".to_owned()];
     tracker::enqueue(env, project, Item::Issue { title, body, kind: "bug".to_owned(), priority: 1, labels })?;
     Ok(())
 }

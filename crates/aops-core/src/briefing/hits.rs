@@ -44,8 +44,9 @@ pub fn choose(prompt: &str, leads: &[Lead]) -> Option<String> {
 
 /// How much a lead has to do with a prompt; nothing where that is too little to interrupt for.
 fn relevance(prompt: &str, asked: &[Word], lead: &Lead) -> Option<usize> {
-    let is_meant =
-        |id: &String| prompt.split(|c: char| !c.is_alphanumeric() && !"-_.".contains(c)).any(|word| word == id);
+    let is_meant = |id: &String| {
+        prompt.split(|c: char| !c.is_alphanumeric() && !"-_.".contains(c)).any(|word| word == id)
+    };
     if lead.id.as_ref().is_some_and(is_meant) {
         return Some(usize::MAX);
     }
@@ -133,7 +134,8 @@ mod tests {
         {
             assert_eq!(list_words(one), list_words(other), "{one} {other}");
         }
-        for (one, other) in [("sing", "sings"), ("user", "use"), ("greeting", "green"), ("order", "ordinary")] {
+        for (one, other) in [("sing", "sings"), ("user", "use"), ("greeting", "green"), ("order", "ordinary")]
+        {
             assert_eq!(list_words(one) == list_words(other), one == "sing", "{one} {other}");
         }
         let lead = lead("", "skips empty rows when exporting to CSV");
@@ -142,8 +144,12 @@ mod tests {
 
     #[test]
     fn an_issue_that_is_named_is_meant() {
-        let issue =
-            Lead { kind: "ready issue", title: "Zebra".to_owned(), id: Some("bd-12".to_owned()), ..Lead::default() };
+        let issue = Lead {
+            kind: "ready issue",
+            title: "Zebra".to_owned(),
+            id: Some("bd-12".to_owned()),
+            ..Lead::default()
+        };
         let said = |prompt: &str| choose(prompt, std::slice::from_ref(&issue));
         assert_eq!(said("do bd-12, now").unwrap().lines().last(), Some("> ready issue: Zebra"));
         assert_eq!(said("do bd-123 now"), None);
@@ -152,7 +158,8 @@ mod tests {
     #[test]
     fn the_best_three_in_few_bytes() {
         let long = "wombat ü ".repeat(100);
-        let leads: Vec<Lead> = (1..=5).map(|n| lead(&format!("{n} sleep{}", " burrow".repeat(n / 4)), &long)).collect();
+        let leads: Vec<Lead> =
+            (1..=5).map(|n| lead(&format!("{n} sleep{}", " burrow".repeat(n / 4)), &long)).collect();
         let said = choose("where does the wombat sleep in its burrow?", &leads).unwrap();
         assert!(said.len() <= 900 && said.lines().all(|line| line.len() <= 300), "{said}");
         let numbers: Vec<&str> = said.lines().skip(1).map(|line| &line[8..9]).collect();

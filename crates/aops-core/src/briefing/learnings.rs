@@ -33,10 +33,18 @@ pub struct Learning {
 
 /// What the seven fields teach: the change they propose, and after work of a kind that is remembered what was
 /// done.
-pub fn learning(project: &Path, kind: Option<&str>, reflection: &BTreeMap<String, String>) -> Option<Learning> {
-    let said = |name: &str| reflection.get(name).map(|text| one_line(&redact(text), FIELD)).unwrap_or_default();
-    let (done, change, cause) = (said("accomplishment"), said("proposed_change"), said("root_cause"));
-    let (remembers, learns) = (kind.is_some() && says_something(&done), says_something(&change));
+pub fn learning(
+    project: &Path,
+    kind: Option<&str>,
+    reflection: &BTreeMap<String, String>,
+) -> Option<Learning> {
+    let said =
+        |name: &str| reflection.get(name).map(|text| one_line(&redact(text), FIELD)).unwrap_or_default();
+    let done = said("accomplishment");
+    let change = said("proposed_change");
+    let cause = said("root_cause");
+    let remembers = kind.is_some() && says_something(&done);
+    let learns = says_something(&change);
     if !remembers && !learns {
         return None;
     }
@@ -46,7 +54,11 @@ pub fn learning(project: &Path, kind: Option<&str>, reflection: &BTreeMap<String
         vec![format!("In `{name}`: {}", if says_something(&done) { done.clone() } else { said("request") })];
     lines.extend(learns.then(|| format!("Learnt: {change}")));
     lines.extend((learns && says_something(&cause)).then(|| format!("Cause: {cause}")));
-    Some(Learning { title: one_line(&format!("{tag}: {about}"), TITLE), text: lines.join("\n"), tag: tag.to_owned() })
+    Some(Learning {
+        title: one_line(&format!("{tag}: {about}"), TITLE),
+        text: lines.join("\n"),
+        tag: tag.to_owned(),
+    })
 }
 
 /// Waits no longer for the server than a prompt does.
@@ -63,7 +75,8 @@ fn note(env: &Env, learning: &Learning) -> Result<(), Failure> {
     let day = timestamp(env.now_ms);
     let day = cut(&day, 10);
     let name = format!("{day}-{}.md", &sha256(&[learning.text.as_bytes()])[..12]);
-    let (title, tag) = (quoted(&learning.title), &learning.tag);
+    let title = quoted(&learning.title);
+    let tag = &learning.tag;
     let text = format!("---\ntitle: {title}\ndate: {day}\ntags: [aops, {tag}]\n---\n\n{}\n", learning.text);
     replace_private_in(&open_own(&env.data, &["learnings"])?, &name, text.as_bytes())
 }
@@ -75,8 +88,12 @@ mod tests {
     #[test]
     fn only_what_teaches_something_is_kept() {
         let fields = |done: &str, change: &str| {
-            let all =
-                [("request", "feed it"), ("accomplishment", done), ("proposed_change", change), ("root_cause", "c")];
+            let all = [
+                ("request", "feed it"),
+                ("accomplishment", done),
+                ("proposed_change", change),
+                ("root_cause", "c"),
+            ];
             BTreeMap::from(all.map(|(name, text)| (name.to_owned(), text.to_owned())))
         };
         let of = |kind, done, change| learning(Path::new("/p/zoo"), kind, &fields(done, change));
@@ -88,6 +105,9 @@ mod tests {
         let domain = of(Some("domain"), "wombats eat at dusk", "none").unwrap();
         assert_eq!((domain.title.as_str(), domain.tag.as_str()), ("domain: wombats eat at dusk", "domain"));
         assert_eq!(domain.text, "In `zoo`: wombats eat at dusk");
-        assert_eq!(of(None, "n/a", "say when").unwrap().text, "In `zoo`: feed it\nLearnt: say when\nCause: c");
+        assert_eq!(
+            of(None, "n/a", "say when").unwrap().text,
+            "In `zoo`: feed it\nLearnt: say when\nCause: c"
+        );
     }
 }

@@ -76,7 +76,13 @@ pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Re
     answer::memories(&result, MOST).map_err(Trouble::Said)
 }
 
-pub fn store(env: &Env, server: &Address, text: &str, tags: &[&str], deadline: Instant) -> Result<(), Trouble> {
+pub fn store(
+    env: &Env,
+    server: &Address,
+    text: &str,
+    tags: &[&str],
+    deadline: Instant,
+) -> Result<(), Trouble> {
     let clean = crate::text::redact::redact(text);
     let result = call(env, server, deadline, |learnt| {
         let tool = learnt.store.as_ref()?;
@@ -150,8 +156,9 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
     if own.iter().chain([&shared]).any(|settings| lists(settings, "disabledMcpjsonServers")) {
         return false;
     }
-    own.iter()
-        .any(|settings| settings["enableAllProjectMcpServers"] == true || lists(settings, "enabledMcpjsonServers"))
+    own.iter().any(|settings| {
+        settings["enableAllProjectMcpServers"] == true || lists(settings, "enabledMcpjsonServers")
+    })
 }
 
 /// What the client itself remembers about this project.
@@ -159,7 +166,11 @@ fn read_project_state(env: &Env, project: &Path) -> Value {
     let beside = env.config == env.home.join(".claude");
     let file = if beside { env.home.join(".claude.json") } else { env.config.join(".claude.json") };
     let known = read(&file);
-    known.get("projects").and_then(|all| all.get(project.to_string_lossy().as_ref())).cloned().unwrap_or_default()
+    known
+        .get("projects")
+        .and_then(|all| all.get(project.to_string_lossy().as_ref()))
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn read(path: &Path) -> Value {
@@ -191,17 +202,20 @@ mod tests {
     #[test]
     fn only_the_user_approves() {
         let world = tempfile::tempdir().unwrap();
-        let (home, project) = (world.path().join("home"), world.path().join("project"));
+        let home = world.path().join("home");
+        let project = world.path().join("project");
         for folder in [home.join(".claude"), project.join(".claude")] {
             fs::create_dir_all(folder).unwrap();
         }
         let env = Env { config: home.join(".claude"), home: home.clone(), ..Env::default() };
         let user = home.join(".claude/settings.json");
-        let (local, shared) = (project.join(".claude/settings.local.json"), project.join(".claude/settings.json"));
+        let local = project.join(".claude/settings.local.json");
+        let shared = project.join(".claude/settings.json");
         let kept = home.join(".claude.json");
         let put = |file: &Path, says: &Value| fs::write(file, says.to_string()).unwrap();
         let asked = || is_approved(&env, &project, "memory");
-        let (all, one) = (json!({"enableAllProjectMcpServers": true}), json!({"enabledMcpjsonServers": ["memory"]}));
+        let all = json!({"enableAllProjectMcpServers": true});
+        let one = json!({"enabledMcpjsonServers": ["memory"]});
         assert!(!asked(), "no answer of the user is recorded");
         put(&shared, &all);
         assert!(!asked(), "a repository does not approve itself");

@@ -56,9 +56,8 @@ pub fn offer(
             Some(agent) => Some(context_of(brief(env, ledger, event, agent, found)?.text)),
             None => None,
         },
-        EventKind::PreToolUse => {
-            prompt_of_ours(policy, event, context).map(|input| Verdict { input: Some(input), ..Verdict::pass() })
-        }
+        EventKind::PreToolUse => prompt_of_ours(policy, event, context)
+            .map(|input| Verdict { input: Some(input), ..Verdict::pass() }),
         EventKind::PostToolUse | EventKind::PostToolUseFailure
             if context.recorded().is_some_and(|end| end.drawn == Some(true))
                 && policy.gates.audit == Level::Enforce =>
@@ -80,7 +79,9 @@ pub fn offer(
 /// As a session starts: a file of the project stands in the place of one of our agents.
 fn notice_shadowed(env: &Reading, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
     let start = context.start().filter(|_| event.kind() == EventKind::SessionStart);
-    let Some((start, file)) = start.and_then(|start| Some((start, start.shadowed.as_ref()?))) else { return Ok(None) };
+    let Some((start, file)) = start.and_then(|start| Some((start, start.shadowed.as_ref()?))) else {
+        return Ok(None);
+    };
     let name = start.clashes.first().cloned().unwrap_or_default();
     let values = vec![("file", one_line(file, 300)), ("agent", name)];
     let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
@@ -101,7 +102,8 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
 fn brings_plan(session: &Session, event: &Event) -> bool {
     const PLANS: AgentId = AgentId::Hydrator;
     let agents = &session.memory.progress.agents;
-    let planned = |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
+    let planned =
+        |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
     if event.kind() == EventKind::UserPromptSubmit {
         return event.ends().iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
     }
@@ -129,10 +131,11 @@ fn plan_in_force(
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
     let library = Library::read(env);
     let chain = library.catalogue.chain(id);
-    let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
+    let steps =
+        chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
-    let review =
-        waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent(AgentId::Critic)));
+    let review = waits
+        .then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent(AgentId::Critic)));
     let works = waits || session.state.sandbox == Sandbox::Open;
     let tracker = if works { tracking(env, policy, session) } else { None };
     Some([steps, review, tracker].into_iter().flatten().collect::<Vec<_>>().join("\n"))
@@ -147,7 +150,8 @@ fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) 
     context.recorded()?.plan.as_ref()?;
     let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
     let words = announced.into_iter().chain(tracking(env, policy, session));
-    Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
+    Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n"))
+        .filter(|words| !words.is_empty())
 }
 
 /// How work is tracked here; nothing where no tracker answered.
@@ -158,7 +162,8 @@ fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String>
     tracker::snapshot(env, env.root()).tool?;
     let program = shell_word(&policy.tracker.command);
     let issue = session.memory.progress.closing.issues.last().map(|issue| issue.id.as_str());
-    let about = issue.map_or("if a tracked issue is about this".to_owned(), |id| format!("this task is issue `{id}`"));
+    let about = issue
+        .map_or("if a tracked issue is about this".to_owned(), |id| format!("this task is issue `{id}`"));
     let id = issue.unwrap_or("ID");
     Some(format!(
         "{about}: `{program} update {id} --claim` before the first change, `{program} close {id}` when it is done"
@@ -167,11 +172,9 @@ fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String>
 
 /// The agent of ours that starts here and is to be briefed.
 fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static Agent> {
-    let agent = event
-        .agent_type
-        .as_deref()
-        .and_then(ours)
-        .filter(|_| context.start().is_none_or(|start| start.shadowed.is_none()) && context.unproven.is_none())?;
+    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| {
+        context.start().is_none_or(|start| start.shadowed.is_none()) && context.unproven.is_none()
+    })?;
     is_briefed(policy, context, agent).then_some(agent)
 }
 
@@ -179,7 +182,9 @@ fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static
 pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
     match event.kind() {
         EventKind::UserPromptSubmit => is_hydrated(policy, context),
-        EventKind::SubagentStart => started(policy, event, context).is_some_and(|agent| agent.id == AgentId::Hydrator),
+        EventKind::SubagentStart => {
+            started(policy, event, context).is_some_and(|agent| agent.id == AgentId::Hydrator)
+        }
         _ => false,
     }
 }
@@ -221,8 +226,8 @@ fn with_prompt(
     }
     let end = ("at_the_end", owed::announce(policy, context));
     let values = vec![("agent", context.agent(hydrator.id)), ("context_file", brief.file), end];
-    let words =
-        Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
+    let words = Phrase::new("hydration-instruction.md", values)
+        .fill(&texts::template(env, "hydration-instruction.md")?);
     Ok(Verdict::context(GateId::Hydrate, words))
 }
 
@@ -252,6 +257,9 @@ fn prompt_of_ours(policy: &Policy, event: &Event, context: &Context) -> Option<S
     let input = json::read(&call.input).ok()?;
     let name = meant(&input.text_of("subagent_type")?)?;
     ours(&name).filter(|agent| is_briefed(policy, context, agent))?;
-    let (prompt, name) = (quoted(PROMPT), quoted(&name));
-    Some(format!("{{\"description\":{name},\"prompt\":{prompt},\"run_in_background\":false,\"subagent_type\":{name}}}"))
+    let prompt = quoted(PROMPT);
+    let name = quoted(&name);
+    Some(format!(
+        "{{\"description\":{name},\"prompt\":{prompt},\"run_in_background\":false,\"subagent_type\":{name}}}"
+    ))
 }

@@ -25,11 +25,22 @@ const LEARNING: Filing = ("task", 3, "aops-learning");
 const IMPROVEMENT: Filing = ("feature", 3, "aops-improvement");
 
 /// Queues a reflection, the patterns it saw as tasks, and the change it proposes as a feature.
-pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
+pub fn queue_reflection(
+    env: &Env,
+    project: &Path,
+    session_id: &str,
+    finding: &AgentReport,
+) -> Result<(), Failure> {
     let said = |name: &str| finding.reflection.get(name).map_or("", String::as_str).trim();
     let body = format!("Session: {session_id}\n\n{}", to_markdown(&finding.reflection));
     let about = [said("accomplishment"), said("request")].into_iter().find(|text| says_something(text));
-    put(env, project, &format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120)), body, REFLECTION)?;
+    put(
+        env,
+        project,
+        &format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120)),
+        body,
+        REFLECTION,
+    )?;
     for pattern in finding.patterns.iter().filter(|pattern| says_something(pattern)).take(MOST_PATTERNS) {
         let body = format!("Session: {session_id}\n\n{pattern}\n");
         put(env, project, &format!("Learning: {}", one_line(pattern, 120)), body, LEARNING)?;
@@ -43,7 +54,12 @@ pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &A
 }
 
 /// Queues what an analysis observed, an issue each.
-pub fn queue_learnings(env: &Env, project: &Path, session_id: &str, observations: &Value) -> Result<(), Failure> {
+pub fn queue_learnings(
+    env: &Env,
+    project: &Path,
+    session_id: &str,
+    observations: &Value,
+) -> Result<(), Failure> {
     for observation in observations.as_array().into_iter().flatten().take(MOST) {
         let text = |name: &str| observation.get(name).and_then(Value::as_str).unwrap_or_default();
         let lesson = observation.as_str().unwrap_or_else(|| text("lesson"));
@@ -56,11 +72,19 @@ pub fn queue_learnings(env: &Env, project: &Path, session_id: &str, observations
 }
 
 /// Only where there is a tracker, or the refresher has not looked yet.
-fn put(env: &Env, project: &Path, title: &str, body: String, (kind, priority, label): Filing) -> Result<(), Failure> {
+fn put(
+    env: &Env,
+    project: &Path,
+    title: &str,
+    body: String,
+    (kind, priority, label): Filing,
+) -> Result<(), Failure> {
     let known = tracker::snapshot(env, project);
     if known.tool.is_none() && !known.trouble.as_ref().is_some_and(|trouble| trouble.why == Why::NotYet) {
         return Ok(());
     }
-    let (title, kind, labels) = (title.to_owned(), kind.to_owned(), vec![label.to_owned()]);
+    let title = title.to_owned();
+    let kind = kind.to_owned();
+    let labels = vec![label.to_owned()];
     tracker::enqueue(env, project, Item::Issue { title, body, kind, priority, labels }).map(drop)
 }

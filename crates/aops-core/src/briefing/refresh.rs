@@ -25,15 +25,23 @@ pub const NO_TRACKER: &str = "none";
 /// Start a refresher for this project and go on at once.
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = variables(env);
-    detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &project.to_string_lossy(), command], &variables)
-        .map(drop)
+    detached::start(
+        &Program::find(env, Identity::Own)?,
+        &[WATCH, &project.to_string_lossy(), command],
+        &variables,
+    )
+    .map(drop)
 }
 
 /// Starts whoever attests the commits of the session in this folder, and goes on at once.
 pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
     let variables = variables(env);
-    detached::start(&Program::find(env, Identity::Own)?, &[ATTEST, &folder.to_string_lossy(), trace], &variables)
-        .map(drop)
+    detached::start(
+        &Program::find(env, Identity::Own)?,
+        &[ATTEST, &folder.to_string_lossy(), trace],
+        &variables,
+    )
+    .map(drop)
 }
 
 /// What such a process starts on an agent's files has the session's network.

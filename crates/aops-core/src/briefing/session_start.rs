@@ -43,16 +43,19 @@ pub fn context(
     event: &Event,
     context: &Context,
 ) -> Result<String, Failure> {
-    let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
+    let stage = context.stage.as_ref();
+    let cwd = Path::new(&event.cwd);
     // A client that cannot start agents is not sent to one.
-    let planned =
-        policy.gates.sandbox == Level::Enforce && context.start().is_none_or(|start| start.agentless.is_none());
-    let first = matches!(event.source(), "startup" | "compact") || event.source() == "clear" && stage.is_none();
+    let planned = policy.gates.sandbox == Level::Enforce
+        && context.start().is_none_or(|start| start.agentless.is_none());
+    let first =
+        matches!(event.source(), "startup" | "compact") || event.source() == "clear" && stage.is_none();
     let (parts, longest) = match (stage, policy.mode.level()) {
         (None, ModeLevel::Observe | ModeLevel::Guard) => return Ok(String::new()),
         (None, ModeLevel::Loop) => {
             let guide = if first && planned { Some(loop_guide(env, policy, context)?) } else { None };
-            let has_plan = session.state.hydration.hydrated_intent.is_some() && session.state.phase != Phase::Done;
+            let has_plan =
+                session.state.hydration.hydrated_intent.is_some() && session.state.phase != Phase::Done;
             let agents = agents(env, cwd, first, 0);
             (vec![guide, agents, standing(session).filter(|_| has_plan)], LONGEST_OF_LOOP)
         }
@@ -85,7 +88,8 @@ const TOLD: usize = 3;
 /// For the person: workflows and other texts of theirs, or of the project, that cannot be used.
 pub fn broken_texts(env: &Reading) -> Option<String> {
     let problems = &Library::read(env).problems;
-    let lines: Vec<String> = problems.iter().take(TOLD).map(|problem| one_line(&problem.to_string(), 300)).collect();
+    let lines: Vec<String> =
+        problems.iter().take(TOLD).map(|problem| one_line(&problem.to_string(), 300)).collect();
     let more = problems.len().saturating_sub(TOLD);
     let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
     (!lines.is_empty()).then(|| {
@@ -128,7 +132,8 @@ fn axioms(env: &Reading, wanted: bool) -> Option<String> {
 /// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
-    let (phase, sandbox) = (session.state.phase.name(), session.state.sandbox.name());
+    let phase = session.state.phase.name();
+    let sandbox = session.state.sandbox.name();
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
     let owed = if session.state.stop.owed.is_empty() {
         String::new()
@@ -167,7 +172,9 @@ fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<Str
     }
     let path = path.display();
     if text.len() > longest {
-        return Some(format!("How to work on this project is in `{path}`: read it before you change anything."));
+        return Some(format!(
+            "How to work on this project is in `{path}`: read it before you change anything."
+        ));
     }
     Some(format!("From `{path}`:\n\n{}", text.trim_end()))
 }
@@ -196,7 +203,8 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    let mut file_to = files::open_as(file, fs::OpenOptions::new().append(true).create(true)).map_err(storage)?;
+    let mut file_to =
+        files::open_as(file, fs::OpenOptions::new().append(true).create(true)).map_err(storage)?;
     file_to.write_all(lines.as_bytes()).map_err(storage)
 }
 
@@ -209,8 +217,8 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
     for asset in texts::ASSETS {
         let path = folder.join(asset.path);
-        let plain =
-            fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        let plain = fs::symlink_metadata(&path)
+            .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
         let current = plain && files::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;

@@ -42,11 +42,13 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
     let query = redact(query).into_owned();
     let memory = memory(env, policy, project, &query, deadline);
     let notes = {
-        let (env, query) = (env.clone(), query);
+        let env = env.clone();
         aside(move || describe_notes(&notes::search(&env, &query, MOST_NOTES, deadline)))
     };
     let last = {
-        let (env, project, own) = (env.clone(), project.to_owned(), own.to_owned());
+        let env = env.clone();
+        let project = project.to_owned();
+        let own = own.to_owned();
         aside(move || (String::new(), earlier(&env, &project, &own)))
     };
     let snapshot = tracker::snapshot(env, project);
@@ -57,7 +59,8 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
     };
     let (_, last) = until(&last, deadline, "");
     let issues = [("issue in progress", &snapshot.in_progress), ("ready issue", &snapshot.ready)];
-    let issues = issues.into_iter().flat_map(|(kind, part)| part.issues.iter().map(move |issue| (kind, issue)));
+    let issues =
+        issues.into_iter().flat_map(|(kind, part)| part.issues.iter().map(move |issue| (kind, issue)));
     let issues = issues.map(|(kind, Issue { id, title, .. })| Lead {
         kind,
         title: format!("{id} {title}"),
@@ -96,7 +99,8 @@ fn earlier(env: &Env, project: &Path, own: &Path) -> Vec<Lead> {
     let last = last_task(own, !env.dry_run);
     let id = sessions::on_disk(own.to_owned()).map(|own| own.session_id).unwrap_or_default();
     let is_last = |lead: &Lead| last.as_ref().is_some_and(|last| lead.title.ends_with(&last.title));
-    let before: Vec<Lead> = past::leads(env, project, &id).into_iter().filter(|lead| !is_last(lead)).collect();
+    let before: Vec<Lead> =
+        past::leads(env, project, &id).into_iter().filter(|lead| !is_last(lead)).collect();
     last.into_iter().chain(before).collect()
 }
 
@@ -128,7 +132,13 @@ pub fn server(env: &Env, policy: &Policy, project: &Path) -> Option<Result<Addre
     Some(Err(format!("the server `{name}` of `.mcp.json` is not approved by the user")))
 }
 
-fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<Told>> {
+fn memory(
+    env: &Env,
+    policy: &Policy,
+    project: &Path,
+    query: &str,
+    deadline: Instant,
+) -> Option<Receiver<Told>> {
     Some(match server(env, policy, project)? {
         Ok(address) => ask_server(env, address, query, deadline),
         Err(words) => aside(move || (quote(&words), Vec::new())),
@@ -136,10 +146,12 @@ fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Ins
 }
 
 fn ask_server(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<Told> {
-    let (env, query) = (env.clone(), query.to_owned());
+    let env = env.clone();
+    let query = query.to_owned();
     aside(move || match memory::recall(&env, &server, &query, deadline) {
         Ok(memories) => {
-            let lead = |memory: &String| Lead { kind: "memory", text: one_line(memory, 400), ..Lead::default() };
+            let lead =
+                |memory: &String| Lead { kind: "memory", text: one_line(memory, 400), ..Lead::default() };
             let lines = memories.iter().map(|m| format!("- {}", one_line(m, 400))).collect::<Vec<_>>();
             (quote(&lines.join("\n")), memories.iter().map(lead).collect())
         }
@@ -151,7 +163,8 @@ fn describe_notes(found: &FoundNotes) -> Told {
     let mut lines = Vec::new();
     for hit in &found.hits {
         lines.push(format!("{} ({})", hit.path.display(), one_line(&hit.title, 100)));
-        lines.extend(hit.lines.iter().map(|line| format!("  {}: {}", line.number, one_line(&line.text, 200))));
+        lines
+            .extend(hit.lines.iter().map(|line| format!("  {}: {}", line.number, one_line(&line.text, 200))));
     }
     if !found.complete {
         lines.push("(cut off by the deadline)".to_owned());
@@ -174,7 +187,9 @@ fn about_issue(issue: &Issue) -> String {
 
 /// What was changed last: the day, the state, the issue.
 fn describe_recent(part: &Part) -> String {
-    let line = |issue: &Issue| format!("{} {} {} {}", cut(&issue.updated_at, 10), issue.status, issue.id, issue.title);
+    let line = |issue: &Issue| {
+        format!("{} {} {} {}", cut(&issue.updated_at, 10), issue.status, issue.id, issue.title)
+    };
     quote(&redact(&part.issues.iter().map(line).collect::<Vec<_>>().join("\n")))
 }
 

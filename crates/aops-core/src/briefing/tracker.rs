@@ -112,11 +112,14 @@ impl Snapshot {
         let mut line = match (self.taken_ms, &self.trouble) {
             (Some(taken), trouble) => {
                 let tool = self.tool.as_deref().unwrap_or("tracker");
-                let (ready, blocked) = (self.ready.count(), self.blocked.count());
+                let ready = self.ready.count();
+                let blocked = self.blocked.count();
                 let busy = self.in_progress.count();
                 let age = time::age(now_ms - taken);
                 let late = trouble.as_ref().map(|t| format!("; trouble: {}", t.words)).unwrap_or_default();
-                format!("`{tool}`, as of {age} ago: {ready} ready, {blocked} blocked, {busy} in progress{late}")
+                format!(
+                    "`{tool}`, as of {age} ago: {ready} ready, {blocked} blocked, {busy} in progress{late}"
+                )
             }
             (None, Some(trouble)) => trouble.words.clone(),
             (None, None) => "not asked yet".to_owned(),

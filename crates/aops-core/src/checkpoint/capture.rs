@@ -41,7 +41,8 @@ pub struct Limits {
 
 impl Limits {
     pub fn of(policy: &Policy) -> Self {
-        let (file, tree) = (policy.checkpoint.max_file_mb << 20, policy.checkpoint.max_tree_mb << 20);
+        let file = policy.checkpoint.max_file_mb << 20;
+        let tree = policy.checkpoint.max_tree_mb << 20;
         Self { file, tree, ..Self::none() }
     }
 
@@ -52,7 +53,10 @@ impl Limits {
 
     fn check(&self) -> Result<(), Failure> {
         if self.until.is_some_and(|until| Instant::now() > until) {
-            return Err(Failure::new(Code::TimedOut, "the tree is too large to be kept while a session waits"));
+            return Err(Failure::new(
+                Code::TimedOut,
+                "the tree is too large to be kept while a session waits",
+            ));
         }
         Ok(())
     }
@@ -90,7 +94,8 @@ pub fn keep(
     Walked { mut entries, mut left_out }: Walked,
     alone: &[LeftOut],
 ) -> Result<Artifacts, Failure> {
-    let (mut folders, mut links) = (Vec::new(), Vec::new());
+    let mut folders = Vec::new();
+    let mut links = Vec::new();
     let plain = |entry: &TreeEntry| {
         let file = entry.kind == FileType::RegularFile && entry.stamp.size <= limits.file;
         file && find(alone, &entry.path).is_none()
@@ -151,7 +156,8 @@ fn keep_contents(
     let (mut files, mut stamps, before) = look_up(&cached, wanted);
     let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
     let few = missing.len() <= FEW;
-    let read = threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
+    let read =
+        threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
     let late = read.len() < missing.len();
     // Blobs that an earlier capture did not sync are synced by one that has the time.
     let synced = few && cached.synced || limits.sync && store.sync();
@@ -160,7 +166,10 @@ fn keep_contents(
         let file = &mut files[at];
         match now {
             Ok((put, stamp)) => {
-                (file.sha256, file.size, stamps[at], stays[at]) = (Sum(put.0), put.1, stamp, true);
+                file.sha256 = Sum(put.0);
+                file.size = put.1;
+                stamps[at] = stamp;
+                stays[at] = true;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
             Err(error) => {
@@ -171,7 +180,8 @@ fn keep_contents(
     }
     if !missing.is_empty() || before != files.len() || synced != cached.synced {
         let known = files.iter().zip(&stamps).filter_map(|(file, stamp)| {
-            let (path, sha256) = (&*file.path, file.sha256.0);
+            let path = &*file.path;
+            let sha256 = file.sha256.0;
             stamp.map(|stamp| Known { path, stamp, sha256 })
         });
         store.cache(known, if synced { "" } else { &boot })?;
@@ -187,7 +197,8 @@ fn keep_contents(
 /// The files with the contents that the cache knows, the stamp of each (`None` while its content is unknown),
 /// and how many files the cache has.
 fn look_up(cached: &Cached, wanted: Vec<TreeEntry>) -> (Vec<File>, Vec<Option<FileStamp>>, usize) {
-    let (mut cache, mut before) = (cached.known().peekable(), 0);
+    let mut cache = cached.known().peekable();
+    let mut before = 0;
     let mut files = Vec::with_capacity(wanted.len());
     let mut stamps = Vec::with_capacity(wanted.len());
     for TreeEntry { path, mode, stamp, .. } in wanted {
@@ -233,7 +244,9 @@ fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
 fn read_link(store: &Store, entry: &TreeEntry) -> Option<File> {
     let target = std::fs::read_link(on_disk(&store.root, &entry.path)).ok()?;
     let bytes = target.as_os_str().as_bytes();
-    let (sha256, size, target) = (Sum::of(bytes), bytes.len() as u64, Some(name::text(bytes).into_owned()));
+    let sha256 = Sum::of(bytes);
+    let size = bytes.len() as u64;
+    let target = Some(name::text(bytes).into_owned());
     Some(File { mode: entry.mode, path: entry.path.clone(), sha256, size, target })
 }
 

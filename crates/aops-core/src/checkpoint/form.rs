@@ -304,7 +304,8 @@ mod tests {
     /// Sums instead of lists, the old words, and no phases of a run.
     #[test]
     fn the_first_form_is_read() {
-        let agent = json!({"name": "main", "status": "done", "summary": null, "tokens": 7, "tool_invocations": 3});
+        let agent =
+            json!({"name": "main", "status": "done", "summary": null, "tokens": 7, "tool_invocations": 3});
         let agent: AgentState = serde_json::from_value(agent).unwrap();
         assert_eq!((agent.status, agent.tool_invocations.count()), (AgentStatus::Complete, 3));
         let old = json!({"completed": [], "incomplete": [], "policy_hash": "", "sandbox": "shut", "task": null,
@@ -312,7 +313,11 @@ mod tests {
         let old: Orchestrator = serde_json::from_value(old).unwrap();
         assert_eq!((old.current_phase.as_str(), old.intake_summary), ("", Intake::default()));
         let of_schema = |schema| Checkpoint {
-            identity: Identity { checkpoint_id: "r/PRE_execute_v1".into(), run_id: "r".into(), ..Identity::default() },
+            identity: Identity {
+                checkpoint_id: "r/PRE_execute_v1".into(),
+                run_id: "r".into(),
+                ..Identity::default()
+            },
             phase: "execute".to_owned(),
             kind: CheckpointKind::Pre,
             version: 1,
@@ -333,9 +338,9 @@ mod tests {
             assert_eq!(Id::read(text).unwrap().to_string(), text);
         }
         for bad in [
-            "", "manual", "../POST_execute_v1", "a/b/POST_execute_v1", "m/POST_execute_v0", "m/POST_execute_v01",
-            "m/MID_execute_v1", "m/POST_Lunch_v1", "m/POST_a/b_v1", "m/POST__v1", "m/POST_execute", "/POST_execute_v1",
-            "m/POST_execute_v1.json",
+            "", "manual", "../POST_execute_v1", "a/b/POST_execute_v1", "m/POST_execute_v0",
+            "m/POST_execute_v01", "m/MID_execute_v1", "m/POST_Lunch_v1", "m/POST_a/b_v1", "m/POST__v1",
+            "m/POST_execute", "/POST_execute_v1", "m/POST_execute_v1.json",
         ] {
             assert_eq!(Id::read(bad), None, "{bad}");
         }

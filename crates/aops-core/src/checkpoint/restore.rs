@@ -67,7 +67,8 @@ pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
         opener.forget();
     }
     for folder in &delta.new_folders {
-        let _ = opener.try_at(&folder.path, &[Errno::EXIST], |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU))?;
+        let _ = opener
+            .try_at(&folder.path, &[Errno::EXIST], |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU))?;
     }
     for (old, new) in &delta.changed {
         let same = steps.fresh && old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
@@ -128,7 +129,12 @@ pub(crate) enum Body<'a> {
 }
 
 /// Writes a file in the spare folder and renames it into place. Returns the open file; `None` for a symlink.
-pub(crate) fn put(store: &Store, opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::File>, Failure> {
+pub(crate) fn put(
+    store: &Store,
+    opener: &mut Opener,
+    path: &str,
+    body: &Body,
+) -> Result<Option<fs::File>, Failure> {
     let (spare, made) = match body {
         Body::Target(target) => {
             let spare = store.spare_name();
@@ -151,7 +157,12 @@ pub(crate) fn put(store: &Store, opener: &mut Opener, path: &str, body: &Body) -
 }
 
 /// Fills a new file with a blob, and sets its mode.
-pub(crate) fn write_content(store: &Store, sum: &[u8; 32], mode: u32, new: &mut fs::File) -> Result<(), Failure> {
+pub(crate) fn write_content(
+    store: &Store,
+    sum: &[u8; 32],
+    mode: u32,
+    new: &mut fs::File,
+) -> Result<(), Failure> {
     let mut to = Sparse { file: new, at: 0 };
     store.unpack(sum, &mut to)?;
     // The file may end in a hole.
@@ -179,7 +190,9 @@ fn across(opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::Fil
     let beside = |dir: &OwnedFd| {
         let _ = unlinkat(dir, BESIDE, AtFlags::empty());
         match body {
-            Body::Target(target) => rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None),
+            Body::Target(target) => {
+                rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None)
+            }
             Body::Bytes(_) => rustix::fs::openat(dir, BESIDE, NEW_FILE, Mode::RUSR | Mode::WUSR).map(Some),
         }
     };
@@ -194,7 +207,8 @@ fn across(opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::Fil
 
 pub(crate) fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
     let stat = |dir: &OwnedFd, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    let (stat, wanted) = (opener.try_at(&folder.path, &[Errno::NOENT], stat)?, mode_of(folder.mode));
+    let stat = opener.try_at(&folder.path, &[Errno::NOENT], stat)?;
+    let wanted = mode_of(folder.mode);
     if stat.is_ok_and(|stat| Mode::from_raw_mode(stat.st_mode) != wanted) {
         let found = opener.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
         rustix::fs::fchmod(&found, wanted).map_err(|e| failed(&folder.path, e))?;
@@ -221,7 +235,12 @@ impl<'a> Opener<'a> {
     }
 
     /// The same as [`at`](Self::at); an error that is not `allowed` is a failure.
-    pub(crate) fn try_at<T, A>(&mut self, path: &str, allowed: &[Errno], act: A) -> Result<Result<T, Errno>, Failure>
+    pub(crate) fn try_at<T, A>(
+        &mut self,
+        path: &str,
+        allowed: &[Errno],
+        act: A,
+    ) -> Result<Result<T, Errno>, Failure>
     where
         A: Fn(&OwnedFd, &[u8]) -> Result<T, Errno>,
     {
@@ -232,7 +251,11 @@ impl<'a> Opener<'a> {
     }
 
     /// Calls `act` with the folder of this path and the last part of it.
-    pub(crate) fn at<T>(&mut self, path: &str, act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(crate) fn at<T>(
+        &mut self,
+        path: &str,
+        act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         let (parent, own) = path.rsplit_once('/').unwrap_or(("", path));
         let own = name::bytes(own).into_owned();
         let known = self.last.as_ref().is_some_and(|(known, _)| known == parent);
@@ -252,7 +275,8 @@ impl<'a> Opener<'a> {
     fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         let mut dir: Option<OwnedFd> = None;
         for part in path.split('/') {
-            let (above, part) = (dir.as_ref().unwrap_or(self.root), name::bytes(part));
+            let above = dir.as_ref().unwrap_or(self.root);
+            let part = name::bytes(part);
             let opened = rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty());
             dir = Some(match opened {
                 Err(Errno::ACCESS) => {

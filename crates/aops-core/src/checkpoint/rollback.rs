@@ -15,7 +15,9 @@ pub use start::{Before, root};
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::describe::{self, RunView, Usage};
-use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, ToolInvocation, text};
+use crate::checkpoint::form::{
+    Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, ToolInvocation, text,
+};
 use crate::checkpoint::store::{Store, read_file};
 use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
 use crate::host::claude::transcript;
@@ -62,7 +64,8 @@ pub struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     pub fn new(run: &'a str, kind: CheckpointKind, phase: &'a str, trigger: CheckpointTrigger) -> Self {
-        let (about, used) = (Vec::new(), Usage::default());
+        let about = Vec::new();
+        let used = Usage::default();
         Self { run, kind, phase, trigger, about, used, view: None, parent: None, started: None }
     }
 
@@ -75,7 +78,8 @@ impl<'a> Wanted<'a> {
         at: Option<(CheckpointKind, &'a str)>,
         trigger: CheckpointTrigger,
     ) -> Self {
-        let of_loop = session.filter(|_| !target.metadata.contains_key(STEP)).map(|session| session.state.phase.name());
+        let of_loop =
+            session.filter(|_| !target.metadata.contains_key(STEP)).map(|session| session.state.phase.name());
         let (kind, phase) = at.unwrap_or((CheckpointKind::Post, of_loop.unwrap_or(&target.phase)));
         Self::new(&target.identity.run_id, kind, phase, trigger)
     }
@@ -117,7 +121,9 @@ fn number(rows: &[IndexRow], wanted: &Wanted) -> Result<(Id, Option<String>), Fa
     let same = |row: &&IndexRow| of_run(row) && row.kind == wanted.kind && row.phase == wanted.phase;
     let version = rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1;
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
-    let id = id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run)))?;
+    let id = id.ok_or_else(|| {
+        Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run))
+    })?;
     let last = || rows.iter().rfind(of_run).map(|row| row.id.clone());
     Ok((id, wanted.parent.clone().or_else(last)))
 }
@@ -135,8 +141,11 @@ fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) ->
     let entered = wanted.used.entered.get(wanted.phase).filter(|_| wanted.kind == CheckpointKind::Post);
     let started_at = wanted.started.as_ref().or(entered).unwrap_or(&created_at).clone();
     let duration_ms = time::parse(&started_at).map_or(0, |began| env.now_ms - began);
-    let about =
-        wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger.name())]);
+    let about = wanted
+        .about
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .chain([("trigger", wanted.trigger.name())]);
     Checkpoint {
         agents: describe::describe_agents(session, &wanted.used),
         governance,
@@ -162,10 +171,16 @@ pub fn used(ledger: &Ledger) -> Usage {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return Usage::default() };
     let started = &session.memory.progress.agents;
-    let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.name())).collect();
+    let names: Vec<(&str, &str)> =
+        started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.name())).collect();
     let transcript = project.join(format!("{}.jsonl", file_name(&session.state.session_id)));
     let (calls, entered) = calls_and_phases(ledger);
-    Usage { tokens: transcript::used(&transcript, &names), calls, words: transcript::last_words(&transcript), entered }
+    Usage {
+        tokens: transcript::used(&transcript, &names),
+        calls,
+        words: transcript::last_words(&transcript),
+        entered,
+    }
 }
 
 /// So much of the ledger's end is read for calls, and so many of each agent are kept.
@@ -181,7 +196,8 @@ fn calls_and_phases(ledger: &Ledger) -> (Calls, BTreeMap<String, String>) {
     let tells = |line: &&[u8]| {
         [&b"\"type\":\"call\""[..], b"\"entered\":\""].iter().any(|key| memmem::find(line, key).is_some())
     };
-    let (mut calls, mut entered) = (Calls::new(), BTreeMap::new());
+    let mut calls = Calls::new();
+    let mut entered = BTreeMap::new();
     for line in lines.filter(tells).filter_map(Line::read) {
         if let Some(phase) = PhaseChange::read(line.with).entered {
             entered.insert(phase.name().to_owned(), line.ts.to_owned());
@@ -258,7 +274,12 @@ pub fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, F
 
 /// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry.
 /// `Some(false)` where the ledger is damaged.
-pub fn said_in_ledger(env: &Env, session_id: &str, id: &Id, digest: Option<&String>) -> Result<Option<bool>, Failure> {
+pub fn said_in_ledger(
+    env: &Env,
+    session_id: &str,
+    id: &Id,
+    digest: Option<&String>,
+) -> Result<Option<bool>, Failure> {
     let found = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id);
     let Some(on_disk) = found.filter(|_| !session_id.is_empty()) else { return Ok(None) };
     if sessions::check(env, &on_disk)?.failure.is_some() {
@@ -268,7 +289,8 @@ pub fn said_in_ledger(env: &Env, session_id: &str, id: &Id, digest: Option<&Stri
     let Some(bytes) = read_file(&place.dir, LEDGER_FILE)? else { return Ok(None) };
     // The last entry counts: an id is used again if its first checkpoint was never acknowledged.
     let lines = bytes.rsplit(|b| *b == b'\n');
-    let lines = lines.filter(|line| memmem::find(line, b"\"type\":\"checkpoint\"").is_some()).filter_map(Line::read);
+    let lines =
+        lines.filter(|line| memmem::find(line, b"\"type\":\"checkpoint\"").is_some()).filter_map(Line::read);
     let mut taken = lines.filter_map(|line| match Fact::read(line.kind, line.with)? {
         Fact::Checkpoint(taken) if taken.id == id.to_string() => Some(taken),
         _ => None,

@@ -48,8 +48,10 @@ impl Store {
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
         let dir = make(&claude, "checkpoints", PRIVATE)?;
         let lock = Some(Lock::acquire(&dir)?);
-        let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
-        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: lock, made: AtomicU64::new(0) };
+        let blobs = make(&dir, "blobs", PRIVATE)?;
+        let spare = make(&dir, "spare", PRIVATE)?;
+        let store =
+            Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: lock, made: AtomicU64::new(0) };
         // What a killed process left.
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
@@ -74,8 +76,18 @@ impl Store {
         let Ok(tree) = tree(root) else { return Ok(None) };
         let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
         let Some(dir) = enter(&claude, "checkpoints")? else { return Ok(None) };
-        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else { return Ok(None) };
-        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: None, made: AtomicU64::new(0) }))
+        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            root: root.to_owned(),
+            tree,
+            dir,
+            blobs,
+            spare,
+            _lock: None,
+            made: AtomicU64::new(0),
+        }))
     }
 
     pub fn spare_file(&self) -> Result<(String, File), Failure> {

@@ -127,7 +127,11 @@ pub fn diff<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
 type Changes<'a, T> = (Vec<&'a T>, Vec<&'a T>, Vec<(&'a T, &'a T)>);
 
 /// Added, removed, changed.
-fn compare_lists<'a, T: HasPath + PartialEq>(old: &'a [T], new: &'a [T], out: impl Fn(&str) -> bool) -> Changes<'a, T> {
+fn compare_lists<'a, T: HasPath + PartialEq>(
+    old: &'a [T],
+    new: &'a [T],
+    out: impl Fn(&str) -> bool,
+) -> Changes<'a, T> {
     let (mut added, mut removed, mut changed) = <Changes<T>>::default();
     for pair in pairs(old, new) {
         match pair {
@@ -186,7 +190,8 @@ pub fn missing<'a, T: HasPath>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item
 
 /// Pairs the items of two sorted lists by path.
 fn pairs<'a, T: HasPath>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (Option<&'a T>, Option<&'a T>)> {
-    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    let mut old = old.iter().peekable();
+    let mut new = new.iter().peekable();
     std::iter::from_fn(move || {
         let order = match (old.peek(), new.peek()) {
             (Some(a), Some(b)) => a.path().cmp(b.path()),
@@ -215,7 +220,9 @@ mod tests {
             ..Artifacts::default()
         };
         assert_eq!(tree(&["a", "a b/c", "ü"]).problem(), None);
-        for bad in ["", "/a", "a/", "../a", "a/../b", "./a", "a//b", "a\0", ".git/config", "x/.GIT/hooks/a", OURS] {
+        for bad in
+            ["", "/a", "a/", "../a", "a/../b", "./a", "a//b", "a\0", ".git/config", "x/.GIT/hooks/a", OURS]
+        {
             assert!(tree(&[bad]).problem().is_some(), "{bad:?}");
         }
         assert!(tree(&["b", "a"]).problem().is_some() && tree(&["a", "a"]).problem().is_some());
@@ -233,10 +240,14 @@ mod tests {
 
     #[test]
     fn added_removed_changed() {
-        let (old, new) = (tree(&[("a", "1"), ("b", "1"), ("c", "1")]), tree(&[("b", "2"), ("c", "1"), ("d", "1")]));
+        let old = tree(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let new = tree(&[("b", "2"), ("c", "1"), ("d", "1")]);
         let delta = diff(&old, &new);
         let names = |files: &[&File]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
-        assert_eq!((names(&delta.added), names(&delta.removed)), (vec!["d".to_owned()], vec!["a".to_owned()]));
+        assert_eq!(
+            (names(&delta.added), names(&delta.removed)),
+            (vec!["d".to_owned()], vec!["a".to_owned()])
+        );
         assert_eq!(delta.changed.len(), 1);
         assert!(diff(&old, &old).is_empty());
     }

@@ -97,7 +97,8 @@ impl Bundle {
 
     /// The one that `text` gives, where nothing is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let line = text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is no bundle")?;
+        let line =
+            text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is no bundle")?;
         let bundle: Self = serde_json::from_str(line).map_err(|error| format!("it is no bundle: {error}"))?;
         if bundle.text() != text {
             return Err("it is no bundle: its JSON is not in canonical form".to_owned());
@@ -120,11 +121,17 @@ impl Bundle {
         if let Some(path) = self.files.keys().find(|path| !is_place(path)) {
             return Err(format!("`{path}` is no file of a bundle"));
         }
-        if let Some((path, _)) = self.files.iter().find(|(_, file)| sha256(&[file.text.as_bytes()]) != file.sha256) {
+        if let Some((path, _)) =
+            self.files.iter().find(|(_, file)| sha256(&[file.text.as_bytes()]) != file.sha256)
+        {
             return Err(format!("the digest of `{path}` is wrong"));
         }
         let long = self.text().len();
-        if long > LONGEST { Err(format!("it is {long} bytes long, and at most {LONGEST} fit")) } else { Ok(()) }
+        if long > LONGEST {
+            Err(format!("it is {long} bytes long, and at most {LONGEST} fit"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -149,8 +156,11 @@ pub fn open(file: &str) -> Result<(Bundle, Note), String> {
     if !file.starts_with(HEAD) {
         return Err("it is no bundle".to_owned());
     }
-    let note =
-        if file.contains("\n\n") { Note::parse(file)? } else { Note { text: file.to_owned(), signatures: Vec::new() } };
+    let note = if file.contains("\n\n") {
+        Note::parse(file)?
+    } else {
+        Note { text: file.to_owned(), signatures: Vec::new() }
+    };
     Ok((Bundle::parse(&note.text)?, note))
 }
 
@@ -247,7 +257,8 @@ mod tests {
     use aops_proof::key::SecretKey;
 
     fn bundle(version: u64) -> Bundle {
-        let files = [("config.toml", "[mode]\nlevel = \"loop\"\n"), ("agents/critic.md", "a\ttab\n\nand “quotes”\n")];
+        let files =
+            [("config.toml", "[mode]\nlevel = \"loop\"\n"), ("agents/critic.md", "a\ttab\n\nand “quotes”\n")];
         let files = files.map(|(path, text)| (path.to_owned(), Packed::new(text.to_owned())));
         Bundle {
             created: "2026-11-16T12:00:00Z".to_owned(),
@@ -266,15 +277,23 @@ mod tests {
     #[test]
     fn a_bundle_counts_with_a_trusted_signature_alone() {
         let key = |seed: u8| SecretKey::new("admin.example", Use::Note, &[seed; 32]).unwrap();
-        let (own, other) = (key(1), key(2));
+        let own = key(1);
+        let other = key(2);
         let trusted = [own.public().clone()];
         let file = signed(&bundle(3), &own);
         assert_eq!(verify(&file, &trusted), Ok((bundle(3), "admin.example".to_owned())));
         let why = |file: &str| verify(file, &trusted).unwrap_err();
         assert_eq!(why(&bundle(3).text()), "it is not signed");
         assert_eq!(why(&signed(&bundle(3), &other)), "no key that is trusted here signed it");
-        assert!(why(&file.replace("loop", "pool")).contains("digest"), "{}", why(&file.replace("loop", "pool")));
-        assert!(why(&file.replace("\"version\":3", "\"version\":4")).contains("signature of `admin.example` is wrong"));
+        assert!(
+            why(&file.replace("loop", "pool")).contains("digest"),
+            "{}",
+            why(&file.replace("loop", "pool"))
+        );
+        assert!(
+            why(&file.replace("\"version\":3", "\"version\":4"))
+                .contains("signature of `admin.example` is wrong")
+        );
         assert!(why(&file.replace("\"version\":3", "\"version\": 3")).contains("canonical"));
         assert!(why(&file.replace("\"version\":3", "\"version\":3,\"more\":1")).contains("unknown field"));
         assert!(why("").contains("no bundle"));
@@ -284,7 +303,8 @@ mod tests {
     #[test]
     fn a_fifo_in_the_place_of_a_bundle_is_a_problem() {
         let fifo = |path: &Path| {
-            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+                .unwrap();
         };
         let folder = tempfile::tempdir().unwrap();
         fifo(&folder.path().join(KEYS));

@@ -95,14 +95,19 @@ fn unchosen(env: &Env) -> ModeLevel {
 }
 
 /// What would be in force in a project if this were the user's file.
-pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
+pub fn read_policy(
+    env: &Env,
+    project: &Path,
+    user: Option<Source>,
+) -> Result<(Policy, Origins), Vec<Problem>> {
     below_user(&Reading::of_project(env, project), user)
 }
 
 fn below_user(reading: &Reading, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
     let project = reading.root();
     let own = config(reading, &project.join(".aops"), Some(project))?;
-    let (path, home) = (project.to_string_lossy(), reading.home.to_string_lossy());
+    let path = project.to_string_lossy();
+    let home = reading.home.to_string_lossy();
     let own = own.as_ref().map(|(file, text)| Source { file, text });
     let managed = reading.bundle().map_err(|problem| vec![problem])?;
     let managed = managed.and_then(|bundle| Some((bundle.file(CONFIG_FILE), bundle.files.get(CONFIG_FILE)?)));
@@ -150,7 +155,11 @@ fn kept_at(env: &Env, hash: &str) -> PathBuf {
 }
 
 /// Name and text of a folder's configuration file, where there is one.
-fn config(reading: &Reading, folder: &Path, within: Option<&Path>) -> Result<Option<(String, String)>, Vec<Problem>> {
+fn config(
+    reading: &Reading,
+    folder: &Path,
+    within: Option<&Path>,
+) -> Result<Option<(String, String)>, Vec<Problem>> {
     let path = folder.join(CONFIG_FILE);
     let file = path.display().to_string();
     match reading.text(&path, within) {

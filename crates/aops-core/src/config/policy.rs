@@ -183,7 +183,8 @@ impl Mode {
     }
 
     pub fn set_level(&mut self, level: ModeLevel) {
-        (self.level, self.observe) = (Some(level), level == ModeLevel::Observe);
+        self.level = Some(level);
+        self.observe = level == ModeLevel::Observe;
     }
 }
 

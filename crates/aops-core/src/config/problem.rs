@@ -53,7 +53,9 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     let long = given.chars().count();
     let far = (long / 3).clamp(1, 3).min(long.saturating_sub(1));
     let slips = known.iter().map(|name| (strsim::damerau_levenshtein(given, name), *name));
-    let alike = || known.iter().map(|name| (strsim::jaro_winkler(given, name), *name)).filter(|(near, _)| *near > 0.8);
+    let alike = || {
+        known.iter().map(|name| (strsim::jaro_winkler(given, name), *name)).filter(|(near, _)| *near > 0.8)
+    };
     let slip = slips.filter(|(steps, _)| *steps <= far).min().map(|(_, name)| name);
     slip.or_else(|| alike().max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, name)| name))
 }

@@ -137,7 +137,10 @@ pub fn is_plain(id: &str) -> bool {
 }
 
 /// Every ring that is met on the way from these nodes: each leads to the next one, and the last to the first.
-fn rings<'a>(nodes: impl Iterator<Item = &'a str>, next: &dyn Fn(&'a str) -> Vec<&'a str>) -> Vec<Vec<&'a str>> {
+fn rings<'a>(
+    nodes: impl Iterator<Item = &'a str>,
+    next: &dyn Fn(&'a str) -> Vec<&'a str>,
+) -> Vec<Vec<&'a str>> {
     fn follow<'a>(
         node: &'a str,
         next: &dyn Fn(&'a str) -> Vec<&'a str>,
@@ -156,7 +159,8 @@ fn rings<'a>(nodes: impl Iterator<Item = &'a str>, next: &dyn Fn(&'a str) -> Vec
             done.insert(node);
         }
     }
-    let (mut done, mut found) = (BTreeSet::new(), Vec::new());
+    let mut done = BTreeSet::new();
+    let mut found = Vec::new();
     for node in nodes {
         follow(node, next, &mut Vec::new(), &mut done, &mut found);
     }
@@ -218,7 +222,8 @@ fn closes(open: &str, mark: &str, line: &str) -> bool {
 }
 
 fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
-    let (mut from, mut at) = (0, 0);
+    let mut from = 0;
+    let mut at = 0;
     while let Some(next) = line[at..].find(['`', '[']) {
         let here = &line[at + next..];
         if here.starts_with('`') {
@@ -369,7 +374,8 @@ fn check_agents(held: &Held, agents: &BTreeSet<String>, problems: &mut Vec<Probl
     for (step, agent) in held.workflow.steps.iter().filter_map(|step| Some((step, step.agent.as_ref()?))) {
         if !agents.contains(&agent.to) {
             let near = meant(&agent.to, agents.iter().map(String::as_str));
-            let what = format!("step `{}` names the agent `{}`, which does not exist{near}", step.id, agent.to);
+            let what =
+                format!("step `{}` names the agent `{}`, which does not exist{near}", step.id, agent.to);
             problems.push(Problem::new(&held.file, agent.line, what));
         }
     }
@@ -379,7 +385,8 @@ fn check_gates(held: &Held, problems: &mut Vec<Problem>) {
     let Workflow { id, gates, gates_line, .. } = &held.workflow;
     for gate in held.owed.iter().filter(|gate| !gates.contains(gate)) {
         let gate = gate.name();
-        let what = format!("a project's `{id}` may add gates, not drop any: `{gate}` is missing from `gates`");
+        let what =
+            format!("a project's `{id}` may add gates, not drop any: `{gate}` is missing from `gates`");
         problems.push(Problem::new(&held.file, *gates_line, what));
     }
 }

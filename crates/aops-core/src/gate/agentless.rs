@@ -57,10 +57,15 @@ fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent
          hint: run `aops-hook install` in this folder, {}or start a prompt with `.`",
         if by_plan { "approve a plan in plan mode, " } else { "" }
     );
-    let first = if by_plan { "enter plan mode and let the user approve your plan, then try again; or " } else { "" };
+    let first =
+        if by_plan { "enter plan mode and let the user approve your plan, then try again; or " } else { "" };
     let first = ("first", first.to_owned());
     let values = vec![("call", shown), ("cause", cause), ("why", why), first, ("agent", agent.to_string())];
-    Verdict { notice: told, aloud: true, ..Verdict::refuse(gate, Phrase::new("refusals/agent-missing.md", values)) }
+    Verdict {
+        notice: told,
+        aloud: true,
+        ..Verdict::refuse(gate, Phrase::new("refusals/agent-missing.md", values))
+    }
 }
 
 /// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all

@@ -18,7 +18,8 @@ const GATE: GateId = GateId::Audit;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(call) = event.asked_call() else { return Verdict::pass() };
-    let (audit, grace) = (&session.state.audit, session.policy().audit.grace);
+    let audit = &session.state.audit;
+    let grace = session.policy().audit.grace;
     let overdue = audit.due && !session.is_audited_by(&context.client) && audit.writes_since >= grace;
     if event.by_our_agent().is_some()
         || !overdue

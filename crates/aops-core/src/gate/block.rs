@@ -30,7 +30,8 @@ fn name_blocked_beside(context: &Context) -> Verdict {
 }
 
 fn words(id: &str, reason: &str) -> String {
-    let (id, reason) = (cut(id, 128), cut(reason, 2000));
+    let id = cut(id, 128);
+    let reason = cut(reason, 2000);
     format!(
         "session `{id}` is blocked: {reason}\nhint: a person can lift it with `aops-hook clear-block {id}` in a terminal of their own"
     )

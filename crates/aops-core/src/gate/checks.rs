@@ -23,7 +23,8 @@ pub const GATE: GateId = GateId::Checks;
 
 /// The checks this event waits for and that have not been run yet, given what the gates say without them.
 pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Check> {
-    let Some(policy) = session.memory.configured.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
+    let Some(policy) = session.memory.configured.policy.as_ref().filter(|policy| !policy.checks.is_empty())
+    else {
         return Vec::new();
     };
     let moments = moments(session, event, context, verdict);
@@ -33,7 +34,8 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
     let waived = |id: &String| context.stage.as_ref().is_some_and(|stage| stage.waived.contains(id));
     let run = |id: &String| context.checks.iter().any(|run| run.id == *id);
     let due = |check: &Check| check.on != Moment::Sandbox || !has_let_out(session, context, &check.id);
-    let new = |check: &&Check| moments.contains(&check.on) && !run(&check.id) && !waived(&check.id) && due(check);
+    let new =
+        |check: &&Check| moments.contains(&check.on) && !run(&check.id) && !waived(&check.id) && due(check);
     policy.checks.iter().filter(new).cloned().collect()
 }
 
@@ -42,7 +44,8 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     if event.kind() == EventKind::UserPromptSubmit {
         // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend
         // it.
-        let asks = matches!(context.prompt(), Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
+        let asks =
+            matches!(context.prompt(), Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
         let lifted = session.is_waived_by_person(GATE, context.now_ms);
         return if asks && !lifted { vec![Moment::Prompt] } else { Vec::new() };
     }
@@ -54,8 +57,12 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
             if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(is_waiting) =>
         {
             let first = leaves_sandbox(session, event, context).then_some(Moment::Sandbox);
-            let saves =
-                seen.checks.saves.as_ref().map(|_| Moment::Save).or(seen.checks.commits.then_some(Moment::Commit));
+            let saves = seen
+                .checks
+                .saves
+                .as_ref()
+                .map(|_| Moment::Save)
+                .or(seen.checks.commits.then_some(Moment::Commit));
             first.into_iter().chain(saves).collect()
         }
         (EventKind::Stop, ..) => {
@@ -90,12 +97,18 @@ fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
     match event.kind() {
-        EventKind::PreToolUse => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
-        EventKind::UserPromptSubmit => failed.fold(Verdict::pass(), |verdict, run| verdict.join(before_model(run))),
-        EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
-            let said = Phrase::new("refusals/check-halt.md", values(run));
-            verdict.join(Verdict { gate: Some(GATE), phrase: Some(said), ..Verdict::pass() })
-        }),
+        EventKind::PreToolUse => {
+            failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context)))
+        }
+        EventKind::UserPromptSubmit => {
+            failed.fold(Verdict::pass(), |verdict, run| verdict.join(before_model(run)))
+        }
+        EventKind::Stop => {
+            failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
+                let said = Phrase::new("refusals/check-halt.md", values(run));
+                verdict.join(Verdict { gate: Some(GATE), phrase: Some(said), ..Verdict::pass() })
+            })
+        }
         _ => Verdict::pass(),
     }
 }
@@ -106,7 +119,9 @@ fn before_model(run: &Checked) -> Verdict {
         return Verdict::refuse(GATE, Phrase::new("refusals/check-prompt.md", values(run)));
     }
     let Checked { id, ending, .. } = run;
-    let (ending, output, command) = (one_line(&ending.to_string(), 200), quote(&run.output), one_line(&run.run, 300));
+    let ending = one_line(&ending.to_string(), 200);
+    let output = quote(&run.output);
+    let command = one_line(&run.run, 300);
     let words = format!(
         "Before this prompt the check `{id}` failed ({ending}).\n{output}\nRepair what it reports first; `{command}` runs it again. If you cannot, tell the user."
     );
@@ -129,7 +144,9 @@ fn refusal(run: &Checked, context: &Context) -> Verdict {
     let asks = run.outcome == PhaseOutcome::AskUser && (context.attended || context.defers);
     let template = match run.on {
         _ if asks && context.attended => "refusals/check-ask.md",
-        _ if run.ending == CheckEnding::CutOff && run.outcome != PhaseOutcome::Halt => "refusals/check-late.md",
+        _ if run.ending == CheckEnding::CutOff && run.outcome != PhaseOutcome::Halt => {
+            "refusals/check-late.md"
+        }
         _ if run.outcome == PhaseOutcome::Halt => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
         Moment::Sandbox => "refusals/check-sandbox.md",

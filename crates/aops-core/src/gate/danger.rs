@@ -26,7 +26,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
     let is_kept = level == DangerLevel::Keep && matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing);
     if is_kept
-        || level <= DangerLevel::Ask && seen.guard.keys.is_none() && secrets::is_approved(session, event, seen, danger)
+        || level <= DangerLevel::Ask
+            && seen.guard.keys.is_none()
+            && secrets::is_approved(session, event, seen, danger)
     {
         return Verdict::pass();
     }
@@ -40,7 +42,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let mut values = values(danger);
     if let (Keeps::Not(why), DangerLevel::Keep) = (&seen.danger.keeps, level) {
         let reason = format!("{}, and it cannot be kept: {why}", danger.rule.reason);
-        values.iter_mut().filter(|(name, _)| *name == "reason").for_each(|(_, value)| value.clone_from(&reason));
+        values
+            .iter_mut()
+            .filter(|(name, _)| *name == "reason")
+            .for_each(|(_, value)| value.clone_from(&reason));
     }
     let phrase = Some(Phrase::new(words, values));
     let rule = Some(danger.rule.id().to_owned());
@@ -49,8 +54,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// The rule that would ask, if what the call loses were not kept first.
 pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
-    let is_kept =
-        matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing) && level(session.policy(), GATE) == Level::Enforce;
+    let is_kept = matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing)
+        && level(session.policy(), GATE) == Level::Enforce;
     let (level, danger) = worst(session, seen).filter(|_| is_kept)?;
     (level == DangerLevel::Keep).then_some(danger.rule)
 }
@@ -59,7 +64,10 @@ pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
 fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     let Keeps::Not(what) = &seen.danger.keeps else { return Verdict::pass() };
     let (ruling, next) = if context.attended || context.defers {
-        (Ruling::Ask, "Approve only if nobody needs it any more. `[undo]` in your configuration says how much is kept.")
+        (
+            Ruling::Ask,
+            "Approve only if nobody needs it any more. `[undo]` in your configuration says how much is kept.",
+        )
     } else {
         (Ruling::Deny, "hint: move it below `/tmp`, or ask the user to remove it")
     };
@@ -79,8 +87,9 @@ fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &
     let mut worst: Option<(DangerLevel, &Danger)> = None;
     for danger in &seen.danger.dangers {
         let level = policy.danger_level(danger.rule);
-        let graver =
-            |(known, other): (DangerLevel, &Danger)| (level, danger.rule.severity) > (known, other.rule.severity);
+        let graver = |(known, other): (DangerLevel, &Danger)| {
+            (level, danger.rule.severity) > (known, other.rule.severity)
+        };
         if level != DangerLevel::Off && worst.is_none_or(graver) {
             worst = Some((level, danger));
         }

@@ -110,7 +110,13 @@ fn raw(canonical: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(canonical.to_owned()).ok()
 }
 
-fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Vec<Fact> {
+fn asked(
+    session: &Session,
+    event: &Event,
+    call: &ToolCall,
+    verdict: &Verdict,
+    context: &Context,
+) -> Vec<Fact> {
     let open = session.open_call(&call.key);
     if open.is_some_and(|open| open.means.deferred && open.input_sha256 == call.input_sha256) {
         // The call that a run paused for comes up again with its answer.
@@ -118,7 +124,8 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     }
     if open.is_some() {
         let why = "an id was used for a second call while the first was running";
-        let violation = Violation { said: said(verdict), ..broken(event, call, ViolationKind::ReusedId, why) };
+        let violation =
+            Violation { said: said(verdict), ..broken(event, call, ViolationKind::ReusedId, why) };
         return vec![Fact::Violation(violation)];
     }
     if verdict.ruling == Ruling::Deny && repeat::ended_before(event, call, context).is_some() {
@@ -152,7 +159,13 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
 }
 
 /// The call as it waits for its verdict.
-fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Step {
+fn first_step(
+    session: &Session,
+    event: &Event,
+    call: &ToolCall,
+    verdict: &Verdict,
+    context: &Context,
+) -> Step {
     let (schedules, timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
     let asks = CallAsked {
         input: raw(&call.clipped),
@@ -182,8 +195,10 @@ pub fn asked_before<'a>(
 ) -> impl Iterator<Item = &'a OpenCall> + use<'a> {
     let main = event.agent_id.is_none();
     let same = move |open: &&OpenCall| {
-        let (key, other) = (&call.key, &open.call);
-        let alike = (&key.tool, &key.server, &call.input_sha256) == (&other.tool, &other.server, &open.input_sha256);
+        let key = &call.key;
+        let other = &open.call;
+        let alike =
+            (&key.tool, &key.server, &call.input_sha256) == (&other.tool, &other.server, &open.input_sha256);
         main && alike && key.id != other.id && open.means.deferred && open.state == Pending
     };
     session.memory.calls.iter().filter(same)
@@ -223,7 +238,8 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     match verdict.ruling {
         Ruling::Ask | Ruling::Defer => Vec::new(),
         Ruling::Deny => {
-            let denied = verdict.rule.clone().map(|rule| CallDenied { rule: Some(rule), ..CallDenied::default() });
+            let denied =
+                verdict.rule.clone().map(|rule| CallDenied { rule: Some(rule), ..CallDenied::default() });
             vec![Fact::Call(Step { denied, gate, reason, ..step(event, call, Some(Pending), Denied) })]
         }
         _ => vec![
@@ -234,7 +250,9 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
 }
 
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
-    let Some(open) = session.open_call(&call.key) else { return ended_unasked(session, event, call, context) };
+    let Some(open) = session.open_call(&call.key) else {
+        return ended_unasked(session, event, call, context);
+    };
     let mut facts = questions::proven(session, event, context);
     // A person was asked and said yes: the client reports it only now.
     if open.state == Pending {
@@ -264,7 +282,13 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
 }
 
 /// What the client says of the end, beside what was looked up.
-fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, context: &Context) -> CallEnded {
+fn came_to(
+    session: &Session,
+    call: &ToolCall,
+    open: &OpenCall,
+    end: CallState,
+    context: &Context,
+) -> CallEnded {
     let recorded = context.recorded().cloned().unwrap_or_default();
     let planned = recorded.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
     CallEnded {
@@ -285,7 +309,10 @@ fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Co
             (ViolationKind::RanDenied, "a call ended that was DENIED: the client ran it all the same")
         }
         Some(_) => return vec![again(event, call, context)],
-        None => (ViolationKind::Unasked, "a call ended that was never authorized: its hook did not run, or was killed"),
+        None => (
+            ViolationKind::Unasked,
+            "a call ended that was never authorized: its hook did not run, or was killed",
+        ),
     };
     let unasked = context.end().and_then(|end| end.unasked.clone());
     let ran = Fact::Violation(Violation { unasked, ..broken(event, call, kind, why) });
@@ -295,7 +322,8 @@ fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Co
 /// A call that ended before ends again: recorded, but counted once.
 fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
-    let about = format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
+    let about =
+        format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
     Fact::Event(Box::new(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) }))
 }
 

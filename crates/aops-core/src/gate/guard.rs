@@ -31,8 +31,10 @@ const SHOWN: usize = 200;
 
 pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     let path = || refused_path(protected, targets);
-    let verb = || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
-    let hidden = || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
+    let verb =
+        || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
+    let hidden =
+        || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
     let over = targets.over.then(|| {
         "this call holds more paths or commands than can be looked at\n\
          hint: split it into smaller calls, or put long content into a file first"
@@ -124,7 +126,8 @@ fn refuse_hidden(mark: &str) -> String {
 
 /// Shortened for a message, without control characters.
 fn clip(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
+    let clean: String =
+        text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
     if text.chars().nth(SHOWN).is_some() {
         format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>())
     } else {

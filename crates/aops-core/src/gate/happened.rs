@@ -13,8 +13,8 @@ use crate::model::named::{Stored, join_names};
 use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{
-    AgentStarted, AgentStopped, BatchEnded, Fact, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded,
-    SessionStarted, TurnBefore, TurnEnded, Violation, ViolationKind,
+    AgentStarted, AgentStopped, BatchEnded, Fact, GoesOn, Happened, PermissionAsked, PromptHeard,
+    SessionEnded, SessionStarted, TurnBefore, TurnEnded, Violation, ViolationKind,
 };
 use crate::session::fold::Session;
 use crate::session::names_taken::NamesTaken;
@@ -42,10 +42,13 @@ pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, cont
             ..SessionStarted::default()
         })),
         EventKind::Stop => Happened::Stopped(Box::new(turn_ended(session, event, verdict, context))),
-        EventKind::SubagentStart => {
-            Happened::AgentStarted(AgentStarted { names_taken: names_taken(context), starter: starter(event, context) })
+        EventKind::SubagentStart => Happened::AgentStarted(AgentStarted {
+            names_taken: names_taken(context),
+            starter: starter(event, context),
+        }),
+        EventKind::SubagentStop => {
+            Happened::AgentStopped(AgentStopped { uncounted: !is_awaited(session, event) })
         }
-        EventKind::SubagentStop => Happened::AgentStopped(AgentStopped { uncounted: !is_awaited(session, event) }),
         EventKind::UserPromptSubmit => Happened::Prompted(Box::new(prompt_heard(session, event, context))),
         _ => Happened::Other,
     }

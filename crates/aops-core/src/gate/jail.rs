@@ -20,7 +20,9 @@ const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match event.kind() {
-        EventKind::PreToolUse => event.call().map_or_else(Verdict::pass, |call| before(session, call, context)),
+        EventKind::PreToolUse => {
+            event.call().map_or_else(Verdict::pass, |call| before(session, call, context))
+        }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
         _ => Verdict::pass(),
     }
@@ -74,10 +76,14 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
 fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> Verdict {
     let is_judged = session.policy().network.mode >= NetworkMode::Ask;
     let online = if is_judged { " with the machine's network" } else { "" };
-    let words = one_line(&format!("`{program}` runs outside of the jail{online}, and `{hands}` is not known"), 400);
+    let words =
+        one_line(&format!("`{program}` runs outside of the jail{online}, and `{hands}` is not known"), 400);
     if !(context.attended || context.defers) {
         let hint = "ask the user to run it in a terminal of their own";
-        return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
+        return Verdict::deny(
+            GATE,
+            format!("{words}: no tool call may do this without a person\nhint: {hint}"),
+        );
     }
     let reason = format!("{words}\nApprove only if you know what it does.");
     Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }

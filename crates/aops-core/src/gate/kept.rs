@@ -15,9 +15,13 @@ pub fn judge(_session: &Session, _event: &Event, context: &Context) -> Verdict {
     let Some(kept) = context.recorded().and_then(|recorded| recorded.under.kept.as_ref()) else {
         return Verdict::pass();
     };
-    let (number, what) = (kept.number, &kept.what);
+    let number = kept.number;
+    let what = &kept.what;
     let words = |who: &str| {
-        format!("kept as {number}: {what}; {who} can bring {} back with `aops-hook undo {number}`", kept.them())
+        format!(
+            "kept as {number}: {what}; {who} can bring {} back with `aops-hook undo {number}`",
+            kept.them()
+        )
     };
     Verdict::context(GATE, words("the user")).join(Verdict::notice(GATE, words("you")))
 }

@@ -31,22 +31,27 @@ pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
         Some(Held::Unknown(why)) => return unknown(session, context, why),
         Some(Held::Another(held)) => held,
     };
-    let (path, id) = (&held.path, cut(&held.session_id, 8));
+    let path = &held.path;
+    let id = cut(&held.session_id, 8);
     let ago = time::age(context.now_ms - held.since_ms);
     let what = format!("session {id} edits `{path}` too (its last write began {ago} ago)");
     if goes_on(session, context) {
-        let words = format!("{what}: read the file again before you change it, or work in a tree of your own");
+        let words =
+            format!("{what}: read the file again before you change it, or work in a tree of your own");
         return Verdict { notice: what, ..Verdict::context(GATE, words) };
     }
     Verdict::deny(
         GATE,
-        format!("{what}\nhint: work on other files until that turn has ended, or in a tree of your own: {WAYS}"),
+        format!(
+            "{what}\nhint: work on other files until that turn has ended, or in a tree of your own: {WAYS}"
+        ),
     )
 }
 
 /// Whoever edits the file may be there: as if somebody were.
 fn unknown(session: &Session, context: &Context, why: &str) -> Verdict {
-    let what = format!("it could not be looked whether another session edits this file: {}", one_line(why, 200));
+    let what =
+        format!("it could not be looked whether another session edits this file: {}", one_line(why, 200));
     if goes_on(session, context) {
         let words = format!("{what}: read the file again before you change it");
         return Verdict { notice: what, ..Verdict::context(GATE, words) };
@@ -54,4 +59,5 @@ fn unknown(session: &Session, context: &Context, why: &str) -> Verdict {
     Verdict::deny(GATE, format!("{what}\nhint: try again, or work in a tree of your own: {WAYS}"))
 }
 
-const WAYS: &str = "`git worktree add ../NAME`. A person can allow it: `aops-hook waive lease --for 1h --reason WHY`";
+const WAYS: &str =
+    "`git worktree add ../NAME`. A person can allow it: `aops-hook waive lease --for 1h --reason WHY`";

@@ -35,15 +35,23 @@ pub(super) fn of_call(
         means.grows.clone_from(&seen.does.grows);
         means.tracks.clone_from(&seen.task.tracks);
     }
-    let is_measured = means.effect == Some(Effect::Write) && means.grows.is_none() && session.measures_commands();
+    let is_measured =
+        means.effect == Some(Effect::Write) && means.grows.is_none() && session.measures_commands();
     means.since_ms = is_measured.then_some(context.now_ms);
     CallMeans { jailing, ..means }
 }
 
-fn jailing(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Jailing {
+fn jailing(
+    session: &Session,
+    event: &Event,
+    call: &ToolCall,
+    verdict: &Verdict,
+    context: &Context,
+) -> Jailing {
     let profile = profile::of_call(session, event, context);
     let seen = context.call();
-    let is_over = seen.and_then(|seen| seen.quiet.as_ref()).is_some_and(|quiet| quiet.recorded.over.is_some());
+    let is_over =
+        seen.and_then(|seen| seen.quiet.as_ref()).is_some_and(|quiet| quiet.recorded.over.is_some());
     let line = profile.and_then(|_| json::read(&call.input).ok()?.text_of("command"));
     Jailing {
         keeps: seen.and_then(|seen| match &seen.danger.keeps {

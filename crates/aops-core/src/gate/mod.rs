@@ -41,10 +41,10 @@ pub mod watch;
 pub mod rehearsal;
 
 pub use context::{
-    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, Earlier, EndContext,
-    Evidence, Found, GuardFacts, Held, Holder, HostFacts, JailFacts, Keeps, LastRefusal, LeaseFacts, PlanQuestion,
-    PromptContext, QuietAnswer, RuleFacts, SessionEndContext, SettingsContext, SettingsEdit, StartContext, StopContext,
-    TaskFacts, Unheld, Unlisted, Unstopped,
+    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, Earlier,
+    EndContext, Evidence, Found, GuardFacts, Held, Holder, HostFacts, JailFacts, Keeps, LastRefusal,
+    LeaseFacts, PlanQuestion, PromptContext, QuietAnswer, RuleFacts, SessionEndContext, SettingsContext,
+    SettingsEdit, StartContext, StopContext, TaskFacts, Unheld, Unlisted, Unstopped,
 };
 
 use crate::config::policy::{Level, Policy};
@@ -79,7 +79,8 @@ fn level(policy: &Policy, gate: GateId) -> Level {
         GateId::Rules | GateId::Danger => policy.mode.level().default_for(gate),
         GateId::Report => {
             let gates = &policy.gates;
-            let waiting = [gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect].into_iter().max();
+            let waiting =
+                [gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect].into_iter().max();
             waiting.unwrap_or_default().max(policy.mode.level().default_for(gate))
         }
         _ => Level::Enforce,
@@ -166,7 +167,8 @@ pub fn is_waiting(open: &OpenCall) -> bool {
 fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
     let asked = |call: &ToolCall| {
         let open = session.open_call(&call.key)?;
-        (open.means.deferred && open.input_sha256 == call.input_sha256).then(|| Waived::Call(call.key.id.clone()))
+        (open.means.deferred && open.input_sha256 == call.input_sha256)
+            .then(|| Waived::Call(call.key.id.clone()))
     };
     let call = event.call().and_then(asked)?;
     let holds = |waiver: &&Waiver| waiver.lifts(&call, context.now_ms);

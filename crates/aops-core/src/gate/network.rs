@@ -41,7 +41,9 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let shell = runs_shell(call);
     let said = match &seen.jail.unheld {
-        Unheld::Alone { program, .. } if shell && is_on(session) && leaves(seen) => outside(program, mode, context),
+        Unheld::Alone { program, .. } if shell && is_on(session) && leaves(seen) => {
+            outside(program, mode, context)
+        }
         _ if seen.hosts.unlisted.is_empty() => return Verdict::pass(),
         _ if shell => of_line(session, event, context, &seen.hosts.unlisted),
         _ => of_fetch(mode, context, &seen.hosts.unlisted),
@@ -131,7 +133,8 @@ fn allow_hint(rule: &str) -> String {
 
 /// To the person at the screen.
 fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
-    let was = if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
+    let was =
+        if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
     // Foreign text may have named the host.
     let foreign = context.call().and_then(|seen| seen.hosts.foreign.as_ref());
     let foreign = foreign.map(|what| format!(", after {}", one_line(what, 120))).unwrap_or_default();

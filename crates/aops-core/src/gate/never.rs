@@ -66,7 +66,8 @@ fn may_be_a_servers(pattern: &str) -> bool {
 
 /// The tools that a rule is about; nothing where some of them are not known.
 fn known_tools(rule: &Rule) -> Option<Vec<&'static str>> {
-    let is_open = |pattern: &String| may_be_a_servers(pattern) || !table::names().any(|name| glob::name(pattern, name));
+    let is_open =
+        |pattern: &String| may_be_a_servers(pattern) || !table::names().any(|name| glob::name(pattern, name));
     if rule.tool.is_empty() || rule.tool.iter().any(is_open) {
         return None;
     }
@@ -85,16 +86,20 @@ fn unknown_tool(rule: &Rule, pattern: &str) -> Option<String> {
     let meant = other.or_else(|| table::names().find(|name| name.eq_ignore_ascii_case(pattern)));
     Some(match meant {
         Some(name) => format!("no tool is called `{pattern}` here; write `{name}`"),
-        None => format!("no tool that we know is called `{pattern}`; an example that names it says that there is one"),
+        None => format!(
+            "no tool that we know is called `{pattern}`; an example that names it says that there is one"
+        ),
     })
 }
 
 /// A rule is tried on each simple command: its words, without what joins commands or stands before them.
 fn odd_command(pattern: &str) -> Option<String> {
-    let Some(first) = pattern.split_whitespace().next() else { return Some("its `command` is empty".to_owned()) };
-    let assigned = first
-        .split_once('=')
-        .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+    let Some(first) = pattern.split_whitespace().next() else {
+        return Some("its `command` is empty".to_owned());
+    };
+    let assigned = first.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    });
     if assigned {
         return Some(format!("`{first}` is a variable, and a command begins with its program"));
     }
@@ -116,7 +121,9 @@ fn odd_path(pattern: &str) -> Option<String> {
         return Some(format!("no path has `//` in it, and `{pattern}` does"));
     }
     if pattern.starts_with('$') {
-        return Some(format!("variables mean nothing in `{pattern}`; write `~/…`, `/…` or a path of the project"));
+        return Some(format!(
+            "variables mean nothing in `{pattern}`; write `~/…`, `/…` or a path of the project"
+        ));
     }
     if pattern.starts_with('~') && !(pattern == "~" || pattern.starts_with("~/")) {
         return Some(format!("only your own home is known as `~`, not `{pattern}`"));
@@ -198,7 +205,10 @@ mod tests {
             ("tool = [\"Bsh\", \"Writ\"]", "no tool that we know is called `Bsh`"),
             ("tool = \"Wr?\"", "no tool that we know"),
             ("tool = \"Read\"\neffect = \"write\"", "`Read` is never `write`"),
-            ("tool = [\"Read\", \"Grep\"]\neffect = [\"write\", \"spawn\"]", "`Read`, `Grep` is never `write | spawn`"),
+            (
+                "tool = [\"Read\", \"Grep\"]\neffect = [\"write\", \"spawn\"]",
+                "`Read`, `Grep` is never `write | spawn`",
+            ),
             ("tool = \"Edit\"\neffect = \"read\"", "`Edit` is never `read`"),
             ("tool = \"Bash\"\neffect = \"spawn\"", "is never `spawn`"),
             ("command = \"make\"\neffect = \"spawn\"", "a command is never `spawn`"),

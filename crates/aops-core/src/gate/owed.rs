@@ -75,7 +75,8 @@ pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
     let project = format!("{}/", session.memory.place.root.trim_end_matches('/'));
     let is_below = |folder: &str| folder.is_empty() || project.ends_with(&format!("/{folder}"));
     let is_at = |path: &str, own: &str| path.strip_suffix(own).is_some_and(is_below);
-    let is_own = |path: &&String| !known || progress.weight.grown.files.iter().any(|own| is_at(path, &own.path));
+    let is_own =
+        |path: &&String| !known || progress.weight.grown.files.iter().any(|own| is_at(path, &own.path));
     uncommitted.iter().filter(is_own).count() as u64
 }
 
@@ -102,8 +103,11 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let progress = &session.memory.progress;
     if progress.proven.rounds >= MOST_ROUNDS && debts[0].id == DebtId::QaVerifier {
         let issues = one_line(&progress.plan.problems.join("; "), 400);
-        let values =
-            vec![("rounds", progress.proven.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
+        let values = vec![
+            ("rounds", progress.proven.rounds.to_string()),
+            ("issues", issues),
+            ("owed", names.join(", ")),
+        ];
         let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
         return Verdict { gate: Some(GATE), phrase, ..Verdict::pass() };
     }
@@ -143,7 +147,11 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
         Some((one, others)) => Some(format!("in one message {} and {one}", others.join(", "))),
     };
     let groups: Vec<String> = format.into_iter().chain(first).chain(together).collect();
-    if groups.is_empty() { String::new() } else { format!("Once all changes are made, {}.", groups.join(", then ")) }
+    if groups.is_empty() {
+        String::new()
+    } else {
+        format!("Once all changes are made, {}.", groups.join(", then "))
+    }
 }
 
 /// There is no git to close the work in, and the user has not been told yet.
@@ -152,7 +160,11 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
     let asked = commit == Level::Enforce || push == Level::Enforce;
     let halted = session.state.phase == Phase::Halted;
     let small = context.stage.is_none() && session.is_small();
-    context.tree.asked == Asked::NoRepository && asked && !halted && !small && !session.memory.progress.told.no_git
+    context.tree.asked == Asked::NoRepository
+        && asked
+        && !halted
+        && !small
+        && !session.memory.progress.told.no_git
 }
 
 /// Debts whose gate is set to `warn`.
@@ -174,23 +186,30 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let progress = &session.memory.progress;
     // A new prompt came, and it is not known yet whether it continues that task: a question may be answered
     // freely.
-    let asked = session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
+    let asked =
+        session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
     let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.prompts.writes_before;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
     }
     if let Some(agent) = session.awaits_plan_of() {
         // Half of the work is not verified, and nothing of it is committed: first its plan.
-        let line = Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent))]);
+        let line =
+            Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent))]);
         // A question to the user may come first.
         let asks = context.stop().is_some_and(|stop| stop.asks);
-        return if how == Level::Enforce && !asks { vec![Debt { id: agent.into(), line }] } else { Vec::new() };
+        return if how == Level::Enforce && !asks {
+            vec![Debt { id: agent.into(), line }]
+        } else {
+            Vec::new()
+        };
     }
     let mut debts = Vec::new();
     let held = |level: Level, gate: GateId| level == how && !is_waived(session, context, gate);
     let small = session.is_small();
     let ends = ending_level(session, context) == how;
-    let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.proven.formatted);
+    let format =
+        session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.proven.formatted);
     debts.extend(format.map(|command| run(DebtId::Format, "owed/format.md", command)));
     if held(session.policy().gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { id: DebtId::Checks, line }));
@@ -211,7 +230,8 @@ fn run(id: DebtId, template: &'static str, command: &str) -> Debt {
 
 /// What other agents owe the task: audit, verification, reflection.
 fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) -> bool) -> Vec<Debt> {
-    let (gates, progress) = (&session.policy().gates, &session.memory.progress);
+    let gates = &session.policy().gates;
+    let progress = &session.memory.progress;
     let mut debts = Vec::new();
     if session.state.audit.due && held(gates.audit, GateId::Audit) {
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent(AgentId::Custodiet))]);
@@ -232,7 +252,8 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
 /// In a run each step owes the verdict of its own agent, and the closing step also commit and push.
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if stage.verifies && !session.memory.progress.proven.verified && !is_waived(session, context, GateId::Qa) {
+    if stage.verifies && !session.memory.progress.proven.verified && !is_waived(session, context, GateId::Qa)
+    {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     let owing = stage.agent.as_ref().map(Stored::name).filter(|_| stage.said.is_none());
@@ -256,7 +277,8 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
 /// How strictly commit and push are held; a person can waive each, and both as `close`.
 fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     let gates = &session.policy().gates;
-    let waived = |gate: GateId| is_waived(session, context, gate) || is_waived(session, context, GateId::Close);
+    let waived =
+        |gate: GateId| is_waived(session, context, gate) || is_waived(session, context, GateId::Close);
     let of = |level: Level, gate: GateId| if waived(gate) { Level::Off } else { level };
     (of(gates.commit(), GateId::Commit), of(gates.push(), GateId::Push))
 }
@@ -271,7 +293,8 @@ fn ending_level(session: &Session, context: &Context) -> Level {
 /// at this level.
 fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
-    let (progress, tree) = (&session.memory.progress, &context.tree);
+    let progress = &session.memory.progress;
+    let tree = &context.tree;
     let mut debts = Vec::new();
     if ending_level(session, context) == how && !progress.closing.issues.is_empty() {
         debts.push(Debt { id: DebtId::Tracker, line: issues(session) });
@@ -279,8 +302,11 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     if commit == how && !tree.uncommitted.is_empty() {
         let files = one_line(&tree.uncommitted.join(", "), 200);
         let foreign = one_line(&tree.foreign.join(", "), 200);
-        let others =
-            if foreign.is_empty() { foreign } else { format!("; changed by somebody else, not asked for: {foreign}") };
+        let others = if foreign.is_empty() {
+            foreign
+        } else {
+            format!("; changed by somebody else, not asked for: {foreign}")
+        };
         let values = vec![("files", files), ("others", others)];
         debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", values) });
     }
@@ -316,8 +342,10 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
 
 /// The issues that the task has in hand, and how each is closed or handed back.
 fn issues(session: &Session) -> Phrase {
-    let ids: Vec<&str> = session.memory.progress.closing.issues.iter().map(|issue| issue.id.as_str()).collect();
-    let (program, ids) = (shell_word(&session.policy().tracker.command), ids.join(" "));
+    let ids: Vec<&str> =
+        session.memory.progress.closing.issues.iter().map(|issue| issue.id.as_str()).collect();
+    let program = shell_word(&session.policy().tracker.command);
+    let ids = ids.join(" ");
     let values = vec![
         ("close", format!("{program} close {ids}")),
         ("hand_back", format!("{program} update {ids} --status open")),

@@ -36,7 +36,8 @@ fn over_of(context: &Context) -> &[u64] {
 pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let looped = matches!(session.mode(), ModeLevel::Loop | ModeLevel::Strict);
     let prompts = event.kind() == EventKind::UserPromptSubmit && session.is_unfinished();
-    let turn = context.earlier.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
+    let turn =
+        context.earlier.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
     let Some(turn) = turn.filter(|_| looped && !session.is_small()) else { return Verdict::pass() };
     if goes_on(session, event, context) == Some(GoesOn::InHand) {
         return Verdict::pass();

@@ -12,7 +12,8 @@ use crate::session::fold::Session;
 
 /// How the command of this call is to be jailed; nothing where none is.
 pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Profile> {
-    let (call, seen) = (event.call()?, context.call()?);
+    let call = event.call()?;
+    let seen = context.call()?;
     if !is_on(session) || !runs_shell(call) {
         return None;
     }

@@ -26,7 +26,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     let settled = session.open_questions().filter_map(|(open, _)| settled(open, event, context));
-    let all: Vec<Answered> = unproven(session, context).chain(settled).filter(Answered::is_overridden).collect();
+    let all: Vec<Answered> =
+        unproven(session, context).chain(settled).filter(Answered::is_overridden).collect();
     let Some(first) = all.first() else { return Verdict::pass() };
     let more = if all.len() > 1 { format!(" (and {} more)", all.len() - 1) } else { String::new() };
     let words = format!(
@@ -38,13 +39,22 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 }
 
 /// The question that this verdict puts to a person, about the call that waits for it.
-pub fn asked(session: &Session, event: &Event, first: &Step, verdict: &Verdict, context: &Context) -> Option<Fact> {
-    let (gate, rule) = (verdict.gate.into(), verdict.rule.clone());
+pub fn asked(
+    session: &Session,
+    event: &Event,
+    first: &Step,
+    verdict: &Verdict,
+    context: &Context,
+) -> Option<Fact> {
+    let gate = verdict.gate.into();
+    let rule = verdict.rule.clone();
     let line = || describe_call(first, &session.memory.place.root);
-    let about = verdict.rule.as_deref().filter(|rule| *rule == secrets::RULE && verdict.gate == Some(GateId::Danger));
+    let about =
+        verdict.rule.as_deref().filter(|rule| *rule == secrets::RULE && verdict.gate == Some(GateId::Danger));
     let secret = || about.and_then(|_| danger::asked_file(session, event, context));
-    (verdict.ruling == Ruling::Ask)
-        .then(|| Fact::Question(Asked { call: first.call.clone(), gate, line: line(), rule, secret: secret() }))
+    (verdict.ruling == Ruling::Ask).then(|| {
+        Fact::Question(Asked { call: first.call.clone(), gate, line: line(), rule, secret: secret() })
+    })
 }
 
 /// The call was made: somebody said yes. The client tells who later.
@@ -75,13 +85,18 @@ fn unproven<'a>(session: &'a Session, context: &'a Context) -> impl Iterator<Ite
 }
 
 fn decision_on<'a>(context: &'a Context, call: &str) -> Option<&'a Decision> {
-    context.earlier.decisions.iter().find(|decision| decision.call == call && decision.by != Answerer::Unknown)
+    context
+        .earlier
+        .decisions
+        .iter()
+        .find(|decision| decision.call == call && decision.by != Answerer::Unknown)
 }
 
 /// The answer, and where it is another hook's yes, that it should have been a person's.
 pub fn told(event: &Event, answered: Answered) -> Vec<Fact> {
     let violation = answered.is_overridden().then(|| {
-        let words = format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300));
+        let words =
+            format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300));
         let call = Some(answered.call.clone());
         Violation { call, ..Violation::of(event, ViolationKind::Overridden, words) }
     });

@@ -43,7 +43,8 @@ pub fn stand(session: &Session, policy: Policy) -> Session {
     }
     if plans_first {
         session.state.state.hydration_pending = true;
-        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        session.state.phase = Phase::Hydrate;
+        session.state.sandbox = Sandbox::Shut;
         session.memory.progress.plan.gates = vec![Gate::Qa.into()];
     } else if session.memory.progress.weight.outgrown.is_none() {
         let words = session.weigh(&session.memory.progress.weight.grown);

@@ -24,10 +24,15 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         if open.input_sha256 == call.input_sha256 {
             return Verdict::pass();
         }
-        let (code, id) = (Code::ConcurrentExecution, cut(&call.key.id, 100));
+        let code = Code::ConcurrentExecution;
+        let id = cut(&call.key.id, 100);
         return Verdict::deny(
             GATE,
-            format!("{}: call `{id}` is still running with another input\nhint: {}", code.name(), code.way_out()),
+            format!(
+                "{}: call `{id}` is still running with another input\nhint: {}",
+                code.name(),
+                code.way_out()
+            ),
         );
     }
     let Some(past) = ended_before(event, call, context) else { return Verdict::pass() };
@@ -51,7 +56,8 @@ pub fn ended_before<'a>(event: &Event, call: &ToolCall, context: &'a Context) ->
 
 /// The effect of the call as it was recorded: it stands in for a second execution.
 fn told(result: &ToolResult) -> String {
-    let (lines, digest) = (result.lines(), cut(&result.sha256, 12));
+    let lines = result.lines();
+    let digest = cut(&result.sha256, 12);
     let lines = if lines.is_empty() { String::new() } else { format!(": {lines}") };
     format!("\nits result then ({} bytes, sha256 {digest}…){lines}", result.bytes)
 }
@@ -60,7 +66,9 @@ fn told(result: &ToolResult) -> String {
 /// one prompt.
 pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
     let prompts = event.kind() == EventKind::UserPromptSubmit;
-    let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else { return false };
+    let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else {
+        return false;
+    };
     known.id == *id && known.sha256 == sha256(&[event.prompt().as_bytes()])
 }
 
@@ -71,7 +79,9 @@ pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.means.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {
-        Some(reason) => Verdict { ruling: Ruling::Ask, gate: Some(GATE), reason: reason.clone(), ..Verdict::default() },
+        Some(reason) => {
+            Verdict { ruling: Ruling::Ask, gate: Some(GATE), reason: reason.clone(), ..Verdict::default() }
+        }
         None => Verdict::pass(),
     })
 }

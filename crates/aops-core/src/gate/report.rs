@@ -46,12 +46,14 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let report = context.agent_stop().and_then(|stop| stop.report.as_ref());
     let Some(Err(fault)) = report else { return judge_absence(session, event, context) };
-    let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
+    let id = event.agent_id.as_deref().unwrap_or_default();
+    let kind = event.agent_type.as_deref().unwrap_or_default();
     let awaited = session.awaited(id, kind).filter(|_| context.unproven.is_none());
     let (Some(agent), Some(started)) = (ours(kind), awaited) else {
         return Verdict::pass();
     };
-    let (name, fault) = (("agent", agent.name.to_owned()), ("fault", one_line(fault, 600)));
+    let name = ("agent", agent.name.to_owned());
+    let fault = ("fault", one_line(fault, 600));
     if started.sent_on < MOST_TIMES && session.blocked().is_none() {
         let values = vec![name, fault, ("form", agent.form.to_owned())];
         return Verdict::refuse(GATE, Phrase::new("refusals/verdict-form.md", values));
@@ -64,8 +66,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// No report came with this event: one that is waited for, or that should have come.
 fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(agent) = awaited_in_background(session, event, context) {
-        let words =
-            format!("`{}` is at work; the client goes on by itself with its report", context.agent(agent.name.clone()));
+        let words = format!(
+            "`{}` is at work; the client goes on by itself with its report",
+            context.agent(agent.name.clone())
+        );
         return Verdict { halt: true, ..Verdict::notice(GATE, words) };
     }
     unreported::judge(session, event, context)
@@ -74,7 +78,11 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
 /// The agent of ours that this batch started in the background, and that the task waits for. The client
 /// resumes the model with its report, so another request would only say that it waits. While an auditor
 /// looks, work goes on.
-pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
+pub fn awaited_in_background<'s>(
+    session: &'s Session,
+    event: &Event,
+    context: &Context,
+) -> Option<&'s AtWork> {
     let What::Batched(batch) = &event.what else { return None };
     let by_main = event.agent_id.is_none() && context.stage.is_none();
     let here = |agent: &&AtWork| agent.client == context.client && agent.name != AgentId::Custodiet;
@@ -101,7 +109,8 @@ fn posing(event: &Event) -> Option<AgentId> {
     if call.key.tool == "Workflow" {
         return named_in(&call.input);
     }
-    let input = json::read(&call.input).ok().filter(|_| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
+    let input =
+        json::read(&call.input).ok().filter(|_| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let starts_ours = input.text_of("subagent_type").is_some_and(|kind| meant(&kind).is_some());
     let name = meant(&input.text_of("name").filter(|_| !starts_ours)?)?;
     ours(&name).map(|agent| agent.id)
@@ -118,7 +127,8 @@ fn spoken_to(session: &Session, event: &Event) -> Option<Stored<AgentId>> {
     let call = event.asked_call().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;
     let started = &session.memory.progress.agents;
-    let mut named = ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
+    let mut named =
+        ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
     named.find_map(|to| {
         let by_id = started.iter().find(|agent| agent.agent_id == to).map(|agent| agent.name.clone());
         by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.id.into()))

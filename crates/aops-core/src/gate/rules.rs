@@ -15,7 +15,8 @@ const GATE: GateId = GateId::Rules;
 
 /// The call of this event as rules see it.
 pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) -> Option<Called<'a>> {
-    let (call, seen) = (event.asked_call()?, context.call()?);
+    let call = event.asked_call()?;
+    let seen = context.call()?;
     Some(Called {
         tool: &call.key.tool,
         effect: seen.does.effect,

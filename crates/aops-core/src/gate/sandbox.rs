@@ -34,7 +34,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
     }
     if let Some(what) = seen.guard.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
-        let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent(AgentId::Hydrator))];
+        let values =
+            vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent(AgentId::Hydrator))];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-brought.md", values));
     }
     if !effect.is_write()
@@ -57,8 +58,11 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         };
     }
     if let Some(stage) = &context.stage {
-        let values =
-            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.does.why.clone())];
+        let values = vec![
+            ("step", one_line(&stage.step, 64)),
+            ("call", shown(call)),
+            ("effect", seen.does.why.clone()),
+        ];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, event, (call, seen), context));
@@ -89,7 +93,10 @@ pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
     let enforced = level(session.policy(), GATE) == Level::Enforce;
     let free = context.stage.is_none() && (is_free(session, seen) || event.by_our_agent().is_some());
     let outgrown = context.stage.is_none() && outgrown(session, seen).is_some();
-    enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.does.effect))
+    enforced
+        && !is_waived(session, context, GATE)
+        && !free
+        && (outgrown || is_shut(session, context, seen.does.effect))
 }
 
 /// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further
@@ -115,7 +122,10 @@ pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
 fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase {
     let plan = ("agent", context.agent(AgentId::Hydrator));
     let end = ("at_the_end", owed::announce(session.policy(), context));
-    Phrase::new("refusals/outgrown.md", vec![("why", why), plan, ("critic", context.agent(AgentId::Critic)), end])
+    Phrase::new(
+        "refusals/outgrown.md",
+        vec![("why", why), plan, ("critic", context.agent(AgentId::Critic)), end],
+    )
 }
 
 /// The workflow wants a review, the critic gate only warns, and there was no review.
@@ -127,8 +137,12 @@ fn unreviewed(session: &Session) -> bool {
 
 fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let workflow = ("workflow", session.state.state.current_workflow.clone().unwrap_or_default());
-    let (call, effect) = (("call", shown(call)), ("effect", seen.does.why.clone()));
-    Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent(AgentId::Critic))])
+    let call = ("call", shown(call));
+    let effect = ("effect", seen.does.why.clone());
+    Phrase::new(
+        "refusals/sandbox-review.md",
+        vec![call, effect, workflow, ("agent", context.agent(AgentId::Critic))],
+    )
 }
 
 /// Why the hint names one of our agents with a prefix.
@@ -145,7 +159,12 @@ fn unapproved(event: &Event, call: &ToolCall, seen: &CallContext) -> Option<Phra
     event.is_planning().then(|| Phrase::new("refusals/sandbox-planning.md", values()))
 }
 
-fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContext), context: &Context) -> Phrase {
+fn words(
+    session: &Session,
+    event: &Event,
+    (call, seen): (&ToolCall, &CallContext),
+    context: &Context,
+) -> Phrase {
     let hydrator = ("agent", context.agent(AgentId::Hydrator));
     let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
     if let Some(phrase) =
@@ -159,12 +178,16 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
     if let Some(phrase) = unapproved(event, call, seen).filter(|_| session.state.phase != Phase::Halted) {
         return phrase;
     }
-    let (call, effect) = (("call", shown(call)), ("effect", seen.does.why.clone()));
+    let call = ("call", shown(call));
+    let effect = ("effect", seen.does.why.clone());
     let problems = &session.memory.progress.plan.problems;
     match session.state.phase {
-        Phase::Halted => Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))]),
+        Phase::Halted => {
+            Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))])
+        }
         Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
-            let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
+            let lines: Vec<String> =
+                problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
             Phrase::new("refusals/sandbox-revise.md", vec![("problems", lines.join("\n")), hydrator])
         }
         Phase::Execute => Phrase::new("refusals/sandbox-question.md", vec![call, effect, hydrator]),
@@ -179,9 +202,11 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
 /// an issue is free for each of them.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.does.effect;
-    let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.does.touches_tree;
+    let tests =
+        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.does.touches_tree;
     let by_server = call.key.tool.starts_with("mcp__") && !looks(&call.key.tool);
-    let comments = !seen.task.tracks.is_empty() && seen.task.tracks.iter().all(|tracks| tracks.how == How::Comments);
+    let comments =
+        !seen.task.tracks.is_empty() && seen.task.tracks.iter().all(|tracks| tracks.how == How::Comments);
     let only_reads = may == May::OnlyRead && (by_server || !comments);
     let tracks = effect == Effect::Tracker && (only_reads || may == May::RunTests && by_server);
     if tests || !(effect.is_write() || tracks) {
@@ -192,7 +217,8 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
         May::Track => ", the tracker and the memory",
         May::RunTests => ", run the tests",
     };
-    let (agent, also) = (("agent", name.to_owned()), ("also", also.to_owned()));
+    let agent = ("agent", name.to_owned());
+    let also = ("also", also.to_owned());
     let values = vec![agent, ("call", shown(call)), ("effect", seen.does.why.clone()), also];
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
@@ -215,7 +241,8 @@ pub fn shown_whole(tool: &str, input: &str) -> String {
     let parts: Vec<String> = [Some(one_line(tool, 64)), first, rest].into_iter().flatten().collect();
     let line = parts.join(" ");
     let secrets = line.matches("[redacted:").count();
-    let hidden = if secrets == 0 { String::new() } else { format!(" [{} hidden]", count(secrets as u64, "secret")) };
+    let hidden =
+        if secrets == 0 { String::new() } else { format!(" [{} hidden]", count(secrets as u64, "secret")) };
     // A sign that no shell takes for a quotation mark.
     whole_line(&line, LONGEST).replace('`', "ˋ") + &hidden
 }
@@ -225,7 +252,8 @@ fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Object(cut) => {
-            let (begin, length) = (cut.get("clipped")?.as_str()?, cut.get("length")?.as_u64()?);
+            let begin = cut.get("clipped")?.as_str()?;
+            let length = cut.get("length")?.as_u64()?;
             let more = length.saturating_sub(begin.len() as u64);
             Some(format!("{begin} [… {more} more bytes are not shown …]"))
         }
@@ -250,15 +278,23 @@ mod tests {
     #[test]
     fn a_question_shows_the_whole_call() {
         let of = |tool, input: Value| shown_whole(tool, &input.to_string());
-        assert_eq!(of("Bash", serde_json::json!({"command": "ls `x`", "description": "harmless"})), "Bash ls ˋxˋ");
+        assert_eq!(
+            of("Bash", serde_json::json!({"command": "ls `x`", "description": "harmless"})),
+            "Bash ls ˋxˋ"
+        );
         let of_others = of("mcp__gh__issue", serde_json::json!({"command": "create", "description": "all"}));
         assert_eq!(of_others, "mcp__gh__issue create {\"description\":\"all\"}");
-        assert_eq!(of("shell", serde_json::json!({"command": ["rm", "x"]})), "shell {\"command\":[\"rm\",\"x\"]}");
+        assert_eq!(
+            of("shell", serde_json::json!({"command": ["rm", "x"]})),
+            "shell {\"command\":[\"rm\",\"x\"]}"
+        );
         let secret = of("Bash", serde_json::json!({"command": "curl http://u:[redacted:password]@h"}));
         assert!(secret.ends_with("@h [1 secret hidden]"), "{secret}");
         // As the ledger has a long one.
-        let long = serde_json::json!({"command": format!("git reset --hard; {}touch evil", "true; ".repeat(420))});
-        let kept = crate::text::json::clipped(&crate::text::json::read(&long.to_string()).unwrap(), 2048, 12_000);
+        let long =
+            serde_json::json!({"command": format!("git reset --hard; {}touch evil", "true; ".repeat(420))});
+        let kept =
+            crate::text::json::clipped(&crate::text::json::read(&long.to_string()).unwrap(), 2048, 12_000);
         let shown = shown_whole("Bash", &kept);
         assert!(
             shown.starts_with("Bash git reset --hard; true;") && shown.contains("more bytes are not shown"),
@@ -267,9 +303,15 @@ mod tests {
         let whole = of("Bash", serde_json::json!({"command": "touch x", "run_in_background": true}));
         assert_eq!(whole, "Bash touch x {\"run_in_background\":true}");
         assert_eq!(of("mcp__db__run", serde_json::json!({"sql": "drop"})), "mcp__db__run {\"sql\":\"drop\"}");
-        assert_eq!(of("Write", serde_json::json!({"file_path": "/x", "content": "y"})), "Write /x {\"content\":\"y\"}");
+        assert_eq!(
+            of("Write", serde_json::json!({"file_path": "/x", "content": "y"})),
+            "Write /x {\"content\":\"y\"}"
+        );
         let padded = format!("echo {} && touch evil", "x".repeat(5_000));
         let shown = of("Bash", serde_json::json!({ "command": padded }));
-        assert!(shown.contains("3024 characters are not shown") && shown.ends_with("&& touch evil"), "{shown}");
+        assert!(
+            shown.contains("3024 characters are not shown") && shown.ends_with("&& touch evil"),
+            "{shown}"
+        );
     }
 }

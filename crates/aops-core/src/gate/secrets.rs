@@ -42,7 +42,8 @@ pub(super) fn touched(event: &Event, seen: &CallContext, danger: &Danger) -> Opt
 fn read_by_line(event: &Event, seen: &CallContext) -> Option<String> {
     let mut named = seen.reach.runs.iter().flat_map(|run| secrets_of(&run.command));
     let first = named.next()??;
-    let mentioned = |text: &str| text.split(|c: char| !c.is_alphanumeric() && !"._-/~*?".contains(c)).any(is_secret);
+    let mentioned =
+        |text: &str| text.split(|c: char| !c.is_alphanumeric() && !"._-/~*?".contains(c)).any(is_secret);
     let alone = named.all(|other| other.as_ref() == Some(&first)) && !mentioned(&without(event, &first)?);
     (alone && is_plain(Path::new(&first))).then_some(first)
 }

@@ -56,8 +56,10 @@ pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
 /// The end of a call that no event reported: what it did to its file says whether it was made.
 fn settle_as(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
     let mut facts = settle_answered(open, event, context);
-    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.earlier.made.contains(&open.call.id)) {
-        (last.to, last.reason) = (Completed, Some(UNREPORTED.to_owned()));
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.earlier.made.contains(&open.call.id))
+    {
+        last.to = Completed;
+        last.reason = Some(UNREPORTED.to_owned());
     }
     facts
 }
@@ -84,7 +86,8 @@ pub(super) fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
 pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
     let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
     if let Some(Fact::Call(step)) = facts.last_mut() {
-        (step.gate, step.reason) = (Some(GateId::Run.into()), Some(reason));
+        step.gate = Some(GateId::Run.into());
+        step.reason = Some(reason);
     }
     facts
 }

@@ -39,7 +39,8 @@ use std::collections::BTreeMap;
 fn working() -> Session {
     let mut session = Session { seq: 1, ..Session::default() };
     session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
-    (session.state.phase, session.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    session.state.phase = Phase::Execute;
+    session.state.sandbox = Sandbox::Open;
     session.state.hydration.hydrated_intent = Some("i".to_owned());
     session.memory.progress.proven.reflected = true;
     session
@@ -152,7 +153,8 @@ fn watch() {
         found: Found::Settings(SettingsContext { text: text.to_owned(), ..SettingsContext::default() }),
         ..Context::default()
     };
-    let held = with(|session| drop(session.memory.watched.held.insert("/s.json".into(), vec!["Stop".into()])));
+    let held =
+        with(|session| drop(session.memory.watched.held.insert("/s.json".into(), vec!["Stop".into()])));
     refused(&held, &change, &text("{}"), "guard", "`Stop`");
     refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
     passes(&working(), &change, &text("{}"));
@@ -221,9 +223,16 @@ fn repeat() {
         step.to = CallState::Completed;
         step.end = Some(Box::new(CallEnded { result, ..CallEnded::default() }));
     }
-    refused(&working(), &call("Read"), &done, "repeat", "COMPLETED\nits result then (7 bytes, sha256 …)\nhint");
+    refused(
+        &working(),
+        &call("Read"),
+        &done,
+        "repeat",
+        "COMPLETED\nits result then (7 bytes, sha256 …)\nhint",
+    );
     if let Some(result) = done.earlier.past.as_mut().and_then(|step| step.end.as_mut()?.result.as_mut()) {
-        (result.head, result.tail) = ("one\ntwo".to_owned(), "ten".to_owned());
+        result.head = "one\ntwo".to_owned();
+        result.tail = "ten".to_owned();
     }
     refused(&working(), &call("Read"), &done, "repeat", "…): one | two … ten\n");
     passes(&working(), &call("Read"), &past("other", None));
@@ -233,7 +242,8 @@ fn repeat() {
 #[test]
 fn rules() {
     let rule = |action| Rule { action, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
-    let of = |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
+    let of =
+        |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
     let attended = Context { attended: true, ..writes() };
     refused(&of(&[Action::Deny]), &call("Bash"), &attended, "rules", "rule.md");
     refused(&of(&[Action::Ask]), &call("Bash"), &writes(), "rules", "rule.md");
@@ -249,7 +259,8 @@ fn rules() {
 fn sandbox() {
     let shut = |phase, verdict: Option<&str>| {
         with(|session| {
-            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+            session.state.phase = phase;
+            session.state.sandbox = Sandbox::Shut;
             session.state.hydration.critic_verdict = verdict.map(Stored::of);
             session.memory.progress.plan.problems = vec!["p".into()];
         })
@@ -300,8 +311,11 @@ fn sandbox() {
 
 #[test]
 fn our_own_agents() {
-    let by =
-        |agent: &str, tool: &str| Event { agent_id: Some("a".into()), agent_type: Some(agent.into()), ..call(tool) };
+    let by = |agent: &str, tool: &str| Event {
+        agent_id: Some("a".into()),
+        agent_type: Some(agent.into()),
+        ..call(tool)
+    };
     let touches = CallContext {
         does: CallEffect { effect: Effect::Write, touches_tree: true, ..CallEffect::default() },
         ..CallContext::default()
@@ -332,9 +346,11 @@ fn our_own_agents() {
 fn audit() {
     let due = |writes_since, auditing| {
         with(|session| {
-            (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
+            session.state.audit.due = true;
+            session.state.audit.writes_since = writes_since;
             session.memory.progress.audit.under_way = auditing;
-            let agent = Started { agent_id: "c".into(), name: AgentId::Custodiet.into(), ..Started::default() };
+            let agent =
+                Started { agent_id: "c".into(), name: AgentId::Custodiet.into(), ..Started::default() };
             session.memory.progress.agents = vec![agent];
         })
     };
@@ -351,18 +367,25 @@ fn audit() {
     let off = with_policy(|policy| policy.gates.audit = Level::Off);
     let off = Session { state: due(5, false).state, ..off };
     passes(&off, &call("Write"), &writes());
-    let warning = Session { state: due(5, false).state, ..with_policy(|policy| policy.gates.audit = Level::Warn) };
+    let warning =
+        Session { state: due(5, false).state, ..with_policy(|policy| policy.gates.audit = Level::Warn) };
     assert!(judge(&warning, &call("Write"), &writes()).softened);
 }
 
 #[test]
 fn report() {
     let started = |sent_on| {
-        let start =
-            Started { agent_id: "a".into(), name: AgentId::Critic.into(), sent_on, task: 1, ..Started::default() };
+        let start = Started {
+            agent_id: "a".into(),
+            name: AgentId::Critic.into(),
+            sent_on,
+            task: 1,
+            ..Started::default()
+        };
         with(|session| session.memory.progress.agents = vec![start])
     };
-    let stop = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
+    let stop =
+        Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
     let bad = Context {
         found: Found::AgentStop(Box::new(AgentStopContext {
             report: Some(Err("no block".into())),
@@ -384,50 +407,4 @@ fn report() {
             ..Context::default()
         },
     );
-}
-
-#[test]
-fn owed() {
-    let stop = event("Stop");
-    let push = || Some(("git push".into(), "x".into()));
-    let tree = Worktree { uncommitted: vec!["a".into()], push: push(), ..Worktree::default() };
-    let full = Context { tree, ..Context::default() };
-    let owing = |refusals, rounds| {
-        with(|session| {
-            session.memory.progress.plan.gates = vec![Stored::of("qa")];
-            session.memory.progress.proven.reflected = false;
-            session.memory.progress.proven.rounds = rounds;
-            session.memory.progress.plan.problems = vec!["p".into()];
-            session.state.stop.refusals = refusals;
-        })
-    };
-    refused(&owing(0, 0), &stop, &full, "owed", "stop-owed.md");
-    let names: Vec<_> = judge(&owing(0, 1), &stop, &full).debts.iter().map(|debt| debt.id.name()).collect();
-    assert_eq!(names, ["qa-verifier", "framework", "commit", "push"]);
-    told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
-    told(&owing(0, 3), &stop, &full, "owed", "stop-unverified.md");
-    passes(&working(), &stop, &Context::default());
-    passes(&owing(0, 0), &busy(), &full);
-    passes(&with(|s| s.state.task = None), &stop, &full);
-    passes(&with(|s| s.state.phase = Phase::Halted), &stop, &full);
-    passes(
-        &with(|s| s.state.task = Some(Task { waiver: Some(Stored::of("prompt")), writes: 1, ..Task::default() })),
-        &stop,
-        &full,
-    );
-    told(
-        &with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Warn), Some(Level::Warn))),
-        &stop,
-        &full,
-        "owed",
-        "stop-owed.md",
-    );
-    passes(
-        &with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off))),
-        &stop,
-        &full,
-    );
-    let no_git = Context { tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() }, ..Context::default() };
-    told(&working(), &stop, &no_git, "owed", "no git repository");
-    passes(&with(|s| s.memory.progress.told.no_git = true), &stop, &no_git);
 }

@@ -42,7 +42,9 @@ fn way_out(last: &LastRefusal) -> String {
         (Some(gate), _) if is_of_loop(gate) => {
             "with `AOPS_MODE=guard`, or a prompt that begins with `.`, there is no loop".to_owned()
         }
-        _ => format!("`{}` refuses this in every mode, so do it yourself in a terminal of your own", last.gate),
+        _ => {
+            format!("`{}` refuses this in every mode, so do it yourself in a terminal of your own", last.gate)
+        }
     }
 }
 

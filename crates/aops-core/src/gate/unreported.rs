@@ -48,7 +48,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
                 "`{name}` ended, but its report did not arrive: the `SubagentStop` hook was killed or did not run. Its verdict does not count.\nhint: start `{}` again",
                 context.agent(one.agent.id)
             );
-            let told = if event.kind().row().context { Verdict::context(GATE, &words) } else { Verdict::pass() };
+            let told =
+                if event.kind().row().context { Verdict::context(GATE, &words) } else { Verdict::pass() };
             return Verdict::notice(GATE, words).join(told);
         };
         let words = format!(
@@ -71,7 +72,8 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Cont
 fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
     let name = one.agent.name;
     let lost = (one.why == Why::Lost).then(|| {
-        let violation = format!("`{name}` ended without its SubagentStop: the hook was killed or did not run");
+        let violation =
+            format!("`{name}` ended without its SubagentStop: the hook was killed or did not run");
         let violation = Violation::of(event, ViolationKind::AgentLost, violation);
         Fact::Violation(Violation { agent_id: one.agent_id.clone(), ..violation })
     });
@@ -106,14 +108,18 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
 fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     match event.kind() {
         // The end of a call that ended before tells nothing new.
-        EventKind::PostToolUse | EventKind::PostToolUseFailure if context.earlier.past.is_some() => Vec::new(),
+        EventKind::PostToolUse | EventKind::PostToolUseFailure if context.earlier.past.is_some() => {
+            Vec::new()
+        }
         EventKind::PostToolUse | EventKind::PostToolUseFailure | EventKind::PostToolBatch => {
             told(session, event, context)
         }
         EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => told(session, event, context),
         // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any
         // more. A prompt alone says nothing: it may come while the agent works.
-        EventKind::UserPromptSubmit if !context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted) => {
+        EventKind::UserPromptSubmit
+            if !context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted) =>
+        {
             Vec::new()
         }
         EventKind::UserPromptSubmit | EventKind::StopFailure => {
@@ -149,7 +155,9 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
         (Some(started), _) => ours(started.name.name())?,
         // Its start did not arrive either. Where it did and is not known, a foreign file has our agent's
         // name.
-        (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => ours(at.name.name())?,
+        (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => {
+            ours(at.name.name())?
+        }
         _ => return None,
     };
     if known.is_none() && context.agents.renamed.iter().any(|name| name == agent.name) {
@@ -178,7 +186,8 @@ fn gone(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
 fn stopped(session: &Session, over: impl Fn(&Started) -> bool) -> Vec<Unreported> {
     let open = session.memory.progress.agents.iter().filter(|started| !started.done && over(started));
     let one = |started: &Started| {
-        let (agent, agent_id) = (ours(started.name.name())?, Some(started.agent_id.clone()));
+        let agent = ours(started.name.name())?;
+        let agent_id = Some(started.agent_id.clone());
         Some(Unreported { agent, agent_id, why: Why::Stopped, finding: None })
     };
     open.filter_map(one).collect()

@@ -20,9 +20,13 @@ const GATE: GateId = GateId::Jail;
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(under) = context.recorded().map(|recorded| &recorded.under) else { return Verdict::pass() };
     let told = match &under.jailed {
-        Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => tell_contained(event, &proof.lost),
+        Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => {
+            tell_contained(event, &proof.lost)
+        }
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
-        Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
+        Some(proof) if proof.profile == Profile::Trial && goes_on(event) => {
+            tell_early(session, event, context)
+        }
         _ => Verdict::pass(),
     };
     if under.offline { tell_offline(session, event, context).join(told) } else { told }
@@ -64,7 +68,8 @@ fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
 }
 
 fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> Verdict {
-    let (command, gone) = (command(event), lost.describe());
+    let command = command(event);
+    let gone = lost.describe();
     if let Some(agent) = event.by_our_agent() {
         let words = format!(
             "Not saved: {command} ran in a throwaway layer, like every command of `{}`. {gone}",
@@ -75,7 +80,9 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
     let (why, next) = cause(session, event, context);
     let words = format!("Not saved: {command} ran in a throwaway layer because {why}. {gone} {next}");
     let told = Verdict::feedback(GATE, words);
-    if context.stage.is_some() || session.memory.progress.told.unsaved == Some(session.memory.progress.prompts.count) {
+    if context.stage.is_some()
+        || session.memory.progress.told.unsaved == Some(session.memory.progress.prompts.count)
+    {
         return told;
     }
     let notice = format!(
@@ -86,7 +93,8 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
 
 /// Its temporary files alone are gone: what it changed in the project stays.
 fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
-    let (command, gone) = (command(event), lost.describe());
+    let command = command(event);
+    let gone = lost.describe();
     let words = format!(
         "Not saved: {command} ran with a temporary folder of its own, since nobody was asked. {gone} Write it into the project, or let the command print it."
     );
@@ -117,7 +125,9 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
         Phase::Review => ("the plan of this task is not reviewed yet", AgentId::Critic),
-        Phase::Execute if session.is_shut() && (progress.weight.outgrown.is_none() || session.is_planned()) => {
+        Phase::Execute
+            if session.is_shut() && (progress.weight.outgrown.is_none() || session.is_planned()) =>
+        {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
             let next = next.replace("{}", &context.agent(AgentId::Hydrator));
             return ("a question changes nothing".to_owned(), next);

@@ -27,12 +27,15 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     }
     let (finding, problem) = found(session, agent, report);
     let blocks = finding.as_ref().filter(|finding| finding.says(AgentVerdict::Block));
-    let block =
-        blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
+    let block = blocks.map(|finding| {
+        Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") })
+    });
     let sent_on = verdict.ruling == Ruling::Deny;
-    let (agent, agent_id) = (agent.id, id.to_owned());
+    let agent = agent.id;
+    let agent_id = id.to_owned();
     let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
-    let replans = sent_back && agent == AgentId::Hydrator && finding.as_ref().is_some_and(AgentReport::continues);
+    let replans =
+        sent_back && agent == AgentId::Hydrator && finding.as_ref().is_some_and(AgentReport::continues);
     let tree = stop.verified_tree.clone();
     let takes_up = finding.as_ref().filter(|_| agent == AgentId::Hydrator && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
@@ -79,9 +82,12 @@ fn unawaited_block(
     context: &Context,
 ) -> Vec<Fact> {
     let foreign = context.agents.renamed.iter().any(|name| name == agent.name);
-    let found =
-        report.as_ref().ok().filter(|_| agent.id == AgentId::Custodiet && !foreign && session.blocked().is_none());
+    let found = report
+        .as_ref()
+        .ok()
+        .filter(|_| agent.id == AgentId::Custodiet && !foreign && session.blocked().is_none());
     let blocks = found.filter(|finding| finding.says(AgentVerdict::Block));
-    let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
+    let block =
+        blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
     block.map(Fact::Block).into_iter().collect()
 }

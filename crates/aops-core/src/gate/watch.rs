@@ -82,7 +82,8 @@ fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verd
         return said;
     }
     let written = call.guard.executable.clone().map(|(words, never)| (words, None, never));
-    let command = || guard::asked(&call.guard.protected, &call.reach).map(|(words, hint)| (words, hint, false));
+    let command =
+        || guard::asked(&call.guard.protected, &call.reach).map(|(words, hint)| (words, hint, false));
     let Some((words, hint, never)) = written.or_else(command) else { return said };
     if never { refuse_alone(&words, hint) } else { ask_person(&words, hint, context) }
 }
@@ -98,7 +99,8 @@ fn ask_person(words: &str, hint: Option<String>, context: &Context) -> Verdict {
 
 fn refuse_alone(words: &str, hint: Option<String>) -> Verdict {
     let words = one_line(words, 400);
-    let hint = hint.unwrap_or_else(|| "ask the user to do this in an editor or terminal of their own".to_owned());
+    let hint =
+        hint.unwrap_or_else(|| "ask the user to do this in an editor or terminal of their own".to_owned());
     Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"))
 }
 
@@ -124,7 +126,8 @@ fn unproven_prompt(context: &Context) -> Verdict {
 
 /// A hook may approve the plan in the person's place, so it does not count: said once.
 fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
-    let Some(file) = context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told.plan_hook)
+    let Some(file) =
+        context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told.plan_hook)
     else {
         return Verdict::pass();
     };

@@ -118,7 +118,8 @@ impl Turn<'_> {
 
     /// What the reflections of this event teach, if they count and are new.
     fn learnings(&self) -> Vec<Learning> {
-        let (state, progress) = (&self.session().state, &self.session().memory.progress);
+        let state = &self.session().state;
+        let progress = &self.session().memory.progress;
         // The one made from the ledger is made where the task is done.
         let counts = |fact: &&Fact| progress.proven.reflected || matches!(fact, Fact::Event(_));
         let reflections: Vec<_> = self.recorded.iter().filter(counts).filter_map(reflection).collect();
@@ -126,7 +127,9 @@ impl Turn<'_> {
             return Vec::new();
         }
         let recent = self.ledger.recent();
-        let once = |one: &Reflection| recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2;
+        let once = |one: &Reflection| {
+            recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2
+        };
         let (_, project) = self.of_project();
         let bootstraps = state.state.current_workflow.as_deref() == Some(BOOTSTRAP);
         let kind = progress.plan.kind.as_ref().map(Stored::name).or(bootstraps.then_some("context"));
@@ -135,7 +138,9 @@ impl Turn<'_> {
     }
 
     fn tracker(&self) -> Option<&str> {
-        Some(&self.session().policy().tracker).filter(|tracker| !tracker.is_none()).map(|t| t.command.as_str())
+        Some(&self.session().policy().tracker)
+            .filter(|tracker| !tracker.is_none())
+            .map(|t| t.command.as_str())
     }
 }
 
@@ -184,7 +189,8 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
         if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
             && !finding.reflection.is_empty()
         {
-            let _ = reflections::queue_reflection(turn.env, project, &turn.session().state.session_id, finding);
+            let _ =
+                reflections::queue_reflection(turn.env, project, &turn.session().state.session_id, finding);
         }
     }
     Verdict::pass()
@@ -237,7 +243,8 @@ fn start_network(turn: &mut Turn) -> Verdict {
     let client = session.memory.client.process.as_ref().map(|client| client.pid);
     let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
     let runs = if held { Runs::In(client) } else { Runs::Outside };
-    let (folder, project) = (&turn.ledger.place().path, Path::new(&session.memory.place.root));
+    let folder = &turn.ledger.place().path;
+    let project = Path::new(&session.memory.place.root);
     let started = network::start(turn.env, folder, project, &session.policy().network, runs);
     started.map_or_else(
         |error| {
@@ -265,26 +272,32 @@ fn judges_hosts(turn: &Turn) -> bool {
 /// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in
 /// questions.
 fn follow_reading(turn: &mut Turn) -> Verdict {
-    let (kind, folder) = (turn.event.kind(), turn.ledger.place().path.clone());
-    let approved =
-        |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
+    let kind = turn.event.kind();
+    let folder = turn.ledger.place().path.clone();
+    let approved = |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
     let passes = kind == EventKind::PreToolUse && turn.verdict.ruling < Ruling::Ask;
     let shown = turn.context.call().into_iter().filter(|_| passes).flat_map(|seen| &seen.danger.dangers);
-    let over = kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
-    let guarded = if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
-        network::guard(&folder, true).map(|new| new.then_some(NetworkChange::Guarded))
-    } else if over {
-        network::guard(&folder, false).map(|new| new.then_some(NetworkChange::Unguarded))
-    } else {
-        Ok(None)
-    };
+    let over =
+        kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
+    let guarded =
+        if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
+            network::guard(&folder, true).map(|new| new.then_some(NetworkChange::Guarded))
+        } else if over {
+            network::guard(&folder, false).map(|new| new.then_some(NetworkChange::Unguarded))
+        } else {
+            Ok(None)
+        };
     let ended = turn.event.call().filter(|_| kind == EventKind::PostToolUse);
     let foreign = ended.and_then(hosts::foreign).filter(|what| network::note_foreign(&folder, what));
-    let foreign = foreign.map(|what| NetworkChanged { what: Some(what), ..NetworkChanged::of(NetworkChange::Foreign) });
+    let foreign =
+        foreign.map(|what| NetworkChanged { what: Some(what), ..NetworkChanged::of(NetworkChange::Foreign) });
     let mut facts: Vec<Fact> = foreign.map(Fact::Network).into_iter().collect();
-    facts.extend(guarded.as_ref().ok().copied().flatten().map(|change| Fact::Network(NetworkChanged::of(change))));
+    facts.extend(
+        guarded.as_ref().ok().copied().flatten().map(|change| Fact::Network(NetworkChanged::of(change))),
+    );
     let recorded = if facts.is_empty() { Ok(()) } else { turn.ledger.append(turn.env, facts) };
-    let failed = guarded.err().map(|error| error.to_string()).or(recorded.err().map(|failure| failure.to_string()));
+    let failed =
+        guarded.err().map(|error| error.to_string()).or(recorded.err().map(|failure| failure.to_string()));
     failed.map_or_else(Verdict::pass, |why| {
         Verdict::notice(GateId::Jail, format!("the session's list could not be written: {why}"))
     })
@@ -310,15 +323,16 @@ fn ends_turn(turn: &Turn) -> bool {
 
 /// The turn is over, or the call that took files is refused.
 fn gives_back(turn: &Turn) -> bool {
-    let refused =
-        turn.verdict.ruling == Ruling::Deny && turn.context.call().is_some_and(|call| !call.lease.taken.is_empty());
+    let refused = turn.verdict.ruling == Ruling::Deny
+        && turn.context.call().is_some_and(|call| !call.lease.taken.is_empty());
     !turn.env.dry_run
         && lease::is_kept(turn.session())
         && (refused || ends_turn(turn) && !is_busy(turn.session(), turn.event))
 }
 
 fn give_back(turn: &mut Turn) -> Verdict {
-    let (tree, id) = (Path::new(&turn.session().memory.place.root), &turn.event.session_id);
+    let tree = Path::new(&turn.session().memory.place.root);
+    let id = &turn.event.session_id;
     leases::give_back(turn.env, tree, id, turn.context.call().map(|call| call.lease.taken.as_slice()));
     Verdict::pass()
 }
@@ -371,7 +385,8 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
 /// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about
 /// it since.
 fn wants_attestation(turn: &Turn) -> bool {
-    let (session, trail) = (turn.session(), &turn.session().memory.proof.trail);
+    let session = turn.session();
+    let trail = &turn.session().memory.proof.trail;
     if !session.policy().witness.attests() || turn.env.dry_run {
         return false;
     }
@@ -379,7 +394,8 @@ fn wants_attestation(turn: &Turn) -> bool {
         // Those of earlier turns are attested, but perhaps not published.
         return ends_turn(turn) && refresh::left_statements(&turn.ledger.place().path);
     }
-    let (call, kind) = (turn.event.call(), turn.event.kind());
+    let call = turn.event.call();
+    let kind = turn.event.kind();
     let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));
     let waits = trail.unattested().next().is_some();
     kind != EventKind::PreToolUse && (waits || pushes && kind == EventKind::PostToolUse || ends_turn(turn))
@@ -387,25 +403,31 @@ fn wants_attestation(turn: &Turn) -> bool {
 
 /// In a process of its own. One that cannot be started is made up for at the next end of a turn.
 fn attest_behind(turn: &mut Turn) -> Verdict {
-    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let trace = &turn.session().state.session_id;
+    let folder = &turn.ledger.place().path;
     let _ = refresh::spawn_attest(turn.env, folder, trace);
     Verdict::pass()
 }
 
 /// The command of this call is tried out, without the machine's network.
 fn lets_try(turn: &Turn) -> bool {
-    let before = turn.event.kind() == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
+    let before = turn.event.kind() == EventKind::PreToolUse
+        && turn.verdict.ruling != Ruling::Deny
+        && !turn.env.dry_run;
     let Some(call) = turn.event.call().filter(|_| before) else { return false };
-    let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
+    let memory = &turn.session().memory;
+    let policy = &turn.session().policy().jail;
     let holds = memory.client.jail.as_ref().is_some_and(|jail| jail.trial);
-    let tried = |open: &&OpenCall| open.call.id == call.key.id && open.means.jailing.profile == Some(Profile::Trial);
+    let tried =
+        |open: &&OpenCall| open.call.id == call.key.id && open.means.jailing.profile == Some(Profile::Trial);
     let open = memory.calls.iter().rev().find(tried);
     holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
 }
 
 /// It is made once the answer is given.
 fn want_jail(turn: &mut Turn) -> Verdict {
-    let (session, memory) = (turn.ledger.place().path.clone(), &turn.session().memory);
+    let session = turn.ledger.place().path.clone();
+    let memory = &turn.session().memory;
     let project = memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
     let policy = turn.session().policy();
     let network = network::held(&policy.network, &turn.env.home, || None);
@@ -416,12 +438,15 @@ fn want_jail(turn: &mut Turn) -> Verdict {
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     let until = turn.locked + turn.env.at_most(turn.event.kind().time_locked());
     let before = (turn.stood.before, turn.stood.ended.take());
-    checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, turn.verdict.ruling, until)
+    checkpoint::rollback::at_phase_change(
+        turn.env, &mut turn.ledger, turn.event, before, turn.verdict.ruling, until,
+    )
 }
 
 /// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
 fn sign(turn: &mut Turn) -> Verdict {
-    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let trace = &turn.session().state.session_id;
+    let folder = &turn.ledger.place().path;
     let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
     Verdict::notice(GateId::Log, append::unsigned(&failure))
 }

@@ -54,7 +54,8 @@ impl Turn<'_> {
     }
 
     fn complete_start(&self, start: &mut SessionStarted) {
-        let (env, cwd) = (self.env, Path::new(&self.event.cwd));
+        let env = self.env;
+        let cwd = Path::new(&self.event.cwd);
         start.boot = boot_id();
         start.jail.clone_from(&self.found_anew.jail);
         start.traceparent.clone_from(&env.client.traceparent);

@@ -19,7 +19,10 @@ impl Turn<'_> {
         }
         if let Err(why) = keeping::keep(self.env, self.session(), self.event, &rules) {
             let hint = "hint: commit it or copy it below `/tmp` first, or ask the user to run the command";
-            self.add(Verdict::deny(GateId::Danger, format!("what this would lose could not be kept: {why}\n{hint}")));
+            self.add(Verdict::deny(
+                GateId::Danger,
+                format!("what this would lose could not be kept: {why}\n{hint}"),
+            ));
         }
         self
     }

@@ -94,7 +94,10 @@ impl Turn<'_> {
                 let Fact::Call(step) = &facts[at] else { return None };
                 Some(Moment::After(at, self.ended(step)?))
             }
-            EventKind::SessionStart | EventKind::UserPromptSubmit | EventKind::Stop | EventKind::SessionEnd => {
+            EventKind::SessionStart
+            | EventKind::UserPromptSubmit
+            | EventKind::Stop
+            | EventKind::SessionEnd => {
                 facts.iter().position(|fact| matches!(fact, Fact::Event(_))).map(Moment::Between)
             }
             _ => None,
@@ -105,8 +108,10 @@ impl Turn<'_> {
     fn ended(&self, step: &Step) -> Option<Ended> {
         let call = self.event.call()?;
         let open = self.session().open_call(&call.key)?;
-        let is_line = matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell);
-        let tells = is_line && self.env.host.can(Ability::TellsExits) && !call.unended && !is_background(call);
+        let is_line =
+            matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell);
+        let tells =
+            is_line && self.env.host.can(Ability::TellsExits) && !call.unended && !is_background(call);
         let code = match self.event.kind() {
             EventKind::PostToolUse => Some(0),
             _ => exit_code(&call.error),
@@ -172,7 +177,8 @@ impl Turn<'_> {
     }
 
     fn look_at_head(&self) -> Sight {
-        let (trail, cwd) = (&self.session().memory.proof.trail, Path::new(&self.event.cwd));
+        let trail = &self.session().memory.proof.trail;
+        let cwd = Path::new(&self.event.cwd);
         let here = trail.heads.iter().find(|known| Path::new(&known.root) == cwd);
         let files = match here {
             Some(known) => Some(HeadFiles { git: known.git.clone().into(), root: known.root.clone().into() }),
@@ -204,7 +210,8 @@ impl Turn<'_> {
         }
         // A repository without a commit names objects as most do.
         let format = commit.and_then(ObjectFormat::of_id).unwrap_or(ObjectFormat::Sha1);
-        let (policy, session) = (self.session().policy(), self.ledger.place().path.as_path());
+        let policy = self.session().policy();
+        let session = self.ledger.place().path.as_path();
         let look = TreeLook { env: self.env, policy, session, root: Path::new(&sight.root), format };
         let changed = look.take(known.is_none());
         (changed.files, changed.unseen)

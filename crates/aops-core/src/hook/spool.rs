@@ -42,8 +42,12 @@ pub(super) fn keeps(kind: EventKind, failure: &Failure) -> bool {
 /// Keeps an event for the next one; what to say about it.
 pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Failure {
     match write(env, name, input) {
-        Ok(()) => Failure::new(failure.code, failure.what + "; it is kept, and the next event records it first"),
-        Err(more) => Failure::new(failure.code, format!("{}; it could not be kept either: {more}", failure.what)),
+        Ok(()) => {
+            Failure::new(failure.code, failure.what + "; it is kept, and the next event records it first")
+        }
+        Err(more) => {
+            Failure::new(failure.code, format!("{}; it could not be kept either: {more}", failure.what))
+        }
     }
 }
 
@@ -56,7 +60,8 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     let places = folders(env, &event.session_id).map(|folder| (make_all(&folder), folder.join(&file)));
     let mut kept = Err(Failure::storage("spool", "no folder to keep it in"));
     for (made, path) in &places {
-        let whole = || replace_private(path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e));
+        let whole =
+            || replace_private(path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e));
         kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
     }
     // A link needs neither an open file nor a byte in one.
@@ -103,7 +108,8 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let link = fs::read_link(path).ok().map(|text| text.into_os_string().into_vec());
     let bytes = link.or_else(|| files::read(path).ok())?;
     // Not every client names the event in what it sends.
-    let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
+    let name =
+        read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
     let ends = matches!(event.kind(), EventKind::Stop | EventKind::SubagentStop);
     (ends && event.session_id == session_id).then_some(event)

@@ -153,7 +153,8 @@ impl<'a> Turn<'a> {
     /// everything is looked at again.
     pub(super) fn judge(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         loop {
-            let (env, event) = (self.env, self.event);
+            let env = self.env;
+            let event = self.event;
             if self.session().blocked().is_none() && repeat::is_same_prompt(self.session(), event) {
                 self.repeated = true;
                 return Ok(self);
@@ -183,7 +184,8 @@ impl<'a> Turn<'a> {
         if self.verdict == Verdict::pass()
             && let Some(same) = repeat::same_answer(self.session(), self.event)
         {
-            (self.verdict, self.repeated) = (same, true);
+            self.verdict = same;
+            self.repeated = true;
         }
         self.verdict.rehearsed = self.rehearsed.take().map(Box::new);
         Ok(self)
@@ -202,7 +204,8 @@ impl<'a> Turn<'a> {
     /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks
     /// that are wanted.
     fn rehearse(&mut self) -> Result<Vec<Check>, Failure> {
-        let (event, context) = (self.event, &self.context);
+        let event = self.event;
+        let context = &self.context;
         let Some(stage) = rehearsal::session(self.session(), event, context) else {
             return Ok(gate::checks::wanted(self.session(), event, context, &self.verdict));
         };
@@ -219,7 +222,8 @@ impl<'a> Turn<'a> {
 
     /// Asks tracker, memory and notes with the session unlocked, and opens it again.
     fn ask_sources(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
-        let (env, event) = (self.env, self.event);
+        let env = self.env;
+        let event = self.event;
         let question = SourceQuestion::of(env, &self.ledger, event);
         let checks = mem::take(&mut self.context.checks);
         let late_debts = self.unlock();
@@ -247,8 +251,10 @@ impl<'a> Turn<'a> {
         if self.repeated {
             return Ok(self);
         }
-        let (env, event) = (self.env, self.event);
-        let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
+        let env = self.env;
+        let event = self.event;
+        let verdict = mem::take(&mut self.verdict);
+        let found = self.found.take();
         self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
         if let Some(owed) = self.late.debts.take() {
             self.add(tell_late(event, &owed));
@@ -266,7 +272,13 @@ impl<'a> Turn<'a> {
                 self.add(Verdict::notice(GateId::Workflow, words));
             }
             if self.session().blocked().is_none() {
-                let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
+                let text = briefing::session_start::context(
+                    env,
+                    self.policy(),
+                    self.session(),
+                    event,
+                    &self.context,
+                )?;
                 if !text.is_empty() {
                     self.add(Verdict::context(GateId::Hydrate, text));
                 }
@@ -333,8 +345,9 @@ impl<'a> Turn<'a> {
         }
         let made = |seen: &Seen| seen.turn_end().is_some_and(|end| end.reflection.is_some());
         let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if made(seen));
-        let has_effect =
-            |fact: &&Fact| matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Verdict(_)) || reflects(fact);
+        let has_effect = |fact: &&Fact| {
+            matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Verdict(_)) || reflects(fact)
+        };
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
         Ok(self)
@@ -372,7 +385,8 @@ fn begin(
 ) -> Result<(), Failure> {
     let level = asked.as_ref().and_then(|asked| asked.level);
     let first = first_of(env, ledger.project(), level)?;
-    let forked = context.start().and_then(|start| start.blocked_beside.first()).filter(|_| event.source() == "fork");
+    let forked =
+        context.start().and_then(|start| start.blocked_beside.first()).filter(|_| event.source() == "fork");
     let inherited = forked.map(|(id, reason)| {
         Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
     });
@@ -381,7 +395,12 @@ fn begin(
 }
 
 /// The first entry of a ledger that begins now, in this folder.
-pub fn first_entry(env: &Env, cwd: &Path, project: String, chosen: Option<ModeLevel>) -> Result<Opened, Failure> {
+pub fn first_entry(
+    env: &Env,
+    cwd: &Path,
+    project: String,
+    chosen: Option<ModeLevel>,
+) -> Result<Opened, Failure> {
     first_of(&Reading::new(env, cwd), project, chosen)
 }
 

@@ -23,9 +23,11 @@ const LONGEST_PATH: usize = 300;
 
 /// What the project brings; and once a week, for a person who sits at the client, what was done for them.
 pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict {
-    let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
+    let brought =
+        brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
     let is_person = context.attended && context.stage.is_none() && event.source() != "compact";
-    let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice(GateId::Insights, words));
+    let week =
+        is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice(GateId::Insights, words));
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
 }
 

@@ -12,13 +12,17 @@ use toml::de::DeTable;
 pub fn files(client: Client) -> Vec<(String, String)> {
     let (before, after) = host(client).agents.place;
     let ours = texts::placed().filter(|asset| asset.kind() == Kind::Agent && !before.is_empty());
-    ours.map(|asset| (format!("{before}{}{after}", asset.id()), file(client, asset.id(), asset.text))).collect()
+    ours.map(|asset| (format!("{before}{}{after}", asset.id()), file(client, asset.id(), asset.text)))
+        .collect()
 }
 
 fn file(client: Client, name: &str, text: &str) -> String {
     let (front, body) = split(text);
-    let described = front.lines().find_map(|line| line.strip_prefix("description:")).unwrap_or_default().trim();
-    let (name, description, body) = (quoted(name), quoted(described.trim_matches('"')), body.trim());
+    let described =
+        front.lines().find_map(|line| line.strip_prefix("description:")).unwrap_or_default().trim();
+    let name = quoted(name);
+    let description = quoted(described.trim_matches('"'));
+    let body = body.trim();
     (host(client).agents.text)(&name, &description, body)
 }
 

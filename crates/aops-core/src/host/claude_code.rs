@@ -79,7 +79,12 @@ impl Host for ClaudeCode {
         past::files(env.folder_of(ROW.client), found);
     }
 
-    fn read_past(&self, file: &PastFile, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
+    fn read_past(
+        &self,
+        file: &PastFile,
+        until: Instant,
+        take: &mut dyn FnMut(PastRecord),
+    ) -> io::Result<PastCounts> {
         past::read(&file.path, until, take)
     }
 }

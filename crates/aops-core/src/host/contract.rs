@@ -62,7 +62,13 @@ pub const fn observed(name: &'static str, timeout: u32) -> HostEvent {
 }
 
 /// One that the client calls by another name than we do, and that has no words for the person.
-pub const fn named(name: &'static str, ours: &'static str, refuses: bool, context: bool, timeout: u32) -> HostEvent {
+pub const fn named(
+    name: &'static str,
+    ours: &'static str,
+    refuses: bool,
+    context: bool,
+    timeout: u32,
+) -> HostEvent {
     HostEvent { name, ours, refuses, context, speaks: false, timeout }
 }
 
@@ -151,7 +157,11 @@ pub enum ForEverybody {
     /// By entries in a file that others write too.
     Shared,
     /// By a file of this name in our own folder, which a list in the client's file names by its address.
-    Listed { name: &'static str, list: fn(address: &str) -> String, has: fn(text: &str, address: &str) -> bool },
+    Listed {
+        name: &'static str,
+        list: fn(address: &str) -> String,
+        has: fn(text: &str, address: &str) -> bool,
+    },
 }
 
 /// A change of a further file that goes with a registration.
@@ -211,7 +221,8 @@ pub trait Host: Sync + Debug {
     fn has_hooks(&self, folder: &Path) -> bool {
         let text = files::read_text(folder.join(self.row().registration)).unwrap_or_default();
         let wanted = |program: &str| self.register(&text, program);
-        runs_as_wanted(Path::new("/"), self.command(&text), &text, &wanted) && self.hindrance(folder, false).is_none()
+        runs_as_wanted(Path::new("/"), self.command(&text), &text, &wanted)
+            && self.hindrance(folder, false).is_none()
     }
 
     fn for_everybody(&self) -> ForEverybody {

@@ -73,14 +73,19 @@ pub fn past_files(env: &Env, client: Client) -> PastFiles {
 }
 
 /// Reads such a file, and hands on what it says one after another.
-pub fn read_past(file: &PastFile, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
+pub fn read_past(
+    file: &PastFile,
+    until: Instant,
+    take: &mut dyn FnMut(PastRecord),
+) -> io::Result<PastCounts> {
     adapter(file.client).read_past(file, until, take)
 }
 
 /// The event that a hook would have been sent before such a call.
 pub fn before_call(client: Client, call: &PastCall) -> Result<Event, Failure> {
     let quoted = |text: &str| json::quoted(text);
-    let mode = call.mode.as_ref().map(|mode| format!(",\"permission_mode\":{}", quoted(mode))).unwrap_or_default();
+    let mode =
+        call.mode.as_ref().map(|mode| format!(",\"permission_mode\":{}", quoted(mode))).unwrap_or_default();
     let payload = format!(
         r#"{{"hook_event_name":"PreToolUse","session_id":{},"transcript_path":"","cwd":{},"tool_name":{},"tool_use_id":{},"tool_input":{}{mode}}}"#,
         quoted(&call.session),
@@ -113,7 +118,8 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
 /// An administrator registered us in this client for everybody, and the person's own settings leave it at
 /// that.
 fn is_managed(env: &Env, client: Client) -> bool {
-    let (row, host) = (host(client), adapter(client));
+    let row = host(client);
+    let host = adapter(client);
     if row.managed.is_empty() || !env.variables(|name| row.bypass.contains(&name)).is_empty() {
         return false;
     }

@@ -34,7 +34,12 @@ pub fn page() -> String {
     for host in rows() {
         let _ = write!(text, " {} {} |", host.title, host.measured.0);
     }
-    let _ = write!(text, "\n|---|{}\n| our adapter |{}", "---|".repeat(HOSTS.len()), " yes |".repeat(HOSTS.len()));
+    let _ = write!(
+        text,
+        "\n|---|{}\n| our adapter |{}",
+        "---|".repeat(HOSTS.len()),
+        " yes |".repeat(HOSTS.len())
+    );
     for (n, question) in QUESTIONS.iter().enumerate() {
         let _ = write!(text, "\n| {question} |");
         for host in rows() {
@@ -49,8 +54,15 @@ pub fn page() -> String {
         );
         for event in host.events {
             let yes = |is: bool| if is { "yes" } else { "" };
-            let seconds = if event.timeout > 0 { event.timeout.to_string() } else { "not registered".to_owned() };
-            let _ = write!(text, "\n| {} | {} | {} | {seconds} |", event.name, yes(event.refuses), yes(event.context));
+            let seconds =
+                if event.timeout > 0 { event.timeout.to_string() } else { "not registered".to_owned() };
+            let _ = write!(
+                text,
+                "\n| {} | {} | {} | {seconds} |",
+                event.name,
+                yes(event.refuses),
+                yes(event.context)
+            );
         }
     }
     text + "\n"

@@ -31,8 +31,11 @@ pub struct Words {
 impl Words {
     /// The event in our words.
     pub fn translate<'a>(&self, json: Json<'a>) -> Json<'a> {
-        let theirs =
-            self.fields.iter().find(|(_, ours)| *ours == "tool_name").map_or("tool_name", |(theirs, _)| theirs);
+        let theirs = self
+            .fields
+            .iter()
+            .find(|(_, ours)| *ours == "tool_name")
+            .map_or("tool_name", |(theirs, _)| theirs);
         let tool = json.text_of("tool_name").or_else(|| json.text_of(theirs)).unwrap_or_default();
         let known = OURS.contains(&ours(self.tools, &tool));
         let Json::Object(members) = json else { return json };
@@ -41,9 +44,9 @@ impl Words {
             let value = match (name.as_ref(), value) {
                 ("hook_event_name", Json::Text(theirs)) => Json::Text(ours(self.events, theirs)),
                 ("tool_name", Json::Text(theirs)) => Json::Text(ours(self.tools, theirs)),
-                ("tool_input", Json::Object(fields)) if known => {
-                    Json::Object(fields.into_iter().map(|(name, value)| (renamed(self.inputs, name), value)).collect())
-                }
+                ("tool_input", Json::Object(fields)) if known => Json::Object(
+                    fields.into_iter().map(|(name, value)| (renamed(self.inputs, name), value)).collect(),
+                ),
                 (_, value) => value,
             };
             (name, value)

@@ -96,7 +96,9 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
 /// Whose session this is, by where its client or we keep it.
 pub fn client_of(env: &Env, place: &Path) -> Client {
     let ours = env.data.join("sessions");
-    let is = |client: &Client| place.starts_with(ours.join(client.name())) || place.starts_with(env.folder_of(*client));
+    let is = |client: &Client| {
+        place.starts_with(ours.join(client.name())) || place.starts_with(env.folder_of(*client))
+    };
     if env.host.is_registered_by_name() {
         return env.host;
     }
@@ -104,7 +106,12 @@ pub fn client_of(env: &Env, place: &Path) -> Client {
 }
 
 /// What this session came to. `until`: when the transcript must be done.
-pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
+pub fn finish(
+    env: &Env,
+    mut tally: Tally,
+    transcript: &Path,
+    until: Option<Instant>,
+) -> Result<Insights, Failure> {
     let requests = std::mem::take(&mut tally.requests);
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
@@ -116,7 +123,8 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
             found.tokens.add([model, agent, phase_at(&phases, *at)], usage, cost);
         }
     }
-    let known = old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
+    let known =
+        old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
     if found.cut_short {
         insights.tokens = known.unwrap_or_default();
         insights.cost_usd = old.as_ref().and_then(|old| old.get("cost_usd")?.as_f64());
@@ -163,8 +171,9 @@ pub fn used_between(
     for (_, agent, model, usage) in of_span {
         found.tokens.add([model, agent, ""], usage, None);
     }
-    let most =
-        |wrote: BTreeMap<String, u64>| wrote.into_iter().max_by_key(|(_, output)| *output).map(|(model, _)| model);
+    let most = |wrote: BTreeMap<String, u64>| {
+        wrote.into_iter().max_by_key(|(_, output)| *output).map(|(model, _)| model)
+    };
     let models = found.wrote.into_iter().filter_map(|(agent, wrote)| Some((agent, most(wrote)?))).collect();
     Ok(Used { tokens: found.tokens, version: found.version, models })
 }
@@ -181,17 +190,24 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     client_of(env, transcript).name().clone_into(&mut insights.client);
     insights.person.clone_from(&env.user.person);
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
-    (insights.started_at, insights.ended_at) = (began, ended);
+    insights.started_at = began;
+    insights.ended_at = ended;
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);
     insights.outcome = SessionOutcome::Completed.into();
     let last = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
     insights.summary = Some(last.unwrap_or_else(|| NO_SUMMARY.to_owned()));
     insights.user_prompts = told.prompts;
-    (insights.tool_calls.completed, insights.tool_calls.failed) = (told.completed, told.failed);
+    insights.tool_calls.completed = told.completed;
+    insights.tool_calls.failed = told.failed;
     let relative = |path: String| path.strip_prefix(&format!("{cwd}/")).map(str::to_owned).unwrap_or(path);
-    insights.files_changed =
-        told.files.into_iter().map(|path| crate::text::redact::redact(&path).into_owned()).map(relative).collect();
-    (insights.subagents_invoked, insights.subagent_count) = (told.subagents, told.subagent_count);
+    insights.files_changed = told
+        .files
+        .into_iter()
+        .map(|path| crate::text::redact::redact(&path).into_owned())
+        .map(relative)
+        .collect();
+    insights.subagents_invoked = told.subagents;
+    insights.subagent_count = told.subagent_count;
     if let Some(old) = kept(&file(env, &insights.date, session_id)) {
         insights.keep_rich(&old);
     }
@@ -230,7 +246,8 @@ pub fn conclude(
 /// Records what the state is to say, and remembers for the person what came since the last time.
 pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
     let before = ledger.session().state.insights.as_ref();
-    let before = before.and_then(|before| serde_json::from_str::<Insights>(before.get()).ok()).unwrap_or_default();
+    let before =
+        before.and_then(|before| serde_json::from_str::<Insights>(before.get()).ok()).unwrap_or_default();
     // It is shown to a person and proves nothing: the turn ends all the same.
     let _ = week::add(env, insights.worth().since(before.worth()));
     let short = RawValue::from_string(insights.short().text());
@@ -272,6 +289,7 @@ pub fn sweep(env: &Env, project: &str) {
         if tally.session.is_new() || head == Some(tally.session.head.as_str()) {
             continue;
         }
-        let _ = finish(env, tally, &transcript_of(env, shelved), None).and_then(|insights| write(env, &insights));
+        let _ =
+            finish(env, tally, &transcript_of(env, shelved), None).and_then(|insights| write(env, &insights));
     }
 }

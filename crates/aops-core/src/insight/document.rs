@@ -129,7 +129,12 @@ impl HostCounts {
             0 => String::new(),
             n => format!(", {n} refused"),
         };
-        format!("{}, {} in, {} out{refused}", count(reached, "host"), size(sum(|h| h.down)), size(sum(|h| h.up)))
+        format!(
+            "{}, {} in, {} out{refused}",
+            count(reached, "host"),
+            size(sum(|h| h.down)),
+            size(sum(|h| h.up))
+        )
     }
 }
 
@@ -156,19 +161,25 @@ impl QuestionCounts {
         let prompts = match (self.quieted, self.dialogs) {
             (0, 0) => None,
             (0, seen) => Some(format!("{} seen", count(seen, "prompt"))),
-            (lines, seen) => Some(format!("{} answered, {} seen", count(lines, "line"), count(seen, "prompt"))),
+            (lines, seen) => {
+                Some(format!("{} answered, {} seen", count(lines, "line"), count(seen, "prompt")))
+            }
         };
         if self.asked == 0 {
             return prompts.unwrap_or_default();
         }
         let prompts = prompts.map(|words| format!("; {words}")).unwrap_or_default();
-        let mean = self.waited_ms.checked_div(self.allowed + self.refused).and_then(|ms| i64::try_from(ms).ok());
+        let mean =
+            self.waited_ms.checked_div(self.allowed + self.refused).and_then(|ms| i64::try_from(ms).ok());
         let mean = mean.map(|ms| format!(", {} to answer on average", time::age(ms))).unwrap_or_default();
         let over = match self.overridden {
             0 => String::new(),
             n => format!(", {n} answered by another hook"),
         };
-        format!("{} asked, {} approved, {} rejected{over}{mean}{prompts}", self.asked, self.allowed, self.refused)
+        format!(
+            "{} asked, {} approved, {} rejected{over}{mean}{prompts}",
+            self.asked, self.allowed, self.refused
+        )
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -275,12 +286,15 @@ impl Insights {
     /// The last verdict of each reviewer: all that is known of a session without a ledger.
     pub fn last_verdicts(&self) -> BTreeMap<String, u64> {
         let last = [("critic", &self.critic_verdict), ("qa-verifier", &self.qa_verdict)];
-        last.into_iter().filter_map(|(agent, said)| Some((format!("{agent} {}", said.as_ref()?), 1))).collect()
+        last.into_iter()
+            .filter_map(|(agent, said)| Some((format!("{agent} {}", said.as_ref()?), 1)))
+            .collect()
     }
 
     /// With the fields of an analysis empty.
     pub fn new() -> Self {
-        let [context_gaps, conversation_flow, learning_observations] = [const { Value::Array(Vec::new()) }; 3];
+        let [context_gaps, conversation_flow, learning_observations] =
+            [const { Value::Array(Vec::new()) }; 3];
         Self { context_gaps, conversation_flow, learning_observations, schema: SCHEMA, ..Self::default() }
     }
 
@@ -297,7 +311,8 @@ impl Insights {
     /// asked did.
     pub fn worth(&self) -> Worth {
         let dangerous = |name: &&String| name.starts_with("danger:") || name.starts_with("guard");
-        let stopped = self.rules.iter().filter(|(name, _)| dangerous(name)).map(|(_, counts)| counts.refused).sum();
+        let stopped =
+            self.rules.iter().filter(|(name, _)| dangerous(name)).map(|(_, counts)| counts.refused).sum();
         let kept = self.rules.values().map(|counts| counts.kept).sum();
         Worth { answered: self.questions.quieted, kept, stopped, undone: self.undone }
     }
@@ -315,7 +330,8 @@ impl Insights {
         let typed = std::mem::take(&mut open.user_prompts);
         // Of a session without a plan the summary is its last prompt.
         let summary = open.summary.take();
-        open.summary = summary.filter(|summary| !typed.iter().any(|prompt| one_line(prompt, 300) == *summary));
+        open.summary =
+            summary.filter(|summary| !typed.iter().any(|prompt| one_line(prompt, 300) == *summary));
         open
     }
 
@@ -338,7 +354,8 @@ impl Insights {
                 *text = cut(text, SHORT).to_owned();
             }
         }
-        for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations] {
+        for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations]
+        {
             if let Value::Array(items) = value {
                 items.truncate(FEW / 4);
             }
@@ -402,11 +419,18 @@ static RICH: [Rich; 5] = [
         fits: |value| value.is_object() || value.is_null(),
         of: |insights| &mut insights.skill_compliance,
     },
-    Rich { name: "context_gaps", wants: REMARKS, fits: are_remarks, of: |insights| &mut insights.context_gaps },
+    Rich {
+        name: "context_gaps",
+        wants: REMARKS,
+        fits: are_remarks,
+        of: |insights| &mut insights.context_gaps,
+    },
     Rich {
         name: "user_mood",
         wants: "a number from -1 to 1, a word, or null",
-        fits: |value| value.is_null() || value.is_string() || value.as_f64().is_some_and(|n| (-1.0..=1.0).contains(&n)),
+        fits: |value| {
+            value.is_null() || value.is_string() || value.as_f64().is_some_and(|n| (-1.0..=1.0).contains(&n))
+        },
         of: |insights| &mut insights.user_mood,
     },
     Rich {
@@ -433,7 +457,9 @@ pub fn check_rich(value: &Value) -> Result<(), String> {
     for field in &RICH {
         match found.get(field.name) {
             None => return Err(format!("`{}` is missing", field.name)),
-            Some(value) if !(field.fits)(value) => return Err(format!("`{}` must be {}", field.name, field.wants)),
+            Some(value) if !(field.fits)(value) => {
+                return Err(format!("`{}` must be {}", field.name, field.wants));
+            }
             Some(_) => {}
         }
     }
@@ -447,7 +473,8 @@ mod tests {
 
     #[test]
     fn the_stored_form_is_canonical_and_keeps_no_secret() {
-        let mut insights = Insights { cost_usd: Some(0.000_001), session_id: "x".to_owned(), ..Insights::new() };
+        let mut insights =
+            Insights { cost_usd: Some(0.000_001), session_id: "x".to_owned(), ..Insights::new() };
         let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
         insights.keep_rich(&json!({"context_gaps": [{"why": secret}], "outcome": "success"}));
         let text = insights.text();
@@ -468,7 +495,10 @@ mod tests {
         assert!(check_rich(&more).unwrap_err().contains("`outcome` is not one of"));
         let mut wrong = all.clone();
         wrong["user_mood"] = json!(2);
-        assert_eq!(check_rich(&wrong).unwrap_err(), "`user_mood` must be a number from -1 to 1, a word, or null");
+        assert_eq!(
+            check_rich(&wrong).unwrap_err(),
+            "`user_mood` must be a number from -1 to 1, a word, or null"
+        );
         wrong.as_object_mut().unwrap().remove("user_mood");
         assert_eq!(check_rich(&wrong).unwrap_err(), "`user_mood` is missing");
         assert_eq!(check_rich(&json!([])).unwrap_err(), "not a JSON object");

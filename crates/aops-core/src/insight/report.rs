@@ -56,7 +56,9 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     let mut out = String::with_capacity(64 << 10);
     out.push_str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n");
+    out.push_str(
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
+    );
     let _ = write!(
         out,
         "<title>aops report: {}</title>\n<style>{STYLE}</style></head><body>\n",
@@ -87,7 +89,8 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
 fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     out.push_str("<a class=\"skip\" href=\"#sessions\">To the sessions</a>\n<header><h1>What the sessions came to</h1>\n<p class=\"quiet\">");
     let since = heading.since_ms.map(|since| format!(" since {}", heading.stamp(since))).unwrap_or_default();
-    let _ = write!(out, "{}{since} · made {}", count(sums.sessions, "session"), heading.stamp(heading.made_ms));
+    let _ =
+        write!(out, "{}{since} · made {}", count(sums.sessions, "session"), heading.stamp(heading.made_ms));
     if sums.damaged > 0 {
         let _ = write!(out, " · <b class=\"dot failure\">{}</b>", count(sums.damaged, "damaged ledger"));
     }
@@ -102,7 +105,8 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
     // Without a loop there is nothing to verify.
     let judged = sums.sessions - sums.outcome(SessionOutcome::Completed);
-    let share = (sums.outcome(SessionOutcome::Success) * 100).checked_div(judged).map(|share| format!("{share}%"));
+    let share =
+        (sums.outcome(SessionOutcome::Success) * 100).checked_div(judged).map(|share| format!("{share}%"));
     let tiles = share.map(|share| ("verified and closed", share)).into_iter().chain([
         ("halted", sums.outcome(SessionOutcome::Failure).to_string()),
         ("refusals", sums.refusals.values().sum::<u64>().to_string()),
@@ -182,17 +186,22 @@ fn tools(out: &mut String, sums: &Sums) {
 }
 
 fn tokens(out: &mut String, sums: &Sums) {
-    let colours =
-        [("input", "input"), ("output", "output"), ("cache_read", "cache read"), ("cache_write", "cache written")];
+    let colours = [
+        ("input", "input"),
+        ("output", "output"),
+        ("cache_read", "cache read"),
+        ("cache_write", "cache written"),
+    ];
     let bar = |(name, sum): (&String, &Sum)| {
         let cost = sum.cost_usd.map_or("no price".to_owned(), |cost| format!("${cost:.2}"));
         let values = [sum.input, sum.output, sum.cache_read, sum.cache_write];
         let parts = colours.iter().zip(values).map(|((class, _), value)| (*class, value)).collect();
         (name.clone(), parts, format!("{} · {cost}", short(sum.tokens())))
     };
-    for (id, title, by) in
-        [("models", "Tokens and cost by model", &sums.by_model), ("agents", "Tokens and cost by agent", &sums.by_agent)]
-    {
+    for (id, title, by) in [
+        ("models", "Tokens and cost by model", &sums.by_model),
+        ("agents", "Tokens and cost by agent", &sums.by_agent),
+    ] {
         let mut sorted: Vec<_> = by.iter().collect();
         sorted.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.tokens()));
         let rows: Vec<Bar> = sorted.into_iter().take(12).map(bar).collect();
@@ -298,7 +307,8 @@ const MOST_DAYS: u64 = 366;
 impl Sums {
     pub fn of(cards: &[Card], now_ms: i64) -> Self {
         let mut sums = Self { sessions: cards.len() as u64, ..Self::default() };
-        let (mut phases, mut days) = (BTreeMap::<&str, u64>::new(), BTreeMap::<String, [u64; 4]>::new());
+        let mut phases = BTreeMap::<&str, u64>::new();
+        let mut days = BTreeMap::<String, [u64; 4]>::new();
         let mut millionths: Option<u64> = None;
         for card in cards {
             let insights = &card.insights;
@@ -372,7 +382,8 @@ impl Sums {
     /// The tools that were called most; the rest together.
     fn top_tools(&self, most: usize) -> Vec<(String, Calls)> {
         let all = |calls: &Calls| calls.completed + calls.failed + calls.denied;
-        let mut sorted: Vec<(String, Calls)> = self.tools.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut sorted: Vec<(String, Calls)> =
+            self.tools.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
         sorted.sort_by_key(|(_, calls)| std::cmp::Reverse(all(calls)));
         if sorted.len() > most {
             let mut rest = Calls::default();

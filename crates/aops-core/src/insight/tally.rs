@@ -255,11 +255,18 @@ impl Tally {
             return;
         }
         for path in paths.iter().filter(|_| step.to == CallState::Completed) {
-            let inside = path.strip_prefix(&format!("{}/", self.story.root)).filter(|_| !self.story.root.is_empty());
+            let inside =
+                path.strip_prefix(&format!("{}/", self.story.root)).filter(|_| !self.story.root.is_empty());
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
         // What a command did to the tree, where that was measured.
-        for file in step.ended().measured.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was)
+        for file in step
+            .ended()
+            .measured
+            .grown
+            .iter()
+            .flat_map(|grown| &grown.files)
+            .filter(|file| file.is != file.was)
         {
             push_new(&mut self.insights.files_changed, &file.path);
         }
@@ -285,7 +292,8 @@ impl Tally {
         let old = self.answers.get(&answered.call.id).cloned();
         for (one, is_new) in old.iter().map(|old| (old, false)).chain([(answered, true)]) {
             let add = |to: &mut u64, n: u64| *to = if is_new { *to + n } else { to.saturating_sub(n) };
-            let (yes, no) = (u64::from(one.allowed), u64::from(!one.allowed));
+            let yes = u64::from(one.allowed);
+            let no = u64::from(!one.allowed);
             let questions = &mut self.insights.questions;
             add(&mut questions.allowed, yes);
             add(&mut questions.refused, no);
@@ -339,7 +347,10 @@ impl Tally {
         let Some(finding) = report.finding.as_ref().filter(|_| !report.sent_on) else { return };
         match report.agent.known() {
             Some(AgentId::Hydrator) => {
-                finding.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
+                finding
+                    .workflow
+                    .iter()
+                    .for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
             }
             Some(AgentId::Critic) => self.insights.critic_verdict.clone_from(&finding.verdict),
             Some(AgentId::QaVerifier) => self.insights.qa_verdict.clone_from(&finding.verdict),
@@ -382,7 +393,8 @@ impl Tally {
         insights.acceptance_criteria_count = state.hydration.acceptance_criteria.len() as u64;
         insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
         let todos = &state.main_agent;
-        (insights.todos_completed, insights.todos_total) = (todos.todos_completed, todos.todos_total);
+        insights.todos_completed = todos.todos_completed;
+        insights.todos_total = todos.todos_total;
         insights.ledger_head = Some(self.session.head.clone());
         insights.outcome = outcome(&self.session, insights.run_outcome.as_ref()).into();
         if insights.outcome == SessionOutcome::Failure {

@@ -50,10 +50,14 @@ pub fn describe_moment(fact: &Fact) -> Option<(TimelineKind, String)> {
             };
             Some((kind, answered.tell(160)))
         }
-        Fact::Block(block) => Some((TimelineKind::Block, format!("blocked by {}: {}", block.by, block.reason))),
+        Fact::Block(block) => {
+            Some((TimelineKind::Block, format!("blocked by {}: {}", block.by, block.reason)))
+        }
         Fact::Unblock(by) => Some((TimelineKind::Block, format!("block lifted by {}", by.by))),
         Fact::Task(chosen) => Some((TimelineKind::Block, format!("{} {}", chosen.by, chosen.how.words()))),
-        Fact::Waive(waiver) => Some((TimelineKind::Block, format!("{} waived: {}", waiver.gate, waiver.reason))),
+        Fact::Waive(waiver) => {
+            Some((TimelineKind::Block, format!("{} waived: {}", waiver.gate, waiver.reason)))
+        }
         _ => None,
     }
 }
@@ -65,8 +69,10 @@ fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
     if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
         // The list itself: the first line of the reason only says that there is one.
         let owed = seen.owed().filter(|owed| !owed.is_empty());
-        let why =
-            owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", join_names(owed)));
+        let why = owed.map_or_else(
+            || first_line(&said.reason).to_owned(),
+            |owed| format!("still owes {}", join_names(owed)),
+        );
         return Some((TimelineKind::Refusal, format!("{} at {}: {why}", said.gate, seen.event)));
     }
     match seen.kind() {
@@ -75,16 +81,18 @@ fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
             prompt.map(|prompt| (TimelineKind::Prompt, prompt))
         }
         EventKind::Stop => Some((TimelineKind::End, "the turn ended".to_owned())),
-        EventKind::StopFailure => {
-            Some((TimelineKind::Failure, format!("the turn broke off: {}", seen.words("error").unwrap_or_default())))
-        }
+        EventKind::StopFailure => Some((
+            TimelineKind::Failure,
+            format!("the turn broke off: {}", seen.words("error").unwrap_or_default()),
+        )),
         EventKind::SessionEnd => Some((TimelineKind::End, "the session ended".to_owned())),
         _ => None,
     }
 }
 
 fn describe_call(step: &Step) -> Option<(TimelineKind, String)> {
-    let (tool, reason) = (&step.call.tool, step.reason.as_deref().unwrap_or_default());
+    let tool = &step.call.tool;
+    let reason = step.reason.as_deref().unwrap_or_default();
     if let Some(would) = &step.rehearsed {
         return Some((TimelineKind::Rehearsed, describe_rehearsed(tool, would)));
     }

@@ -54,7 +54,8 @@ pub fn add(env: &Env, worth: Worth) -> io::Result<()> {
 fn by_day(env: &Env, lines: &[Line]) -> impl Iterator<Item = Line> {
     let mut days: BTreeMap<(i64, bool), Line> = BTreeMap::new();
     for line in lines.iter().filter(|line| is_recent(env, line)) {
-        let day = days.entry((line.at_ms / DAY_MS, line.told)).or_insert(Line { worth: Worth::default(), ..*line });
+        let day =
+            days.entry((line.at_ms / DAY_MS, line.told)).or_insert(Line { worth: Worth::default(), ..*line });
         day.at_ms = day.at_ms.max(line.at_ms);
         day.worth.add(line.worth);
     }
@@ -101,7 +102,8 @@ mod tests {
     #[test]
     fn it_is_told_once_a_week_and_only_what_is_of_the_week() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |day: i64| Env { data: folder.path().join("data"), now_ms: day * 86_400_000, ..Env::default() };
+        let at =
+            |day: i64| Env { data: folder.path().join("data"), now_ms: day * 86_400_000, ..Env::default() };
         let stopped = |n| Worth { stopped: n, ..Worth::default() };
         assert_eq!(tell(&at(1)), None, "nothing was done");
         add(&at(1), Worth::default()).unwrap();
@@ -116,7 +118,11 @@ mod tests {
         add(&at(4), stopped(1)).unwrap();
         assert_eq!(tell(&at(4)), None, "it was read yesterday");
         assert_eq!(worth(&at(4)), Worth { answered: 212, kept: 1, stopped: 3, undone: 3 });
-        assert_eq!(tell(&at(10)).as_deref(), Some("this week: 1 dangerous command stopped"), "the others are older");
+        assert_eq!(
+            tell(&at(10)).as_deref(),
+            Some("this week: 1 dangerous command stopped"),
+            "the others are older"
+        );
         assert_eq!(std::fs::read_to_string(path(&at(10))).unwrap().lines().count(), 2, "and forgotten");
         assert_eq!(tell(&at(18)), None, "nothing was done since");
     }

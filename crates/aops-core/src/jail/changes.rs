@@ -80,7 +80,8 @@ impl Looked {
         let now = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let before = statat(&covered.original, below, AtFlags::SYMLINK_NOFOLLOW).ok();
         // So an overlay says that there is nothing.
-        let removed = now.as_ref().is_some_and(|now| kind(now) == FileType::CharacterDevice && now.st_rdev == 0);
+        let removed =
+            now.as_ref().is_some_and(|now| kind(now) == FileType::CharacterDevice && now.st_rdev == 0);
         match (now, before) {
             (_, Some(_)) if removed => Some(Loss::Removed),
             (_, None) if removed => None,
@@ -101,7 +102,11 @@ impl Looked {
     ) -> bool {
         let size = u64::try_from(now.st_size).unwrap_or(u64::MAX);
         let alike = (now.st_mode, now.st_size) == (before.st_mode, before.st_size);
-        if !alike || kind(now) != FileType::RegularFile || size > LARGEST || self.compared + size > LARGEST_ALL {
+        if !alike
+            || kind(now) != FileType::RegularFile
+            || size > LARGEST
+            || self.compared + size > LARGEST_ALL
+        {
             return false;
         }
         self.compared += size;

@@ -39,9 +39,11 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, String> {
     let variables = env.variables(|_| true);
     let end = words.iter().position(|word| word == PROGRAM_FOLLOWS).ok_or("no program is named")?;
-    let (folders, words) = (&words[..end], &words[end + 1..]);
+    let folders = &words[..end];
+    let words = &words[end + 1..];
     let named = |name: &str| folders.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    let own = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
+    let own =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
     let place = |name: &str| named(name).map(PathBuf::from).or_else(|| own(name));
     let env = &env.clone().with_folders(&|name| place(name).filter(|path| path.is_absolute()));
     let project = if env.client.project.as_os_str().is_empty() { &env.cwd } else { &env.client.project };
@@ -66,7 +68,11 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let program = words.first().copied().unwrap_or_default();
-    become_program(Path::new(OsStr::from_bytes(program)), &words, variables.iter().map(|(name, value)| (name, value)))
+    become_program(
+        Path::new(OsStr::from_bytes(program)),
+        &words,
+        variables.iter().map(|(name, value)| (name, value)),
+    )
 }
 
 /// The network of a session that did not tell it. What cannot be told has none.

@@ -60,7 +60,8 @@ const NOTHING: &str = "this system has neither namespaces nor Landlock";
 
 /// Each means by name, and whether it holds for this project.
 pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
-    let held = what_holds(ground, Profile::Work).and_then(|held| if held.is_on() { Ok(()) } else { Err(held.why) });
+    let held =
+        what_holds(ground, Profile::Work).and_then(|held| if held.is_on() { Ok(()) } else { Err(held.why) });
     vec![("sandbox (untested)", held)]
 }
 
@@ -135,7 +136,8 @@ mod tests {
     #[test]
     fn where_nothing_holds_only_words_pass() {
         let ground = Ground::default();
-        let enter = |hold, profile| enter(hold, profile, &ground, Path::new("/")).map(|layers| layers.is_none());
+        let enter =
+            |hold, profile| enter(hold, profile, &ground, Path::new("/")).map(|layers| layers.is_none());
         assert_eq!(enter(Hold::Words, Profile::Trial), Ok(true));
         for hold in [Hold::Namespaces, Hold::Landlock, Hold::Seatbelt] {
             assert!(enter(hold, Profile::Work).is_err());

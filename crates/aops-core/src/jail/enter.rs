@@ -17,7 +17,9 @@ use std::path::Path;
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
-        Hold::Landlock if profile.is_quiet() => Err(format!("Landlock has no empty network for `{}`", profile.name())),
+        Hold::Landlock if profile.is_quiet() => {
+            Err(format!("Landlock has no empty network for `{}`", profile.name()))
+        }
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
         Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
         Hold::Words => Ok(None),
@@ -92,7 +94,8 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String> {
     let project = ground.project.to_string_lossy().into_owned();
     let mut whys: Vec<String> = Vec::new();
-    let tries = [(Hold::Namespaces, wanted), (Hold::Namespaces, Profile::Work), (Hold::Landlock, Profile::Work)];
+    let tries =
+        [(Hold::Namespaces, wanted), (Hold::Namespaces, Profile::Work), (Hold::Landlock, Profile::Work)];
     for (n, (hold, profile)) in tries.into_iter().enumerate() {
         if n == 1 && wanted == Profile::Work {
             continue;
@@ -113,13 +116,17 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String>
 /// A layer of an ordinary user cannot hold files of a user or group that has no number in it.
 fn foreign_owner(ground: &Ground) -> Option<String> {
     let stat = rustix::fs::stat(&ground.project).ok().filter(|_| !ground.root)?;
-    let own = stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_gid == rustix::process::getegid().as_raw();
-    (!own).then(|| "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned())
+    let own = stat.st_uid == rustix::process::geteuid().as_raw()
+        && stat.st_gid == rustix::process::getegid().as_raw();
+    (!own).then(|| {
+        "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned()
+    })
 }
 
 /// Errors by which a kernel says that it does not offer something. An agent can cause many others, such as a
 /// quota that is used up, and must not be held by less for it.
-const NOT_OFFERED: [i32; 6] = [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
+const NOT_OFFERED: [i32; 6] =
+    [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
 
 /// The administrator allows none; the error is the same where all are in use.
 fn allows_no_namespaces() -> bool {
@@ -129,7 +136,9 @@ fn allows_no_namespaces() -> bool {
 /// The kernel does not offer it, whatever else is going on.
 fn is_not_offered(why: &str) -> bool {
     let ends = |code: i32| why.ends_with(&format!("(os error {code})"));
-    !why.contains("(os error ") || NOT_OFFERED.into_iter().any(ends) || ends(libc::ENOSPC) && allows_no_namespaces()
+    !why.contains("(os error ")
+        || NOT_OFFERED.into_iter().any(ends)
+        || ends(libc::ENOSPC) && allows_no_namespaces()
 }
 
 /// Runs this in a child; an error comes back in words.
@@ -195,7 +204,9 @@ mod tests {
             assert!(is_not_offered(&error(code)), "{code}");
         }
         assert!(is_not_offered("Landlock is not there or too old"));
-        for code in [libc::EDQUOT, libc::EUSERS, libc::EAGAIN, libc::ENOMEM, libc::ENFILE, libc::EMFILE, libc::EIO] {
+        for code in
+            [libc::EDQUOT, libc::EUSERS, libc::EAGAIN, libc::ENOMEM, libc::ENFILE, libc::EMFILE, libc::EIO]
+        {
             assert!(!is_not_offered(&error(code)), "{code}");
         }
         assert_eq!(is_not_offered(&error(libc::ENOSPC)), allows_no_namespaces());

@@ -34,8 +34,9 @@ pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option
     std::env::split_paths(path.unwrap_or(OsStr::new(""))).find_map(|entry| {
         let is_held = |folder: &PathBuf| entry.starts_with(folder);
         let is_odd = !entry.is_absolute() || entry.components().any(|part| part.as_os_str() == "..");
-        let found =
-            is_odd || held.iter().any(is_held) || entry.components().any(|part| part.as_os_str() == "node_modules");
+        let found = is_odd
+            || held.iter().any(is_held)
+            || entry.components().any(|part| part.as_os_str() == "node_modules");
         found.then(|| format!("`PATH` has `{}`, in which an agent may put programs", entry.display()))
     })
 }
@@ -49,7 +50,8 @@ pub fn held(ground: &Ground) -> Vec<PathBuf> {
 
 /// What the judgement of a line rests on, as a digest.
 pub fn digest(variables: &[(String, OsString)], cwd: &Path) -> String {
-    let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_bytes());
+    let value =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_bytes());
     let mut parts: Vec<&[u8]> = vec![cwd.as_os_str().as_bytes()];
     parts.extend(JUDGED_WITH.iter().map(|name| value(name).unwrap_or_default()));
     sha256(&parts)
@@ -72,7 +74,8 @@ pub(super) struct Judged {
 
 impl Judged {
     pub(super) fn of(calls: &[&OpenCall]) -> Self {
-        let answers: Vec<Quieted> = calls.iter().filter_map(|open| open.means.quiet.as_deref().cloned()).collect();
+        let answers: Vec<Quieted> =
+            calls.iter().filter_map(|open| open.means.quiet.as_deref().cloned()).collect();
         Self { alone: answers.len() == calls.len(), answers }
     }
 
@@ -82,7 +85,8 @@ impl Judged {
 
     /// What one of them may not see, none does.
     pub(super) fn hides(&self) -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> = self.answers.iter().flat_map(|answer| &answer.hides).map(PathBuf::from).collect();
+        let mut all: Vec<PathBuf> =
+            self.answers.iter().flat_map(|answer| &answer.hides).map(PathBuf::from).collect();
         all.sort();
         all.dedup();
         all
@@ -106,7 +110,9 @@ impl Judged {
             return Err(format!("nobody was asked about it, and {why}"));
         }
         if same.iter().any(|judged| leads(&env.cwd, &judged.reads) != judged.leads) {
-            return Err("nobody was asked about it, and a path that it names leads elsewhere by now".to_owned());
+            return Err(
+                "nobody was asked about it, and a path that it names leads elsewhere by now".to_owned()
+            );
         }
         Ok(())
     }

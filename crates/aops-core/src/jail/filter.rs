@@ -74,7 +74,8 @@ const fn step(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
 }
 
 /// Families that every machine has. The others look as if this one had been built without them.
-const COMMON: [u32; 3] = [libc::AF_UNIX.unsigned_abs(), libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
+const COMMON: [u32; 3] =
+    [libc::AF_UNIX.unsigned_abs(), libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
 
 /// The families that may be used; nothing where all may.
 fn families(sockets: Sockets) -> Option<[libc::c_int; 4]> {
@@ -147,10 +148,12 @@ pub(super) fn forbid(sockets: Sockets) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     }
     let mut steps = program(sockets);
-    let program = libc::sock_fprog { len: u16::try_from(steps.len()).unwrap_or(0), filter: steps.as_mut_ptr() };
+    let program =
+        libc::sock_fprog { len: u16::try_from(steps.len()).unwrap_or(0), filter: steps.as_mut_ptr() };
     #[expect(unsafe_code, reason = "no safe crate here knows filters")]
     // SAFETY: the kernel copies the program, whose length is right, before it returns.
-    let set = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    let set =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -160,7 +163,8 @@ mod tests {
 
     /// What the kernel answers with this program to a call of this machine.
     fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, arguments: [u32; 2]) -> u32 {
-        let (mut at, mut held) = (0, 0);
+        let mut at = 0;
+        let mut held = 0;
         loop {
             let step = &steps[at];
             at += 1;

@@ -8,8 +8,8 @@
 use super::kernel::{close_all_but, fork, leave};
 use super::receipt::Receipt;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, kill_process_group,
-    set_dumpable_behavior, set_parent_process_death_signal, setsid, waitpid,
+    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
+    kill_process_group, set_dumpable_behavior, set_parent_process_death_signal, setsid, waitpid,
 };
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
@@ -35,7 +35,8 @@ pub(super) fn descend() -> Result<(), String> {
 /// Goes on as a child, which is the command; the process that calls this stays outside of the jail, writes
 /// down how the child ended, and ends so too.
 pub(super) fn watch(receipt: Receipt) -> Result<(), String> {
-    let (before, watcher) = (Signals::take_over(), getpid());
+    let before = Signals::take_over();
+    let watcher = getpid();
     match fork() {
         Ok(Some(child)) => {
             // The command may be the same user, and must not be able to write in our place.
@@ -112,7 +113,10 @@ impl Signals {
         // SAFETY: both sets are written before they are read; there is one thread.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &all_signals(), blocked.as_mut_ptr());
-            Self { blocked: blocked.assume_init(), at_end_of_child: libc::signal(libc::SIGCHLD, libc::SIG_DFL) }
+            Self {
+                blocked: blocked.assume_init(),
+                at_end_of_child: libc::signal(libc::SIGCHLD, libc::SIG_DFL),
+            }
         }
     }
 

@@ -65,8 +65,8 @@ pub(super) const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const SELDOM: [&str; 2] = ["/var/tmp", "/dev/shm"];
 /// Folders in the home that tools keep what they can fetch or make again in.
 const CACHES: [&str; 17] = [
-    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2", ".npm",
-    ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
+    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2",
+    ".npm", ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
 ];
 /// Variables that name such a folder.
 const CACHE_VARIABLES: [&str; 10] = [
@@ -75,8 +75,8 @@ const CACHE_VARIABLES: [&str; 10] = [
 ];
 /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
 const SERVICES: [&str; 9] = [
-    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen", "/run/snapd.socket",
-    "/run/systemd/private", "/run/user",
+    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen",
+    "/run/snapd.socket", "/run/systemd/private", "/run/user",
 ];
 /// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`,
 /// `/path,123,0`.
@@ -146,7 +146,8 @@ impl Ground {
 
     /// The temporary folders that programs write in by themselves, each once.
     pub(super) fn private(&self) -> Vec<PathBuf> {
-        let often = || self.temporary.iter().filter(|folder| SELDOM.iter().all(|known| *folder != Path::new(known)));
+        let often =
+            || self.temporary.iter().filter(|folder| SELDOM.iter().all(|known| *folder != Path::new(known)));
         let is_inside = |folder: &PathBuf| often().any(|above| folder != above && folder.starts_with(above));
         let mut folders: Vec<PathBuf> = often().filter(|folder| !is_inside(folder)).cloned().collect();
         folders.dedup();

@@ -33,8 +33,10 @@ impl Ground {
         for folder in &administered {
             wishes.add(folder, Way::ReadOnly, true);
         }
-        let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
-        let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
+        let home = wishes.look_up(&self.home);
+        let project = wishes.look_up(&self.project);
+        let is_above =
+            |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
         let texts = self.guards.texts.iter().chain(administered);
         let links: Vec<PathBuf> = texts.flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
         for link in links {
@@ -50,7 +52,8 @@ impl Ground {
     /// its repository: a hook or a filter in that would run later, outside of the jail. git refreshes its
     /// index only where it can.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
-        let (trees, worktree) = (self.trees(), PathBuf::from(&self.guards.protected.worktree));
+        let trees = self.trees();
+        let worktree = PathBuf::from(&self.guards.protected.worktree);
         for tree in &trees {
             wishes.add(tree, Way::Writable, true);
             wishes.add(&tree.join(".git"), Way::ReadOnly, true);
@@ -90,9 +93,11 @@ impl Ground {
     /// Folders between which tools link and move files, by real path: caches into the project, a home into
     /// itself.
     fn linked(&self, wishes: &mut Wishes) -> Vec<PathBuf> {
-        let (home, project) = (wishes.look_up(&self.home).unwrap_or_default(), wishes.look_up(&self.project));
+        let home = wishes.look_up(&self.home).unwrap_or_default();
+        let project = wishes.look_up(&self.project);
         let inside = |folder: &PathBuf| folder.strip_prefix(&self.home).map(|rest| home.join(rest));
-        let named = self.caches.iter().chain(&self.temporary).map(|folder| inside(folder).unwrap_or(folder.clone()));
+        let named =
+            self.caches.iter().chain(&self.temporary).map(|folder| inside(folder).unwrap_or(folder.clone()));
         named.chain(project).chain([home.clone()]).collect()
     }
 }

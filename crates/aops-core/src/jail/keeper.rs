@@ -14,8 +14,8 @@ use crate::model::profile::{Hold, Profile, Proof};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fcntl_lock, fstat, openat, statat, unlinkat};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior, setsid};
 use std::fs::{self, File, OpenOptions};
@@ -41,8 +41,8 @@ impl Mark {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(&name))?;
         // In the jail the folder is read-only, but not through this.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder =
-            openat(CWD, folder, flags, Mode::empty()).inspect_err(|_| drop(fs::remove_file(folder.join(&name))))?;
+        let folder = openat(CWD, folder, flags, Mode::empty())
+            .inspect_err(|_| drop(fs::remove_file(folder.join(&name))))?;
         Ok(Self { folder, file, name })
     }
 
@@ -141,7 +141,8 @@ pub(super) fn keep_for_one(ground: &Ground, channel: &OwnedFd, mark: Option<&Mar
     let kept = mark.into_iter().flat_map(Mark::files).chain([channel.as_raw_fd()]);
     close_all_but(&kept.collect::<Vec<_>>());
     let _ = setsid();
-    let made = ground.plan(Profile::Trial).and_then(|plan| become_first(&plan).and_then(|()| make(&plan, &[])));
+    let made =
+        ground.plan(Profile::Trial).and_then(|plan| become_first(&plan).and_then(|()| make(&plan, &[])));
     let answer = made.and_then(|layers| {
         if mark.is_some_and(|mark| !mark.lock()) {
             return Err("its session has ended".to_owned());

@@ -174,13 +174,20 @@ pub(super) fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
 
 /// A copy of the mount in which this lies, from here on; `more`: of what is mounted below, too.
 pub(super) fn copy_of(place: &OwnedFd, more: OpenTreeFlags) -> rustix::io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     open_tree(place, "", flags | more)
 }
 
 /// Mounts a copy over this.
 pub(super) fn mount_copy(copy: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
-    move_mount(copy, "", place, "", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+    move_mount(
+        copy,
+        "",
+        place,
+        "",
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH,
+    )
 }
 
 /// Closes these with as few calls as their numbers allow.
@@ -188,7 +195,8 @@ pub(super) fn close_together(files: Vec<OwnedFd>) {
     let mut numbers: Vec<u32> = files.into_iter().map(|file| file.into_raw_fd().unsigned_abs()).collect();
     numbers.sort_unstable();
     for run in numbers.chunk_by(|one, next| one + 1 == *next) {
-        let (first, last) = (run[0], run[run.len() - 1]);
+        let first = run[0];
+        let last = run[run.len() - 1];
         #[expect(unsafe_code, reason = "no safe crate offers it")]
         // SAFETY: each number in between is that of a file whose owner was given up above.
         let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };

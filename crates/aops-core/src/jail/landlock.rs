@@ -36,7 +36,11 @@ pub(super) fn enter(profile: Profile, ground: &Ground) -> Result<(), String> {
     let keys = wishes.settle(&ground.guards.keys);
     wishes.whole()?;
     let held = restrict(&folders, &around(&keys)).map_err(|error| format!("Landlock: {error}"))?;
-    if held == RulesetStatus::FullyEnforced { Ok(()) } else { Err("Landlock is not there or too old".to_owned()) }
+    if held == RulesetStatus::FullyEnforced {
+        Ok(())
+    } else {
+        Err("Landlock is not there or too old".to_owned())
+    }
 }
 
 fn restrict(written: &[PathBuf], read: &[PathBuf]) -> Result<RulesetStatus, RulesetError> {
@@ -54,7 +58,11 @@ fn restrict(written: &[PathBuf], read: &[PathBuf]) -> Result<RulesetStatus, Rule
 }
 
 /// It has its real path, so a link there was just put there.
-fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
     match open_at(path) {
         Ok(place) => rules.add_rule(PathBeneath::new(place, access)),
         Err(_) => Ok(rules),
@@ -85,8 +93,13 @@ pub(super) fn lock(changes_nothing: bool, no_new_privileges: bool) -> Result<(),
     let top = open_at(Path::new("/")).map_err(|error| format!("`/`: {error}"))?;
     let enter = || {
         let ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
-        let scoped = if changes_nothing { ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)? } else { ruleset };
-        scoped.create()?.add_rule(PathBeneath::new(top, rights))?.no_new_privs(no_new_privileges).restrict_self()
+        let scoped =
+            if changes_nothing { ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)? } else { ruleset };
+        scoped
+            .create()?
+            .add_rule(PathBeneath::new(top, rights))?
+            .no_new_privs(no_new_privileges)
+            .restrict_self()
     };
     enter().map(drop).map_err(|error: RulesetError| format!("border for mounts and signals: {error}"))
 }
@@ -107,7 +120,8 @@ mod tests {
         let mut found = around(&root.join("home/.claude/aops/keys"));
         found.retain(|path| path.starts_with(&root));
         found.sort();
-        let wanted = ["home/.claude/aops/log", "home/.claude.json", "home/.ssh", "project"].map(|name| root.join(name));
+        let wanted = ["home/.claude/aops/log", "home/.claude.json", "home/.ssh", "project"]
+            .map(|name| root.join(name));
         let mut wanted = wanted.to_vec();
         wanted.sort();
         assert_eq!(found, wanted);

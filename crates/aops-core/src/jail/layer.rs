@@ -54,7 +54,9 @@ impl Layers {
         let disk = open(CWD, UNSEEN)?;
         let own = fstat(&disk).map(|made| (made.st_uid, made.st_gid)).map_err(failed)?;
         mkdirat(&disk, EMPTY, Mode::from_raw_mode(0o555)).map_err(failed)?;
-        let (project, layer_mb, own_network) = (plan.project.clone(), plan.layer_mb, plan.own_network);
+        let project = plan.project.clone();
+        let layer_mb = plan.layer_mb;
+        let own_network = plan.own_network;
         Ok(Self { disk, unseen, own, covered: Vec::new(), next: 0, project, layer_mb, own_network })
     }
 
@@ -69,7 +71,8 @@ impl Layers {
         }
         // The covered folder looks like its upper one. An owner who has no number here cannot be given.
         if (like.st_uid, like.st_gid) != self.own {
-            let (user, group) = (rustix::fs::Uid::from_raw(like.st_uid), rustix::fs::Gid::from_raw(like.st_gid));
+            let user = rustix::fs::Uid::from_raw(like.st_uid);
+            let group = rustix::fs::Gid::from_raw(like.st_gid);
             let _ = chownat(&self.disk, &above, Some(user), Some(group), AtFlags::empty());
         }
         let _ = chmodat(&self.disk, &above, Mode::from_raw_mode(like.st_mode), AtFlags::empty());
@@ -114,8 +117,8 @@ impl Layers {
         if !self.own_network {
             return Vec::new();
         }
-        let lists =
-            ["tcp", "tcp6"].map(|kind| std::fs::read_to_string(format!("/proc/self/net/{kind}")).unwrap_or_default());
+        let lists = ["tcp", "tcp6"]
+            .map(|kind| std::fs::read_to_string(format!("/proc/self/net/{kind}")).unwrap_or_default());
         let port = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let (_, port) = words.get(1)?.rsplit_once(':')?;

@@ -4,7 +4,9 @@
 //! ordinary user keeps its ids and gets no capability; the superuser goes on in a second user namespace, in
 //! which the mounts are locked; after an error the process must not run the command.
 
-use super::kernel::{UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable};
+use super::kernel::{
+    UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable,
+};
 use super::layer::Layers;
 use super::plan::{Plan, is_for_telling};
 use super::user::{self, tried};
@@ -96,7 +98,9 @@ fn nothing() -> Result<OwnedFd, String> {
 /// stays so, and so does the whole.
 fn mount_proc() -> bool {
     let covered = mounts().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
-        path.starts_with("/proc") && path != Path::new("/proc") && path != Path::new("/proc/sys/fs/binfmt_misc")
+        path.starts_with("/proc")
+            && path != Path::new("/proc")
+            && path != Path::new("/proc/sys/fs/binfmt_misc")
     });
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     // Some kernels and containers refuse it. Then numbers of processes are those outside.
@@ -293,7 +297,8 @@ fn apply_lasting(
         let Opened { place, at, copy } = opened;
         let now = is_covered.then(|| tried("place", open_at(&place.path))).transpose()?;
         let over = now.as_ref().unwrap_or(&at);
-        let applied = apply(&Found { place, at: &at, copy: copy.as_ref(), over }, layers.as_deref_mut(), nothing);
+        let applied =
+            apply(&Found { place, at: &at, copy: copy.as_ref(), over }, layers.as_deref_mut(), nothing);
         let is_gone = applied.is_err() && fstat(over).is_ok_and(|is| is.st_nlink == 0);
         used.extend([at].into_iter().chain(copy).chain(now));
         if !is_gone {

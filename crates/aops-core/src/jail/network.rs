@@ -70,13 +70,22 @@ const PASSED_ON: [&str; 4] = ["HOME", "LANG", "PATH", "TZ"];
 #[derive(Debug)]
 pub struct Reach {
     /// The folder of the session whose network it enters; nothing where the command reaches no network.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no network of a session there"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "there is no network of a session there")
+    )]
     session: Option<PathBuf>,
     /// What no network holds is closed too, except for these sockets.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no network of a session there"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "there is no network of a session there")
+    )]
     visible: Option<Vec<PathBuf>>,
     /// Hosts that a person was asked about; the command starts, so they said yes.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no network of a session there"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "there is no network of a session there")
+    )]
     wants: Vec<String>,
 }
 
@@ -111,7 +120,8 @@ impl Reach {
         }
         if hold != Hold::Namespaces {
             let must = jail.level == JailLevel::Require && network.mode.closes_sockets();
-            let why = format!("`[network] mode` is `{}`, and only namespaces hold a network", network.mode.name());
+            let why =
+                format!("`[network] mode` is `{}`, and only namespaces hold a network", network.mode.name());
             return if must && uses { Err(why) } else { Ok(None) };
         }
         let known = || session.ok_or("its session is not known, so neither is its network");
@@ -126,10 +136,12 @@ impl Reach {
     #[cfg(target_os = "linux")]
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
         // The kernel lists the sockets of the network that one is in.
-        ground.network.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
+        ground.network.shut =
+            self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
         let Some(session) = &self.session else { return Ok(()) };
         if !self.wants.is_empty() {
-            allow_for_session(session, &self.wants).map_err(|error| format!("its session's list: {error}"))?;
+            allow_for_session(session, &self.wants)
+                .map_err(|error| format!("its session's list: {error}"))?;
         }
         enter::find(session)?.enter()
     }
@@ -150,7 +162,11 @@ fn visible(network: &Network, home: &Path) -> Vec<PathBuf> {
 }
 
 /// The network of a session, for the programs that we start on an agent's files; nothing where it is off.
-pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<PathBuf>) -> Option<HeldNetwork> {
+pub fn held(
+    network: &Network,
+    home: &Path,
+    session: impl FnOnce() -> Option<PathBuf>,
+) -> Option<HeldNetwork> {
     let closes = network.mode.closes_sockets();
     let wanted = network.mode != NetworkMode::Off;
     wanted.then(|| HeldNetwork { closes, session: session(), sockets: visible(network, home) })
@@ -241,7 +257,11 @@ pub fn is_running(session: &Path) -> bool {
 }
 
 /// Writes the list that the configuration says now; what this session found or a person answered in it stays.
-fn write_list(session: &Path, network: &Network, found: impl FnOnce() -> Vec<(Pattern, Word)>) -> io::Result<bool> {
+fn write_list(
+    session: &Path,
+    network: &Network,
+    found: impl FnOnce() -> Vec<(Pattern, Word)>,
+) -> io::Result<bool> {
     let Some(mut new) = network.list() else { return Ok(false) };
     match list(session) {
         Some(old) => new.keep_from(&old, network.derive),
@@ -289,7 +309,8 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
     let word = |pid: Option<i32>| pid.map(|pid| pid.to_string()).unwrap_or_default();
-    let words = [VERB, &session.to_string_lossy(), &word(client), &word(client.filter(|client| started_us(*client)))];
+    let words =
+        [VERB, &session.to_string_lossy(), &word(client), &word(client.filter(|client| started_us(*client)))];
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
 }
 
@@ -303,7 +324,8 @@ fn started_us(client: i32) -> bool {
 /// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and
 /// servers that are reached at another port than inside.
 pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
-    let (waiting, taken) = (folder(session).join(NEWS), folder(session).join("news.told"));
+    let waiting = folder(session).join(NEWS);
+    let taken = folder(session).join("news.told");
     if std::fs::rename(&waiting, &taken).is_err() {
         return (Vec::new(), Vec::new());
     }
@@ -319,7 +341,9 @@ pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
         }
     };
     let read_served = |line: &&str| match line.split('\t').collect::<Vec<_>>()[..] {
-        ["served", inside, outside] => Some(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? }),
+        ["served", inside, outside] => {
+            Some(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? })
+        }
         _ => None,
     };
     let served = lines.iter().filter_map(read_served).filter(|one| one.inside != one.outside).collect();
@@ -368,7 +392,8 @@ pub fn all_reached(session: &Path) -> Vec<Reached> {
 pub fn want(session: &Path, line: &str, hosts: &[&Reached]) {
     let file = folder(session).join(WANTED);
     let known = files::read_text(&file).unwrap_or_default();
-    let wanted: BTreeSet<String> = hosts.iter().map(|host| format!("{line}\t{}\t{}", host.host, host.port)).collect();
+    let wanted: BTreeSet<String> =
+        hosts.iter().map(|host| format!("{line}\t{}\t{}", host.host, host.port)).collect();
     let is_new = |row: &&String| known.lines().all(|old| old != row.as_str());
     let room = MOST_WANTED.saturating_sub(known.lines().count());
     for row in wanted.iter().filter(is_new).take(room) {
@@ -404,8 +429,10 @@ pub fn guard(session: &Path, wanted: bool) -> io::Result<bool> {
 /// Has the broker read the list, and waits until it has: a command that starts now must find its ports open.
 fn tell_broker(session: &Path) -> io::Result<bool> {
     let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) else { return Ok(false) };
-    let saved = || folder(session).join(COUNTS).metadata().ok().map(|is| (is.ino(), is.mtime(), is.mtime_nsec()));
-    let (before, begun) = (saved(), Instant::now());
+    let saved =
+        || folder(session).join(COUNTS).metadata().ok().map(|is| (is.ino(), is.mtime(), is.mtime_nsec()));
+    let before = saved();
+    let begun = Instant::now();
     kill_process(broker, Signal::HUP)?;
     while saved() == before && begun.elapsed() < TAKEN_UP {
         std::thread::sleep(PAUSE);
@@ -422,7 +449,8 @@ pub fn note_foreign(session: &Path, what: &str) -> bool {
 
 /// What was read that the list answers to, in a few words; nothing where it is off or passes everything.
 pub fn describe_reading(folder: &Path) -> Option<String> {
-    let guarded = is_guarded(folder).then(|| "a secret was read, so hosts that take uploads need you again".to_owned());
+    let guarded =
+        is_guarded(folder).then(|| "a secret was read, so hosts that take uploads need you again".to_owned());
     let foreign = foreign(folder).map(|what| format!("foreign text by {}", one_line(&what, 80)));
     let all: Vec<String> = guarded.into_iter().chain(foreign).collect();
     (!all.is_empty()).then(|| all.join(" · "))

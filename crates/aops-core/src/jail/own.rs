@@ -16,8 +16,10 @@ pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);
     let is_free = verbs::called(&words).is_some_and(verbs::is_ours) && !verbs::writes_files(&words);
-    let is_ours =
-        || named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program());
+    let is_ours = || {
+        named == NAME
+            || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program())
+    };
     (is_free && is_ours()).then_some(words)
 }
 
@@ -63,7 +65,10 @@ mod tests {
             ("aops-hook checkpoint create", &["checkpoint", "create"][..]),
             ("aops-hook block \"it drifts\"", &["block", "it drifts"]),
             (&format!("{own} status"), &["status"]),
-            ("source /h/s.sh && eval 'aops-hook status' < /dev/null && pwd -P >| /tmp/claude-1-cwd", &["status"]),
+            (
+                "source /h/s.sh && eval 'aops-hook status' < /dev/null && pwd -P >| /tmp/claude-1-cwd",
+                &["status"],
+            ),
         ] {
             assert_eq!(
                 arguments(line, || program.clone()).as_deref(),

@@ -104,7 +104,8 @@ impl Ground {
     /// A socket of the user's in these folders (an agent of ssh, a tmux) answers as ever: in a layer it is
     /// another file. `named`: the same folders by another name.
     fn keep_answering(&self, wishes: &mut Wishes, named: &[PathBuf], folders: &[PathBuf]) {
-        for socket in self.services.iter().filter(|path| named.iter().any(|folder| path.starts_with(folder))) {
+        for socket in self.services.iter().filter(|path| named.iter().any(|folder| path.starts_with(folder)))
+        {
             let Some((path, is)) = wishes.look_at(socket) else { continue };
             if is.file_type().is_socket() && folders.iter().any(|folder| lies_in(&path, folder)) {
                 wishes.add(&path, Way::Writable, false);
@@ -138,7 +139,9 @@ impl Ground {
             if is.is_symlink() && self.is_open_to_all(wishes, &named) {
                 continue;
             }
-            let Some((real, is)) = wishes.look_up(folder).and_then(|real| wishes.look_at(&real)) else { continue };
+            let Some((real, is)) = wishes.look_up(folder).and_then(|real| wishes.look_at(&real)) else {
+                continue;
+            };
             if is.is_dir() && self.is_free(wishes, folder, &real) {
                 free.push(real);
             }
@@ -149,7 +152,8 @@ impl Ground {
     /// It lies in a temporary folder or in the project.
     fn is_open_to_all(&self, wishes: &mut Wishes, named: &Path) -> bool {
         let open = self.temporary.iter().chain([&self.project]);
-        open.filter_map(|folder| wishes.look_up(folder)).any(|folder| named.starts_with(&folder) && named != folder)
+        open.filter_map(|folder| wishes.look_up(folder))
+            .any(|folder| named.starts_with(&folder) && named != folder)
     }
 
     fn is_free(&self, wishes: &mut Wishes, named: &Path, real: &Path) -> bool {
@@ -179,7 +183,9 @@ impl Ground {
         bytes.extend(self.layer_mb.to_ne_bytes());
         bytes.extend(uid.to_ne_bytes());
         let lists = [&self.kept, &self.temporary, &self.caches, &self.services, &self.locks, &self.hidden];
-        for path in [&self.project, &self.home, &self.guards.keys].into_iter().chain(lists.into_iter().flatten()) {
+        for path in
+            [&self.project, &self.home, &self.guards.keys].into_iter().chain(lists.into_iter().flatten())
+        {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }
@@ -238,13 +244,15 @@ mod tests {
 
     #[test]
     fn a_folder_that_leads_elsewhere_is_not_written_for_real() {
-        let (_held, root, ground) = ground(&["tmp", "home/tmp", "project/tmp", "project/src", "home/.claude/aops/x"]);
+        let (_held, root, ground) =
+            ground(&["tmp", "home/tmp", "project/tmp", "project/src", "home/.claude/aops/x"]);
         for (link, to) in [("away", "tmp"), ("guarded", "home/.claude"), ("inside", "project")] {
             symlink(root.join(to), root.join(link)).unwrap();
         }
         let free = ["tmp", "home/tmp", "project/tmp"].map(|name| root.join(name));
         let held = ["guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "home", "gone"];
-        let folders: Vec<PathBuf> = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
+        let folders: Vec<PathBuf> =
+            free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
         assert_eq!(ground.free(&mut Wishes::default(), &folders), free);
     }
 

@@ -21,8 +21,8 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mount::{OpenTreeFlags, open_tree};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::{
-    DumpableBehavior, Flock, FlockType, Pid, PidfdFlags, PidfdGetfdFlags, Signal, fcntl_getlk, pidfd_getfd, pidfd_open,
-    pidfd_send_signal, set_dumpable_behavior, setsid,
+    DumpableBehavior, Flock, FlockType, Pid, PidfdFlags, PidfdGetfdFlags, Signal, fcntl_getlk, pidfd_getfd,
+    pidfd_open, pidfd_send_signal, set_dumpable_behavior, setsid,
 };
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::fs::{self, File, OpenOptions};
@@ -79,7 +79,8 @@ fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
 /// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was
 /// made, and the command's.
 fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
-    let (made_for, plan) = (ground.to_bytes(), ground.plan(Profile::Trial).ok()?);
+    let made_for = ground.to_bytes();
+    let plan = ground.plan(Profile::Trial).ok()?;
     become_first(&plan).ok()?;
     let layers = make(&plan, &ground.temporary).ok()?;
     let (own, commands) = channel().ok()?;
@@ -127,7 +128,8 @@ pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Opt
 /// Has a jail made for this command alone, and enters it.
 fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
     let mark = ground.watched.as_ref().map(|session| {
-        let (folder, name) = (make_folder(session)?, claimed_name(std::process::id()));
+        let folder = make_folder(session)?;
+        let name = claimed_name(std::process::id());
         // A keeper that was killed left it, whose command had our number.
         let _ = fs::remove_file(folder.join(&name));
         Mark::new(&folder, name)

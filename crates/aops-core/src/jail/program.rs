@@ -27,8 +27,10 @@ pub(super) fn become_program<'a>(
 }
 
 fn execute(program: &CStr, words: &[CString], variables: &[CString]) -> io::Error {
-    let ended = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-    let (words, variables): (Vec<_>, Vec<_>) = (ended(words), ended(variables));
+    let ended =
+        |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+    let words: Vec<_> = ended(words);
+    let variables: Vec<_> = ended(variables);
     #[expect(unsafe_code, reason = "std would reset signals that the program must inherit")]
     // SAFETY: both lists end with a null pointer and outlive the call.
     unsafe {

@@ -131,7 +131,8 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
         }
         let text = io::read_to_string(&file).ok()?;
         let mut proof: Proof = text.lines().rev().find_map(|line| serde_json::from_str(line).ok())?;
-        proof.exit = text.lines().find_map(|line| serde_json::from_str(line).ok()).map(|ended: Ended| ended.exit);
+        proof.exit =
+            text.lines().find_map(|line| serde_json::from_str(line).ok()).map(|ended: Ended| ended.exit);
         Some(proof)
     };
     loop {

@@ -91,8 +91,10 @@ enum Direct {
 /// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
 pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
     let variables = env.variables(|_| true).into_iter().collect();
-    let step = arguments.get(1).is_some_and(|verb| verb == STEP).then(|| arguments.get(2).map(String::as_str));
-    let Err(why) = start(line, step.map(|profile| Profile::named(profile.unwrap_or_default())), env, &variables);
+    let step =
+        arguments.get(1).is_some_and(|verb| verb == STEP).then(|| arguments.get(2).map(String::as_str));
+    let Err(why) =
+        start(line, step.map(|profile| Profile::named(profile.unwrap_or_default())), env, &variables);
     let _ = writeln!(
         std::io::stderr(),
         "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` says what holds here; a person can set `[jail] level = \"off\"`"
@@ -102,7 +104,12 @@ pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
 
 type Variables = BTreeMap<String, OsString>;
 
-fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Infallible, String> {
+fn start(
+    whole: &CStr,
+    step: Option<Profile>,
+    env: &Env,
+    variables: &Variables,
+) -> Result<Infallible, String> {
     let line = &*whole.to_string_lossy();
     let order = Order::of(line, step, env, variables)?;
     let proof = Proof::of(order.hold, order.profile);
@@ -156,6 +163,8 @@ fn waiting(variables: &Variables) -> Vec<i32> {
     all
 }
 
+const UNHELD_ANSWER: &str = "nobody was asked about it, and the jail of such a line does not hold here";
+
 impl Order {
     fn of(line: &str, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Self, String> {
         let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
@@ -165,9 +174,8 @@ impl Order {
         let found = if step.is_none() { session_of(env, &id, harness || own.is_some())? } else { None };
         let session = found.as_ref().map(|(_, session)| session);
         let (jail, network) = policy(env, session)?;
-        let project = if env.client.project.as_os_str().is_empty() { &env.cwd } else { &env.client.project };
         let known = session.and_then(|session| session.memory.client.jail.clone());
-        let project = known.as_ref().map_or_else(|| project.clone(), |state| PathBuf::from(&state.project));
+        let project = known.as_ref().map_or_else(|| start_folder(env), |state| PathBuf::from(&state.project));
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
@@ -175,10 +183,21 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, judged, wants, watched } =
-            chosen;
+        let Chosen {
+            mut profile,
+            calls,
+            by_agent,
+            mut notice,
+            leaving,
+            online,
+            keeps,
+            judged,
+            wants,
+            watched,
+        } = chosen;
         if own.is_some() {
-            (profile, notice) = (Profile::None, "");
+            profile = Profile::None;
+            notice = "";
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network.open = online || by_agent && jail.test_network && judged.is_none();
@@ -186,8 +205,9 @@ impl Order {
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
-        if !judged.is_none() && (jail.level == JailLevel::Off || !state.holds(Profile::QuietRead)) {
-            return Err("nobody was asked about it, and the jail of such a line does not hold here".to_owned());
+        let is_held = jail.level != JailLevel::Off && state.holds(Profile::QuietRead);
+        if !judged.is_none() && !is_held {
+            return Err(UNHELD_ANSWER.to_owned());
         }
         let (hold, profile) = settle(&state, &jail, profile)?;
         let run = step.and_then(|_| Some(run_folder(env, &text(RUN).filter(|id| !id.contains('/'))?)));
@@ -210,6 +230,12 @@ impl Order {
     }
 }
 
+/// The project that the client was started for.
+fn start_folder(env: &Env) -> PathBuf {
+    let told = &env.client.project;
+    if told.as_os_str().is_empty() { env.cwd.clone() } else { told.clone() }
+}
+
 /// The session of this id. Where its record proves nothing, only what needs no decision goes on without one.
 fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, Session)>, String> {
     match sessions::find_anywhere(env, id, &env.cwd) {
@@ -220,7 +246,12 @@ fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, S
 
 /// What the session found at its start. A command that comes before it, or without one (a server of the
 /// client may be started first), finds out by itself, and only about its own profile.
-fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile) -> Result<JailState, String> {
+fn held(
+    known: Option<JailState>,
+    jail: &Jail,
+    ground: &Ground,
+    profile: Profile,
+) -> Result<JailState, String> {
     match known {
         _ if jail.level == JailLevel::Off => Ok(JailState::default()),
         Some(state) => Ok(state),
@@ -324,13 +355,14 @@ fn leaving(command: &str, calls: &[&OpenCall], jail: &Jail, env: &Env) -> Result
     )?;
     let was_asked = || calls.iter().all(|open| open.reason.is_some());
     match leaving.configured(env) {
-        Some(file) if !was_asked() => Err(format!("`{}` says what it starts, and nobody was asked", file.display())),
+        Some(file) if !was_asked() => {
+            Err(format!("`{}` says what it starts, and nobody was asked", file.display()))
+        }
         _ => Ok(leaving),
     }
 }
 
-const UNASKED: &str =
-    "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
+const UNASKED: &str = "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
 
 /// The command of this line, and the calls of it that wait to be run.
 fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a OpenCall>)> {
@@ -365,7 +397,8 @@ fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
         return None;
     }
     let options = &mut OpenOptions::new();
-    let made = files::open_itself(&path, options.write(true).create(true).truncate(false).mode(0o600)).ok()?;
+    let made =
+        files::open_itself(&path, options.write(true).create(true).truncate(false).mode(0o600)).ok()?;
     is_for_telling(&made).then_some((path, made))
 }
 

@@ -40,7 +40,8 @@ impl Search<'_> {
     pub fn leaving(&self, word: &str) -> Option<PathBuf> {
         // A script of such a name elsewhere is held as any other.
         let name = program(word, "\0").unwrap_or_default();
-        let listed = PROGRAMS.contains(&name) || self.without.iter().any(|known| known == name || known == word);
+        let listed =
+            PROGRAMS.contains(&name) || self.without.iter().any(|known| known == name || known == word);
         if listed { superusers::program(word, &self.env.search_path(), self.cwd) } else { None }
     }
 
@@ -57,7 +58,8 @@ impl Unheld {
     pub fn configured(&self, env: &Env) -> Option<PathBuf> {
         let name = self.words.first()?.rsplit('/').next()?;
         let folder = env.user_config.parent()?.join("containers");
-        let files = CONFIGURED.iter().filter(|_| matches!(name, "buildah" | "podman")).map(|file| folder.join(file));
+        let files =
+            CONFIGURED.iter().filter(|_| matches!(name, "buildah" | "podman")).map(|file| folder.join(file));
         files.into_iter().find(|file| file.symlink_metadata().is_ok())
     }
 }

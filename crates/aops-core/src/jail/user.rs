@@ -26,7 +26,8 @@ pub(super) fn enter(more: i32) -> Result<(), String> {
     if rustix::process::geteuid().is_root() && enter_with_all_ids(more)? {
         return Ok(());
     }
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
     // A superuser without the right to map all ids is in it already.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty());
     if user != 0 || is_mapped() {
@@ -44,7 +45,8 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
         let map = fs::read_to_string(format!("/proc/self/{file}"))?;
         let ranges = map.lines().filter_map(|line| {
             let mut words = line.split_whitespace();
-            let (first, count) = (words.next()?, words.nth(1)?);
+            let first = words.next()?;
+            let count = words.nth(1)?;
             Some(format!("{first} {first} {count}\n"))
         });
         Ok(ranges.collect())
@@ -59,8 +61,9 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     let Some(child) = tried("fork", fork())? else {
         close_copies(&[go.as_raw_fd()]);
         let open = |file: &str| openat(&parent, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-        let write =
-            |file: &str, map: &str| open(file).is_ok_and(|file| File::from(file).write_all(map.as_bytes()).is_ok());
+        let write = |file: &str, map: &str| {
+            open(file).is_ok_and(|file| File::from(file).write_all(map.as_bytes()).is_ok())
+        };
         let begun = ready.read_exact(&mut [0]).is_ok();
         leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
     };

@@ -182,11 +182,16 @@ impl Wishes {
     }
 
     pub(super) fn by_depth(mut self) -> Result<Vec<Place>, String> {
-        let hidden: Vec<OsString> =
-            self.all.iter().filter(|(_, (way, _))| *way == Way::Hidden).map(|(path, _)| path.clone()).collect();
+        let hidden: Vec<OsString> = self
+            .all
+            .iter()
+            .filter(|(_, (way, _))| *way == Way::Hidden)
+            .map(|(path, _)| path.clone())
+            .collect();
         // What lies in a hidden folder is out of reach already.
-        let is_hidden =
-            |path: &OsString| hidden.iter().any(|above| path != above && lies_in(path.as_ref(), above.as_ref()));
+        let is_hidden = |path: &OsString| {
+            hidden.iter().any(|above| path != above && lies_in(path.as_ref(), above.as_ref()))
+        };
         self.all.retain(|path, (way, _)| *way < Way::ReadOnly || !is_hidden(path));
         let place = |(path, (way, needed)): (OsString, _)| Place { path: path.into(), way, needed };
         let mut places: Vec<Place> = self.all.into_iter().map(place).collect();
@@ -238,7 +243,9 @@ fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) && !is_own(folder) => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             let folder = folder.display();
-            Err(format!("`{folder}`: {error}; what guards may lie in it, so open it: `chmod u+rwx '{folder}'`"))
+            Err(format!(
+                "`{folder}`: {error}; what guards may lie in it, so open it: `chmod u+rwx '{folder}'`"
+            ))
         }
         Err(error) => Err(format!("`{}`: {error}", folder.display())),
     }
@@ -266,12 +273,14 @@ mod tests {
     fn an_error_of_the_moment_is_no_missing_place() {
         let own = tempfile::tempdir().unwrap();
         let error = |code| Err::<(), _>(io::Error::from_raw_os_error(code));
-        for (code, told) in [(libc::ENOENT, true), (libc::EACCES, false), (libc::EMFILE, false), (libc::ENOMEM, false)]
+        for (code, told) in
+            [(libc::ENOENT, true), (libc::EACCES, false), (libc::EMFILE, false), (libc::ENOMEM, false)]
         {
             assert_eq!(there(own.path(), error(code)).is_ok(), told, "{code}");
         }
         // Without it a cache is read-only, but keys would be seen.
-        let (loose, strict) = ([Way::Layer, Way::Writable], [Way::ReadOnly, Way::Apart, Way::Hidden]);
+        let loose = [Way::Layer, Way::Writable];
+        let strict = [Way::ReadOnly, Way::Apart, Way::Hidden];
         for (way, whole) in loose.map(|way| (way, true)).into_iter().chain(strict.map(|way| (way, false))) {
             let mut wishes = Wishes::default();
             wishes.known.insert("/gone".into(), Err("`/gone`: Stale file handle".to_owned()));

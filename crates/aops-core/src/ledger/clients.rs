@@ -50,11 +50,14 @@ pub fn remember(env: &Env, client: &ClientProcess, session_id: &str) {
     }
     let boot = boot_id();
     let others = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(MOST_REMOVED);
-    for path in others.map(|item| item.path()).filter(|path| !read(path).is_some_and(|known| lives(&known, &boot))) {
+    for path in
+        others.map(|item| item.path()).filter(|path| !read(path).is_some_and(|known| lives(&known, &boot)))
+    {
         let _ = std::fs::remove_file(path);
     }
     let ClientProcess { pid, started } = client.clone();
-    let known = Known { agent: env.client.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
+    let known =
+        Known { agent: env.client.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
     if let Ok(text) = serde_json::to_vec(&known) {
         let _ = replace_private(&folder.join(pid.to_string()), &text);
     }

@@ -29,7 +29,9 @@ pub fn exports(fact: &Fact) -> bool {
 /// is killed can leave the last one out, and no other; not even that one if its entry, up to `sealed_to`, is
 /// in the log.
 pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Result<(), Failure> {
-    let (mut owed, mut export, mut synced) = (Vec::new(), false, false);
+    let mut owed = Vec::new();
+    let mut export = false;
+    let mut synced = false;
     folder::each_line(ledger, start_of_unexported(ledger, long, newest)?, long, |_, line| {
         let Some(line) = line.strip_suffix(b"\n").and_then(Line::read) else { return Some(()) };
         if let Some(fact) = Fact::read(line.kind, line.with) {
@@ -38,7 +40,8 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Res
         }
         if line.mark.is_some() {
             owed.extend(Some(line.seq).filter(|seq| export && synced && *seq > newest));
-            (export, synced) = (false, false);
+            export = false;
+            synced = false;
         }
         Some(())
     })?;
@@ -53,7 +56,8 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Res
         [only] if *only <= sealed_to => only,
         _ => return Ok(()),
     };
-    let left = if newest == 0 { "holds none of this session".to_owned() } else { format!("ends at entry {newest}") };
+    let left =
+        if newest == 0 { "holds none of this session".to_owned() } else { format!("ends at entry {newest}") };
     let what = format!("`heads.jsonl` {left}, but the head of entry {seq} was exported: it was removed");
     Err(Failure::new(Code::RecoveryFailed, what))
 }
@@ -64,8 +68,9 @@ fn start_of_unexported(ledger: &File, long: u64, newest: u64) -> Result<u64, Fai
     while window < long {
         let bytes = folder::read_at(ledger, "lines", long - window, window)?;
         let line = bytes.iter().position(|b| *b == b'\n').map(|end| end + 1);
-        let first =
-            line.and_then(|start| Some((start, bytes[start..].split(|b| *b == b'\n').next().and_then(Line::read)?)));
+        let first = line.and_then(|start| {
+            Some((start, bytes[start..].split(|b| *b == b'\n').next().and_then(Line::read)?))
+        });
         if let Some((start, line)) = first
             && line.seq <= newest
         {

@@ -35,9 +35,18 @@ impl Held {
         long: u64,
         thorough: bool,
     ) -> Result<Self, Failure> {
-        let (state_file, trace) = (StateFile::read(&place.dir)?, &*trace_id(session_id));
-        let mut files =
-            SessionFiles { dir: &place.dir, file, trace, long, head: None, lapsed: 0, boot: "", dry_run: env.dry_run };
+        let state_file = StateFile::read(&place.dir)?;
+        let trace = &*trace_id(session_id);
+        let mut files = SessionFiles {
+            dir: &place.dir,
+            file,
+            trace,
+            long,
+            head: None,
+            lapsed: 0,
+            boot: "",
+            dry_run: env.dry_run,
+        };
         let counting = |head: Option<&Head>| second::counting(env, &place.path, session_id, head?);
         if let StateFile::Whole(session, witness) = &state_file {
             if session.state.session_id != trace {
@@ -53,7 +62,10 @@ impl Held {
             if witness.bytes == long && !ahead && files.holds(session, witness)? {
                 let walk = files.resume(session, witness);
                 recover::check_exported(files.head.as_ref(), file, &walk)?;
-                return Ok(Self::Session(Box::new(Loaded { walk, repairs: Vec::new(), lapsed: false }), thorough));
+                return Ok(Self::Session(
+                    Box::new(Loaded { walk, repairs: Vec::new(), lapsed: false }),
+                    thorough,
+                ));
             }
         } else if !files.is_ours()? {
             return Ok(Self::Another);
@@ -73,7 +85,10 @@ fn recovered(files: SessionFiles, state_file: &StateFile) -> Result<Loaded, Fail
     if is_empty && files.head.as_ref().is_none_or(|head| head.seq == 0) {
         // A block outlives the ledger it was in.
         let blocked = files.head.filter(|head| head.blocked).map(|head| {
-            Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
+            Fact::Block(Blocked {
+                by: "the exported head".to_owned(),
+                reason: head.reason.unwrap_or_default(),
+            })
         });
         let walk = Walk::new(Session::default(), files.trace, 0);
         return Ok(Loaded { walk, repairs: blocked.into_iter().collect(), lapsed: false });

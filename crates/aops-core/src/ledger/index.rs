@@ -42,8 +42,12 @@ pub fn last_end(
     } else {
         calls.newest(hash(key), &is)?
     };
-    let damaged =
-        || Failure::new(Code::ChecksumMismatch, format!("an entry of call `{}` does not match its digest", key.id));
+    let damaged = || {
+        Failure::new(
+            Code::ChecksumMismatch,
+            format!("an entry of call `{}` does not match its digest", key.id),
+        )
+    };
     found.map(|line| read_end(&line).ok_or_else(damaged)).transpose()
 }
 

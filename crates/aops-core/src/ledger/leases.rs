@@ -64,10 +64,12 @@ pub fn take(
     goes_on: bool,
 ) -> Result<Taken, Failure> {
     let Some((_held, list, mut leases)) = open(env, tree, true)? else { return Ok(Taken::default()) };
-    let (boot, host) = (boot_id(), host());
+    let boot = boot_id();
+    let host = host();
     let before = leases.clone();
     leases.retain(|lease| lease.stays(&boot, &host, env.now_ms));
-    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != session_id && !lease.given;
+    let is_others =
+        |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != session_id && !lease.given;
     let mut held = None;
     for lease in leases.iter_mut().filter(is_others) {
         if !goes_on {
@@ -183,7 +185,8 @@ impl List {
 
 /// The list, locked until the file is dropped; nothing where there is none and none is to be made.
 fn open(env: &Env, tree: &Path, make: bool) -> Result<Option<(File, List, Vec<Lease>)>, Failure> {
-    let (at, make) = (env.config.join("aops/leases"), make && !env.dry_run);
+    let at = env.config.join("aops/leases");
+    let make = make && !env.dry_run;
     if make {
         make_all(&at)?;
     }
@@ -192,7 +195,9 @@ fn open(env: &Env, tree: &Path, make: bool) -> Result<Option<(File, List, Vec<Le
     let held = lock::take(held, "leases", PATIENCE)?;
     let digest = sha256(&[tree.as_os_str().as_encoded_bytes()]);
     let list = List { name: format!("{}.json", &digest[..16]), dir };
-    let Some((file, long)) = folder::open(&list.dir, &list.name, OFlags::RDONLY)?.filter(|(_, long)| *long > 0) else {
+    let Some((file, long)) =
+        folder::open(&list.dir, &list.name, OFlags::RDONLY)?.filter(|(_, long)| *long > 0)
+    else {
         return Ok(make.then_some((held, list, Vec::new())));
     };
     let text = folder::read_at(&file, &list.name, 0, long)?;

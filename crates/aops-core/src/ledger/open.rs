@@ -67,7 +67,8 @@ impl Ledger {
     /// eight digits get a folder each. `thorough`: compare it with its exported head too, which reveals an
     /// older copy of both state and ledger.
     pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
-        let (mut search, [mut width, wider]) = (key.search(env), WIDTHS);
+        let mut search = key.search(env);
+        let [mut width, wider] = WIDTHS;
         while let Some((place, found)) = search.next_place()? {
             let far = found == Found::Far;
             match Self::enter(env, key.session_id, place, thorough || far)? {
@@ -83,7 +84,9 @@ impl Ledger {
         }
         let create = if env.dry_run { session_folder::imagine } else { session_folder::create };
         let created = Self::enter(env, key.session_id, create(env, key, width)?, thorough)?;
-        created.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
+        created.ok_or_else(|| {
+            Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
+        })
     }
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
@@ -92,7 +95,12 @@ impl Ledger {
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(env: &Env, session_id: &str, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
+    fn enter(
+        env: &Env,
+        session_id: &str,
+        place: SessionFolder,
+        thorough: bool,
+    ) -> Result<Option<Self>, Failure> {
         let lock = if env.dry_run { Lock::of_reader(&place.dir) } else { Some(Lock::acquire(&place.dir)?) };
         let (file, long) = open_file(&place, env.dry_run)?;
         let trace = trace_id(session_id);
@@ -104,7 +112,8 @@ impl Ledger {
                 return Self::enter_instead(env, session_id, counting, &place);
             }
         };
-        let mut ledger = Self { dry_run: env.dry_run, compared, ..Self::new(place, file, lock, trace, loaded) };
+        let mut ledger =
+            Self { dry_run: env.dry_run, compared, ..Self::new(place, file, lock, trace, loaded) };
         // Repairs are recorded before the event is judged. An empty ledger waits for its first entry.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -138,7 +147,9 @@ impl Ledger {
     }
 
     fn new(place: SessionFolder, file: File, lock: Option<Lock>, trace: String, loaded: Loaded) -> Self {
-        let (dry_run, failed, compared) = (false, false, true);
+        let dry_run = false;
+        let failed = false;
+        let compared = true;
         Self { place, file, _lock: lock, trace, loaded, dry_run, failed, unexported: None, compared }
     }
 
@@ -214,14 +225,18 @@ impl Ledger {
 /// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
 fn remove_old_contexts(folder: &Path, name: &str) {
     let Some((kind, _)) = name.rsplit_once('-') else { return };
-    let number = |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let number =
+        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut same: Vec<_> = items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    let mut same: Vec<_> =
+        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
     if same.len() <= CONTEXTS_KEPT {
         return;
     }
     // By age first: a ledger that was set aside leaves higher numbers behind.
-    same.sort_by_cached_key(|(number, path)| (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number));
+    same.sort_by_cached_key(|(number, path)| {
+        (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
+    });
     for (_, old) in &same[..same.len() - CONTEXTS_KEPT] {
         let _ = std::fs::remove_file(old);
     }
@@ -323,7 +338,8 @@ impl Ledger {
 
     /// Folds the facts and makes their lines; the last line has the mark.
     fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Vec<u8>, Failure> {
-        let (ts, mut lines) = (timestamp(env.now_ms), Vec::new());
+        let ts = timestamp(env.now_ms);
+        let mut lines = Vec::new();
         let Some((last, before)) = facts.split_last() else { return Ok(lines) };
         for fact in before {
             self.add(fact, &ts, false, &mut lines)?;
@@ -343,14 +359,17 @@ impl Ledger {
 
     fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
         let walk = &mut self.loaded.walk;
-        let ((kind, with), before) = (fact.stored(), walk.folded.seq);
+        let (kind, with) = fact.stored();
+        let before = walk.folded.seq;
         let stood = stands(&walk.folded);
         let applied = walk.folded.apply(&self.trace, ts, fact);
-        applied.map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
+        applied
+            .map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
         let with = PhaseChange::of(stood, stands(&walk.folded), fact).join(with);
         let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
-        let (prev, seq) = (&walk.folded.head, walk.folded.seq);
+        let prev = &walk.folded.head;
+        let seq = walk.folded.seq;
         let frame = Frame { prev, seq, mark, trace_id: &self.trace, ts, kind, with: &with };
         let (line, digest) = frame.write();
         walk.folded.head = digest;
@@ -383,7 +402,9 @@ impl Ledger {
     fn write_state(&self) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
         let Session { mut state, memory, seq, head } = walk.folded.clone();
-        let (binary, bytes, last) = (OURS.to_owned(), walk.bytes, walk.last);
+        let binary = OURS.to_owned();
+        let bytes = walk.bytes;
+        let last = walk.last;
         let format = FORMAT;
         let witness = Witness { binary, bytes, format, head, last, memory, seq, snapshot: walk.snapshot };
         state.ledger = Some(witness);
@@ -436,7 +457,8 @@ mod tests {
             written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
         }
         let items = std::fs::read_dir(folder).unwrap();
-        let mut names: Vec<String> = items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> =
+            items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
         assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());

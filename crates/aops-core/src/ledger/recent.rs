@@ -38,7 +38,8 @@ pub fn note(own: &Path) {
 /// The folder of the session beside this one whose ledger was written last. `notes`: the list may be brought
 /// up to date.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
-    let (project, name) = (own.parent()?, name_of(own)?);
+    let project = own.parent()?;
+    let name = name_of(own)?;
     let there: HashSet<String> = session_names(project).collect();
     let mut list = List::open(project, notes);
     let lines = list.as_ref().map(List::read).unwrap_or_default();
@@ -56,7 +57,8 @@ pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
         let own = Some(name.as_str()).filter(|_| lines.last() != Some(&name));
         let new: Vec<&str> = found.chain(own).collect();
         if lines.len() + new.len() > 2 * there.len() + SLACK {
-            let mut kept: Vec<&str> = newest_first(&lines, &there).filter(|name| !new.contains(name)).collect();
+            let mut kept: Vec<&str> =
+                newest_first(&lines, &there).filter(|name| !new.contains(name)).collect();
             kept.reverse();
             list.rewrite(&[kept, new].concat());
         } else {
@@ -69,7 +71,12 @@ pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
 /// Each session of the list that is still there, once.
 fn newest_first<'a>(lines: &'a [String], there: &'a HashSet<String>) -> impl Iterator<Item = &'a str> {
     let mut seen = HashSet::new();
-    lines.iter().rev().map(String::as_str).filter(|name| there.contains(*name)).filter(move |name| seen.insert(*name))
+    lines
+        .iter()
+        .rev()
+        .map(String::as_str)
+        .filter(|name| there.contains(*name))
+        .filter(move |name| seen.insert(*name))
 }
 
 fn session_names(project: &Path) -> impl Iterator<Item = String> {
@@ -190,7 +197,8 @@ mod tests {
         assert_eq!(newest_beside(&own, true).as_ref(), Some(&sessions[2]));
         fs::remove_dir_all(&sessions[2]).unwrap();
         assert_eq!(newest_beside(&own, true), Some(unlisted.clone()));
-        for damaged in ["", "\n20260101-000000", "no names\n\0\u{fffd}", "20260101-0000000120260101-00000002"] {
+        for damaged in ["", "\n20260101-000000", "no names\n\0\u{fffd}", "20260101-0000000120260101-00000002"]
+        {
             fs::write(project.at(FILE), damaged).unwrap();
             assert_eq!(newest_beside(&own, true), Some(unlisted.clone()), "{damaged:?}");
         }
@@ -202,7 +210,8 @@ mod tests {
     #[test]
     fn a_link_in_the_place_of_the_list_is_not_followed() {
         let project = Project::new();
-        let (own, other) = (project.session(0, 1), project.session(1, 2));
+        let own = project.session(0, 1);
+        let other = project.session(1, 2);
         std::os::unix::fs::symlink(project.at("target"), project.at(FILE)).unwrap();
         note(&own);
         assert_eq!(newest_beside(&own, true), Some(other));
@@ -212,7 +221,8 @@ mod tests {
     #[test]
     fn a_list_does_not_grow_with_every_prompt() {
         let project = Project::new();
-        let (one, other) = (project.session(0, 1), project.session(1, 2));
+        let one = project.session(0, 1);
+        let other = project.session(1, 2);
         for _ in 0..100 {
             assert_eq!(newest_beside(&one, true), Some(other.clone()));
             assert_eq!(newest_beside(&other, true), Some(one.clone()));

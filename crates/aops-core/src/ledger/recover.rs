@@ -88,7 +88,9 @@ impl SessionFiles<'_> {
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
     pub fn walk(&self, state_file: &StateFile) -> Result<(Walk, Vec<u8>), Failure> {
         let start = match state_file {
-            StateFile::Whole(session, witness) if self.holds(session, witness)? => self.resume(session, witness),
+            StateFile::Whole(session, witness) if self.holds(session, witness)? => {
+                self.resume(session, witness)
+            }
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
             // A snapshot of another format would be taken for one of ours.
             _ => match self.other_format() {
@@ -96,7 +98,8 @@ impl SessionFiles<'_> {
                 None => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
             },
         };
-        let bytes = folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
+        let bytes =
+            folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
         self.vouch(state_file, &mut walk);
         let done = walk.feed(&bytes).map_err(|damage| self.explain(damage.into(), state_file))?;
@@ -107,7 +110,8 @@ impl SessionFiles<'_> {
 
     pub fn resume(&self, session: &Session, witness: &Witness) -> Walk {
         let mut walk = Walk::new(session.clone(), self.trace, witness.bytes);
-        (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
+        walk.last = witness.last;
+        walk.snapshot = witness.snapshot;
         walk
     }
 
@@ -120,7 +124,8 @@ impl SessionFiles<'_> {
         let line = line.strip_suffix(b"\n").and_then(Line::read);
         Ok(line.is_some_and(|line| {
             let same = line.digest == witness.head && line.seq == witness.seq && line.holds();
-            let (state, memory) = (&session.state, &session.memory);
+            let state = &session.state;
+            let memory = &session.memory;
             let commits = |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(memory);
             same && line.mark.is_some_and(commits)
         }))
@@ -138,7 +143,8 @@ impl SessionFiles<'_> {
     /// The version that began the ledger, and the format that it names; nothing where the first entry is
     /// damaged.
     fn opened(&self) -> Option<(String, u64)> {
-        let first = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
+        let first =
+            folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
         let line = Line::read(first.split(|byte| *byte == b'\n').next()?).filter(Line::holds)?;
         let opened = json::read(line.with).ok()?;
         Some((opened.text_of("binary")?, opened.number_of("format").unwrap_or_default()))
@@ -160,10 +166,12 @@ impl SessionFiles<'_> {
             return other;
         }
         let opened = self.opened().map(|(version, _)| version);
-        let newest = [opened, state_file.written_by()].into_iter().flatten().max_by_key(|version| numbers(version));
+        let newest =
+            [opened, state_file.written_by()].into_iter().flatten().max_by_key(|version| numbers(version));
         let newer = newest.filter(|version| numbers(version) > numbers(OURS) && failure.code.is_integrity());
         let Some(version) = newer else { return failure };
-        let what = format!("aops-hook {version} recorded this session, and this is {OURS}: to it {}", failure.what);
+        let what =
+            format!("aops-hook {version} recorded this session, and this is {OURS}: to it {}", failure.what);
         Failure::new(Code::WrittenByNewer, what)
     }
 
@@ -184,7 +192,8 @@ impl SessionFiles<'_> {
             _ => 0,
         };
         let by_head = self.head.as_ref().map_or(0, |head| head.seq);
-        let (proven, has) = (by_state.max(by_head), walk.folded.seq);
+        let proven = by_state.max(by_head);
+        let has = walk.folded.seq;
         if proven > has {
             if let StateFile::Whole(session, _) = state_file {
                 let memory = &session.memory;
@@ -242,8 +251,11 @@ fn numbers(version: &str) -> Vec<u64> {
 fn cut_off(has: u64, proven: u64, head: Option<&Head>) -> Failure {
     let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
     let blocked = head.filter(|head| head.blocked && has == 0).map(|head| {
-        let (id, reason) = (&head.session_id, one_line(head.reason.as_deref().unwrap_or_default(), 300));
-        format!("; session `{id}` is blocked ({reason}): a person can lift that with `aops-hook clear-block {id}`")
+        let id = &head.session_id;
+        let reason = one_line(head.reason.as_deref().unwrap_or_default(), 300);
+        format!(
+            "; session `{id}` is blocked ({reason}): a person can lift that with `aops-hook clear-block {id}`"
+        )
     });
     Failure::new(Code::RecoveryFailed, what + &blocked.unwrap_or_default())
 }
@@ -251,14 +263,19 @@ fn cut_off(has: u64, proven: u64, head: Option<&Head>) -> Failure {
 /// The entry that the exported head is of must still be there.
 pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result<(), Failure> {
     let Some(head) = head.filter(|head| head.seq > 0) else { return Ok(()) };
-    let (seq, has) = (head.seq, walk.folded.seq);
+    let seq = head.seq;
+    let has = walk.folded.seq;
     let found = match seq.cmp(&has) {
         Ordering::Greater => return Err(cut_off(has, seq, Some(head))),
         Ordering::Equal => Some(walk.folded.head.clone()),
         Ordering::Less => digest_at(ledger, walk.bytes, seq)?,
     };
     let what = || format!("entry {seq} is not the one that was exported");
-    if found.as_ref() == Some(&head.digest) { Ok(()) } else { Err(Failure::new(Code::RecoveryFailed, what())) }
+    if found.as_ref() == Some(&head.digest) {
+        Ok(())
+    } else {
+        Err(Failure::new(Code::RecoveryFailed, what()))
+    }
 }
 
 /// The digest of an entry, looked for from the end: the newest head is of one of the last.
@@ -291,8 +308,8 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
         let end = at + memchr::memchr(b'\n', &bytes[at..])?;
-        let line =
-            Line::read(&bytes[start..end]).filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
+        let line = Line::read(&bytes[start..end])
+            .filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
         let Some(Fact::Snapshot(snapshot)) = Fact::read(line.kind, line.with) else { return None };
         let session = Session {
             state: snapshot.state.into(),
@@ -310,7 +327,8 @@ pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     const PARTS: u64 = 16;
     let parts: Vec<u64> = (1..PARTS).collect();
     let mut found = threads::map(&parts, |part| {
-        let (from, until) = (long * part / PARTS, long * (part + 1) / PARTS);
+        let from = long * part / PARTS;
+        let until = long * (part + 1) / PARTS;
         let mut first = None;
         let looked = folder::each_line(ledger, from, until, |at, line| {
             first = snapshot_in(line, trace).map(|(end, session)| (at + end as u64, session));
@@ -338,7 +356,10 @@ pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<St
         if recorded.is_some() { None } else { Some(()) }
     })?;
     recorded.ok_or_else(|| {
-        Failure::new(Code::ChecksumMismatch, "no entry holds the uncommitted files that the session began with")
+        Failure::new(
+            Code::ChecksumMismatch,
+            "no entry holds the uncommitted files that the session began with",
+        )
     })
 }
 
@@ -384,8 +405,12 @@ impl StateFile {
         }
         let witness = state.ledger.take().filter(|witness| witness.format == FORMAT);
         let Some(mut witness) = witness else { return StateFile::Untrusted(bytes) };
-        let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
-        StateFile::Whole(Box::new(Session { state: state.into(), memory, seq: witness.seq, head }), Box::new(witness))
+        let memory = mem::take(&mut witness.memory);
+        let head = witness.head.clone();
+        StateFile::Whole(
+            Box::new(Session { state: state.into(), memory, seq: witness.seq, head }),
+            Box::new(witness),
+        )
     }
 
     /// It matches its own digest, and is not what the last entry commits to.

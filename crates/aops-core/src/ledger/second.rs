@@ -20,13 +20,15 @@ use std::path::{Path, PathBuf};
 /// The folder of the ledger that this head is of, where this place is another project's and both hold the
 /// session.
 pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Option<SessionFolder> {
-    let is_here = place.parent().and_then(Path::file_name).is_some_and(|project| project == head.project.as_str());
+    let is_here =
+        place.parent().and_then(Path::file_name).is_some_and(|project| project == head.project.as_str());
     if is_here || head.seq == 0 {
         return None;
     }
     let found = session_folder::find_in(env, &session_folder::of_head(env, head)?, session_id).ok()?;
-    let is_its =
-        |path: &Path| sessions::on_disk(path.to_owned()).is_some_and(|at| at.session_id == trace_id(session_id));
+    let is_its = |path: &Path| {
+        sessions::on_disk(path.to_owned()).is_some_and(|at| at.session_id == trace_id(session_id))
+    };
     found.into_iter().find(|other| is_its(&other.path))
 }
 

@@ -66,7 +66,8 @@ impl SessionKey<'_> {
 /// directory explains it: in a worktree, and where a session is resumed elsewhere, the client keeps the
 /// transcript by that folder.
 pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
-    let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host.can(Ability::HoldsRecords));
+    let named =
+        well_formed(key.transcript_path, key.session_id).filter(|_| env.host.can(Ability::HoldsRecords));
     let named = named.filter(|named| Some(named.as_path()) != held_in.parent())?;
     let follows = |folder: &Path| named.file_name() == Some(dashed(&folder.to_string_lossy()).as_ref());
     if Path::new(key.cwd).ancestors().any(follows) { None } else { Some(named) }
@@ -109,8 +110,17 @@ enum Step {
 
 impl<'a> Search<'a> {
     pub fn new(env: &'a Env, session_id: &str, near: Vec<PathBuf>) -> Self {
-        let (trace, hash) = (trace_id(session_id), sha256(&[session_id.as_bytes()]));
-        Self { env, trace, hash, near, every: Env::own_projects, step: Step::Recent(0), ready: VecDeque::new() }
+        let trace = trace_id(session_id);
+        let hash = sha256(&[session_id.as_bytes()]);
+        Self {
+            env,
+            trace,
+            hash,
+            near,
+            every: Env::own_projects,
+            step: Step::Recent(0),
+            ready: VecDeque::new(),
+        }
     }
 
     /// The same among the sessions of all clients.
@@ -138,7 +148,8 @@ impl<'a> Search<'a> {
                     Step::Everywhere
                 }
                 Step::Everywhere => {
-                    let rest = (self.every)(self.env).into_iter().filter(|project| !self.near.contains(project));
+                    let rest =
+                        (self.every)(self.env).into_iter().filter(|project| !self.near.contains(project));
                     self.look(&rest.collect::<Vec<_>>(), Found::Far, Step::Over)?
                 }
                 Step::Over => return Ok(None),
@@ -149,7 +160,8 @@ impl<'a> Search<'a> {
     /// In the project that the exported head names.
     fn look_by_head(&mut self) -> Result<(), Failure> {
         let head = heads::at(self.env).newest(&self.trace).ok().flatten();
-        let project = head.and_then(|head| of_head(self.env, &head)).filter(|project| !self.near.contains(project));
+        let project =
+            head.and_then(|head| of_head(self.env, &head)).filter(|project| !self.near.contains(project));
         if let Some(project) = project {
             let found = in_project(self.env, &project, &self.hash)?;
             self.ready.extend(found.into_iter().map(|place| (place, Found::Near)));
@@ -258,7 +270,10 @@ fn all_in(project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
 pub fn is_session_folder(name: &str) -> bool {
     let Some((day, hash)) = name.split_once('-') else { return false };
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()) && matches!(hash.len(), 8 | 16) && hash.bytes().all(hex)
+    day.len() == 8
+        && day.bytes().all(|b| b.is_ascii_digit())
+        && matches!(hash.len(), 8 | 16)
+        && hash.bytes().all(hex)
 }
 
 /// `/…/projects/<name>/<session_id>.jsonl`, absolute and plain: its folder.
@@ -288,7 +303,10 @@ mod tests {
     #[test]
     fn only_plain_transcripts_name_a_folder() {
         let id = "abc";
-        assert_eq!(well_formed("/h/.claude/projects/-p/abc.jsonl", id), Some("/h/.claude/projects/-p".into()));
+        assert_eq!(
+            well_formed("/h/.claude/projects/-p/abc.jsonl", id),
+            Some("/h/.claude/projects/-p".into())
+        );
         let bad = [
             "",
             "x/projects/p/abc.jsonl",
@@ -311,8 +329,14 @@ mod tests {
     #[test]
     fn folder_names() {
         assert!(is_session_folder("20260113-0123abcd") && is_session_folder("20260113-0123abcd0123abcd"));
-        for bad in ["20260113-0123abc", "2026011-0123abcd", "20260113-0123ABCD", "20260113-0123abcd.broken-1", "x", ""]
-        {
+        for bad in [
+            "20260113-0123abc",
+            "2026011-0123abcd",
+            "20260113-0123ABCD",
+            "20260113-0123abcd.broken-1",
+            "x",
+            "",
+        ] {
             assert!(!is_session_folder(bad), "{bad}");
         }
         assert_eq!(dashed("/home/ü/a b"), "-home---a-b");

@@ -103,7 +103,8 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let is_it = |session: &SessionOnDisk| session.session_id == trace;
     if let Some(first) = found.iter().position(is_it) {
         // Of two ledgers the exported one counts.
-        let project = exported(env, given).map(|head| head.project).filter(|_| found[first + 1..].iter().any(is_it));
+        let project =
+            exported(env, given).map(|head| head.project).filter(|_| found[first + 1..].iter().any(is_it));
         let counts = |session: &SessionOnDisk| {
             session.path.parent().and_then(Path::file_name) == project.as_deref().map(AsRef::as_ref)
         };
@@ -127,7 +128,11 @@ fn chosen_here(env: &Env) -> Result<SessionOnDisk, String> {
         let all: Vec<SessionOnDisk> = projects.into_iter().flat_map(in_project).collect();
         if let Some(newest) = newest(all.clone()) {
             let boot = boot_id();
-            return Ok(if is_live(&newest, &boot) { newest } else { newest_live(all, &boot).unwrap_or(newest) });
+            return Ok(if is_live(&newest, &boot) {
+                newest
+            } else {
+                newest_live(all, &boot).unwrap_or(newest)
+            });
         }
     }
     Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
@@ -162,7 +167,8 @@ fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
 }
 
 /// Facts that a person makes, or that are made for one who looks.
-const OF_PERSONS: [&str; 8] = ["block", "unblock", "task", "waiver", "insights", "checkpoint", "rollback", "undo"];
+const OF_PERSONS: [&str; 8] =
+    ["block", "unblock", "task", "waiver", "insights", "checkpoint", "rollback", "undo"];
 
 /// When the client last did something, as far as the end of the ledger shows it.
 fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {
@@ -243,7 +249,8 @@ fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure
             return Ok(None);
         }
         let dir = &place.dir;
-        let files = SessionFiles { dir, file: &file, trace, long, head: None, lapsed: 0, boot: "", dry_run: true };
+        let files =
+            SessionFiles { dir, file: &file, trace, long, head: None, lapsed: 0, boot: "", dry_run: true };
         if files.holds(&session, &witness)? {
             return Ok(Some(*session));
         }
@@ -279,9 +286,11 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
     let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
-    let (trace, boot) = (found.session_id.as_str(), boot_id());
+    let trace = found.session_id.as_str();
+    let boot = boot_id();
     let (head, lapsed) = heads::proving_among(heads, &boot);
-    let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, lapsed, boot: &boot, dry_run: true };
+    let files =
+        SessionFiles { dir: &place.dir, file: &file, trace, long, head, lapsed, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     files.vouch(&state_file, &mut walk);
     for older in heads {
@@ -289,7 +298,9 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
     }
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, trace, &mut bad) {
-        Ok(torn) => (torn, files.witnessed(&state_file, &walk).err().or_else(|| state_file.contradicts(&walk))),
+        Ok(torn) => {
+            (torn, files.witnessed(&state_file, &walk).err().or_else(|| state_file.contradicts(&walk)))
+        }
         Err(failure) => (0, Some(files.explain(failure, &state_file))),
     };
     let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.folded.seq + 1));
@@ -298,7 +309,12 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
 
 /// The exported heads of a ledger that is intact must be there too. `sealed_to`: entries up to this one are
 /// in the log, which got them after their heads were exported.
-pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session, sealed_to: u64) -> Result<(), Failure> {
+pub fn check_heads(
+    env: &Env,
+    found: &SessionOnDisk,
+    session: &Session,
+    sealed_to: u64,
+) -> Result<(), Failure> {
     let newest = heads::at(env).all(&found.session_id)?.last().map_or(0, |head| head.seq);
     if newest >= session.memory.proof.synced {
         return Ok(());
@@ -330,14 +346,21 @@ fn hash_in(path: &Path) -> Option<String> {
 
 /// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins
 /// with, so a snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
-fn walk_all(walk: &mut Walk, file: &File, long: u64, trace: &str, bad: &mut Option<u64>) -> Result<u64, Failure> {
+fn walk_all(
+    walk: &mut Walk,
+    file: &File,
+    long: u64,
+    trace: &str,
+    bad: &mut Option<u64>,
+) -> Result<u64, Failure> {
     let snapshots = recover::snapshots(file, long, trace).into_iter().filter(|(at, _)| *at < long);
     let rest = snapshots.map(|(at, session)| walk.from_snapshot(session, at));
     let parts: Vec<Walk> = std::iter::once(walk.clone()).chain(rest).collect();
     let ends = parts.iter().skip(1).map(|part| part.bytes).chain([long]);
     let parts: Vec<(usize, &Walk, u64)> =
         parts.iter().zip(ends).enumerate().map(|(n, (part, end))| (n, part, end)).collect();
-    let mut walked = threads::map(&parts, |(n, part, end)| Some((*n, walk_part((*part).clone(), file, *end))));
+    let mut walked =
+        threads::map(&parts, |(n, part, end)| Some((*n, walk_part((*part).clone(), file, *end))));
     walked.sort_by_key(|(n, _)| *n);
     let mut torn = 0;
     for (_, (part, result)) in walked {

@@ -52,7 +52,9 @@ struct Begun {
 
 impl Written {
     fn read(env: &Env, session_id: &str, memory: &Memory, ledger: &File, long: u64) -> Result<Self, Failure> {
-        let (mut written, mut begun, mut last_ms) = (Self::default(), Vec::new(), 0);
+        let mut written = Self::default();
+        let mut begun = Vec::new();
+        let mut last_ms = 0;
         let root = Path::new(&memory.place.root);
         folder::each_line(ledger, 0, long, |_, line| {
             if let Some(line) = line.strip_suffix(b"\n").and_then(Line::read) {
@@ -69,9 +71,9 @@ impl Written {
                         written.spans.push((last_ms, at));
                     }
                     Some(Fact::Event(seen))
-                        if seen
-                            .baseline()
-                            .is_some_and(|new| memory.place.baseline_sha256.as_ref() == Some(&new.sha256)) =>
+                        if seen.baseline().is_some_and(|new| {
+                            memory.place.baseline_sha256.as_ref() == Some(&new.sha256)
+                        }) =>
                     {
                         written = Self::default();
                     }
@@ -86,7 +88,9 @@ impl Written {
             written.keep(call, i64::MAX);
         }
         // Where the task is weighed, its own files are known by name.
-        written.files.extend(memory.progress.weight.grown.files.iter().map(|file| real(&root.join(&file.path))));
+        written
+            .files
+            .extend(memory.progress.weight.grown.files.iter().map(|file| real(&root.join(&file.path))));
         written.others = leases::of_others(env, root, session_id);
         Ok(written)
     }
@@ -98,8 +102,11 @@ impl Written {
             }
             return;
         }
-        let ended = step.to.is_terminal().then(|| begun.iter().position(|call| call.id == step.call.id)).flatten();
-        if let Some(call) = ended.map(|found| begun.swap_remove(found)).filter(|_| step.to != CallState::Denied) {
+        let ended =
+            step.to.is_terminal().then(|| begun.iter().position(|call| call.id == step.call.id)).flatten();
+        if let Some(call) =
+            ended.map(|found| begun.swap_remove(found)).filter(|_| step.to != CallState::Denied)
+        {
             let goes_on = call.goes_on || step.ended().unended || step.ended().measured.lasts;
             self.keep(call, if goes_on { i64::MAX } else { at });
         }
@@ -153,7 +160,9 @@ impl Begun {
             id: step.call.id.clone(),
             from_ms,
             file: file.map(|file| real(&Path::new(&memory.place.root).join(file))),
-            goes_on: background || step.call.tool == "Monitor" || line().is_some_and(|line| lasts(&line).is_some()),
+            goes_on: background
+                || step.call.tool == "Monitor"
+                || line().is_some_and(|line| lasts(&line).is_some()),
         }
     }
 }

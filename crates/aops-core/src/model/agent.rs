@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_name_is_meant_however_it_is_spelled() {
-        for spelled in ["critic", "Critic", " CRITIC ", "cri-tic", "ｃｒｉｔｉｃ", "𝐜𝐫𝐢𝐭𝐢𝐜"] {
+        for spelled in ["critic", "Critic", " CRITIC ", "cri-tic", "ｃｒｉｔｉｃ", "𝐜𝐫𝐢𝐭𝐢𝐜"]
+        {
             assert_eq!(meant(spelled).as_deref(), Some("critic"), "{spelled}");
         }
         for spelled in ["qa verifier", "QA_Verifier", "qaverifier", "qa\u{2010}verifier"] {

@@ -86,7 +86,9 @@ impl ToolResult {
     /// The lines that are kept, on one line.
     pub fn lines(&self) -> String {
         let ends = [&self.head, &self.tail].into_iter().filter(|text| !text.is_empty());
-        ends.map(|text| text.lines().map(str::trim).collect::<Vec<_>>().join(" | ")).collect::<Vec<_>>().join(" … ")
+        ends.map(|text| text.lines().map(str::trim).collect::<Vec<_>>().join(" | "))
+            .collect::<Vec<_>>()
+            .join(" … ")
     }
 }
 

@@ -68,8 +68,8 @@ pub struct ClientRow {
 }
 
 use Ability::{
-    AsksPersons, CapsStops, HoldsRecords, NamesCalls, ReadsAgentsPage, RecordsPersons, RenamesAgents, StartsAgents,
-    StartsShellsThroughUs, TellsExits, TypesUnasked,
+    AsksPersons, CapsStops, HoldsRecords, NamesCalls, ReadsAgentsPage, RecordsPersons, RenamesAgents,
+    StartsAgents, StartsShellsThroughUs, TellsExits, TypesUnasked,
 };
 
 /// In the order of `Client`.
@@ -83,8 +83,8 @@ pub static CLIENTS: [ClientRow; Client::ALL.len()] = [
         system: &["claude-code", "claudecode"],
         packages: &[],
         abilities: &[
-            CapsStops, NamesCalls, StartsAgents, RenamesAgents, TellsExits, RecordsPersons, HoldsRecords, AsksPersons,
-            StartsShellsThroughUs,
+            CapsStops, NamesCalls, StartsAgents, RenamesAgents, TellsExits, RecordsPersons, HoldsRecords,
+            AsksPersons, StartsShellsThroughUs,
         ],
     },
     ClientRow {
@@ -165,7 +165,11 @@ impl Client {
 
     /// What the registration of this client says after the event: ` --client codex`, or nothing.
     pub fn option(self) -> String {
-        if self.is_registered_by_name() { format!(" {} {}", Self::OPTION, self.name()) } else { String::new() }
+        if self.is_registered_by_name() {
+            format!(" {} {}", Self::OPTION, self.name())
+        } else {
+            String::new()
+        }
     }
 
     /// Whose model it is, by the names of OpenTelemetry's conventions; of a model that is not known, the

@@ -45,13 +45,17 @@ impl Code {
             Code::InputInvalid => {
                 "a person can run `aops-hook doctor`: the client and the hook must agree on the event"
             }
-            Code::ConfigInvalid => "a person can correct the file; `aops-hook policy show` names every problem",
+            Code::ConfigInvalid => {
+                "a person can correct the file; `aops-hook policy show` names every problem"
+            }
             Code::StorageFailed => {
                 "a person can make the folder writable or free some space, then run `aops-hook doctor`; a client inside a tool call, such as `claude -p`, can keep no record: start it in a terminal of your own, or give its work to the tool `Agent`"
             }
             Code::TimedOut => "a person can run `aops-hook checkpoint create` once; later ones are quick",
             Code::InTheWay => "move it out of the tree, then try again",
-            Code::Panic => "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`",
+            Code::Panic => {
+                "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`"
+            }
         }
     }
 
@@ -62,7 +66,10 @@ impl Code {
 
     /// The ledger itself is not what it says it is.
     pub fn is_integrity(self) -> bool {
-        matches!(self, Code::SequenceGap | Code::ChecksumMismatch | Code::InvalidTransition | Code::RecoveryFailed)
+        matches!(
+            self,
+            Code::SequenceGap | Code::ChecksumMismatch | Code::InvalidTransition | Code::RecoveryFailed
+        )
     }
 }
 

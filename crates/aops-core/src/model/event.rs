@@ -101,8 +101,14 @@ events! {
 }
 
 /// Recorded and passed.
-static UNKNOWN: EventRow =
-    EventRow { kind: EventKind::Other, name: "", guarding: false, refusal: Refusal::None, context: false, timeout: 0 };
+static UNKNOWN: EventRow = EventRow {
+    kind: EventKind::Other,
+    name: "",
+    guarding: false,
+    refusal: Refusal::None,
+    context: false,
+    timeout: 0,
+};
 
 /// The session is never locked longer than this for one event: other hooks of the session wait six seconds
 /// for it.
@@ -420,14 +426,20 @@ mod tests {
             assert_eq!(Event::named(row.name).with_call(ToolCall::default()).kind(), row.kind);
         }
         let odd = Event::named("SomethingNew");
-        assert_eq!((odd.kind(), odd.kind().row(), odd.name.as_str()), (EventKind::Other, &UNKNOWN, "SomethingNew"));
+        assert_eq!(
+            (odd.kind(), odd.kind().row(), odd.name.as_str()),
+            (EventKind::Other, &UNKNOWN, "SomethingNew")
+        );
     }
 
     #[test]
     fn no_event_locks_the_session_for_long() {
         for row in EVENTS.iter().filter(|row| row.timeout > 0) {
             let locked = row.kind.time_locked();
-            assert!(locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()), "{row:?}");
+            assert!(
+                locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()),
+                "{row:?}"
+            );
         }
         assert!(EventKind::SessionEnd.time_locked() < Duration::from_millis(1500));
     }

@@ -166,7 +166,9 @@ impl Losses {
                 Loss::Removed => format!("{names} {are} still there."),
             }));
         }
-        sentences.extend((self.more > 0).then(|| format!("So are the changes to {} more.", count(self.more, "file"))));
+        sentences.extend(
+            (self.more > 0).then(|| format!("So are the changes to {} more.", count(self.more, "file"))),
+        );
         let server = |port: &u16| format!("The server on port {port} was stopped.");
         sentences.extend(self.ports.iter().map(server));
         let full = |mb| format!("The layer was full: {mb} MB, `[jail] layer_mb`.");
@@ -203,7 +205,8 @@ mod tests {
             Losses { files: files.collect(), more, ..Losses::default() }.describe()
         };
         assert_eq!(of(&[(Loss::Made, "out/app")], 0), "out/app is gone.");
-        let three = of(&[(Loss::Made, "a"), (Loss::Changed, "b"), (Loss::Made, "c"), (Loss::Removed, "d")], 0);
+        let three =
+            of(&[(Loss::Made, "a"), (Loss::Changed, "b"), (Loss::Made, "c"), (Loss::Removed, "d")], 0);
         assert_eq!(three, "a and c are gone. The changes to b are gone. d is still there.");
         let many: Vec<String> = (0..8).map(|n| n.to_string()).collect();
         let many: Vec<(Loss, &str)> = many.iter().map(|name| (Loss::Made, name.as_str())).collect();

@@ -112,7 +112,8 @@ impl Verdict {
         first.halt |= second.halt;
         first.softened |= second.softened && first.ruling == Ruling::Pass;
         if first.phrase.is_none() && first.reason.is_empty() {
-            (first.phrase, first.debts) = (second.phrase, second.debts);
+            first.phrase = second.phrase;
+            first.debts = second.debts;
         }
         first.input = first.input.or(second.input);
         first.rehearsed = first.rehearsed.or(second.rehearsed);

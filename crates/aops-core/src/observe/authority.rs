@@ -24,7 +24,8 @@ use std::path::Path;
 /// The step under way, if the client was started for it: only the driver and the client it started know the
 /// key.
 pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
-    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.proof.as_ref()?);
+    let stage = session.memory.run.as_ref()?;
+    let (run, key) = env.run.proof.as_ref()?;
     (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
 }
 
@@ -87,8 +88,7 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
         return Some("a timer of this session sends the same words".to_owned());
     }
     if memory.timers.lost {
-        let why =
-            "more timers were set in this session than are remembered; start the client again (`claude --resume`)";
+        let why = "more timers were set in this session than are remembered; start the client again (`claude --resume`)";
         return Some(why.to_owned());
     }
     if prompt.is_cut && !memory.timers.known.is_empty() {
@@ -97,7 +97,9 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let root = texts::project(env, Path::new(&event.cwd));
     let folders = Path::new(&event.cwd).ancestors().take_while(|folder| folder.starts_with(&root));
     let folders = folders.chain([root.as_path(), env.client.project.as_path()]);
-    folders.into_iter().find_map(|folder| of_kept_timers(&folder.join(".claude/scheduled_tasks.json"), &prompt))
+    folders
+        .into_iter()
+        .find_map(|folder| of_kept_timers(&folder.join(".claude/scheduled_tasks.json"), &prompt))
 }
 
 /// A timer that this file keeps says the same; or it is there and cannot be read.

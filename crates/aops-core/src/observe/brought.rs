@@ -46,7 +46,8 @@ pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let parts: Vec<&[u8]> = found.iter().flat_map(|(path, text)| [path.as_bytes(), text.as_bytes()]).collect();
+    let parts: Vec<&[u8]> =
+        found.iter().flat_map(|(path, text)| [path.as_bytes(), text.as_bytes()]).collect();
     let digest = sha256(&parts);
     let folder = env.config.join("aops/brought");
     let file = folder.join(&sha256(&[root.to_string_lossy().as_bytes()])[..16]);
@@ -81,7 +82,12 @@ fn plugin_roots(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
 }
 
 /// The first file of settings, or of a plugin, of which this is true. What cannot be read may be one.
-fn hooked_file(env: &Reading, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&str) -> bool) -> Option<String> {
+fn hooked_file(
+    env: &Reading,
+    cwd: &Path,
+    roots: &[PathBuf],
+    is_one: impl Fn(&str) -> bool,
+) -> Option<String> {
     let manifests = roots.iter().flat_map(|root| MANIFESTS.map(|name| root.join(name)));
     let mut files = settings_files(env, cwd).into_iter().chain(manifests);
     let found = files.find(|path| env.short(path).map_or_else(|| path.is_file(), |text| is_one(&text)));
@@ -91,7 +97,8 @@ fn hooked_file(env: &Reading, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&st
 /// The project's files in which hooks may stand: settings, and those of plugins among its skills.
 fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     let root = env.root();
-    let folders = cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(|folder| folder.join(".claude"));
+    let folders =
+        cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(|folder| folder.join(".claude"));
     let files = folders.filter(|folder| *folder != env.config).flat_map(|claude| {
         let plugins = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
@@ -111,7 +118,8 @@ pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     }
     for folder in plugins::folders(env, cwd).iter().chain(&roots) {
         for name in TEXTS {
-            let (place, mut texts) = (folder.join(name), Vec::new());
+            let place = folder.join(name);
+            let mut texts = Vec::new();
             if !list(&place, 4, &mut texts) {
                 return Some(place.display().to_string());
             }
@@ -139,7 +147,8 @@ pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
     files.extend(roots.iter().flat_map(|root| MANIFESTS.map(|name| root.join(name))));
     files.sort();
     files.dedup();
-    let (script, mut found) = (has_script(env), Vec::new());
+    let script = has_script(env);
+    let mut found = Vec::new();
     for path in &files {
         let hooks = match env.short(path) {
             Some(text) => prompt_hooks(&text, script),
@@ -174,8 +183,9 @@ fn prompt_hooks(text: &str, script: bool) -> Vec<String> {
     let groups = list(hooks.and_then(|hooks| hooks.get(PROMPTS)));
     let all = groups.iter().flat_map(|group| list(group.get("hooks")));
     let of = |hook: &Value, name: &str| hook.get(name).and_then(Value::as_str).map(str::to_owned);
-    let is_ours =
-        |hook: &Value| disarm::is_ours(PROMPTS, hook) && of(hook, "command").is_some_and(|line| runs_us(&line, script));
+    let is_ours = |hook: &Value| {
+        disarm::is_ours(PROMPTS, hook) && of(hook, "command").is_some_and(|line| runs_us(&line, script))
+    };
     let what = |hook: Value| {
         let runs = ["command", "url", "server", "prompt", "type"].iter().find_map(|name| of(&hook, name));
         one_line(&redact(&runs.unwrap_or_default()), 120)
@@ -195,7 +205,8 @@ fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool
     // A plugin may keep its hooks in a file of another name.
     let elsewhere = root.get("hooks").is_some_and(|hooks| hooks.is_string() || hooks.is_array());
     let groups = root.get("hooks").and_then(|hooks| hooks.get(event)).and_then(Value::as_array);
-    let by_path = |hook: &Value| hook.get("command").and_then(Value::as_str).is_some_and(|line| runs_us(line, script));
+    let by_path =
+        |hook: &Value| hook.get("command").and_then(Value::as_str).is_some_and(|line| runs_us(line, script));
     let is_ours = |hook: &Value| disarm::is_ours(event, hook) && by_path(hook);
     let runs_others = |group: &Value| {
         let hooks = group.get("hooks").and_then(Value::as_array);
@@ -207,14 +218,16 @@ fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool
 /// A list of names is compared as the client does; any other pattern may match.
 fn may_match(matcher: Option<&str>, tool: &str) -> bool {
     let matcher = matcher.unwrap_or_default();
-    let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' '));
+    let is_list =
+        matcher.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' '));
     let named = || matcher.split(['|', ',']).any(|name| name.trim() == tool);
     matcher.trim().is_empty() || !is_list || named()
 }
 
 /// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
 fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
-    let (mut found, script) = (Vec::new(), has_script(env));
+    let mut found = Vec::new();
+    let script = has_script(env);
     for folder in cwd.ancestors().take_while(|folder| folder.starts_with(root)) {
         let claude = folder.join(".claude");
         let mut add = |path: PathBuf, what: &dyn Fn(&str) -> Option<&'static str>| {
@@ -236,7 +249,8 @@ fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
             let _ = list(&claude.join(name), 3, &mut texts);
         }
         let skills = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
-        let mut manifests: Vec<PathBuf> = skills.map(|item| item.path().join(".claude-plugin/plugin.json")).collect();
+        let mut manifests: Vec<PathBuf> =
+            skills.map(|item| item.path().join(".claude-plugin/plugin.json")).collect();
         manifests.sort();
         for path in texts {
             add(path, &brings);
@@ -296,7 +310,9 @@ fn runs_us(line: &str, script: bool) -> bool {
     };
     let own = || std::env::current_exe().ok()?.canonicalize().ok();
     let named = Path::new(program);
-    rest.chars().all(plain) && named.is_absolute() && named.canonicalize().ok().is_some_and(|real| Some(real) == own())
+    rest.chars().all(plain)
+        && named.is_absolute()
+        && named.canonicalize().ok().is_some_and(|real| Some(real) == own())
 }
 
 #[cfg(test)]
@@ -336,7 +352,10 @@ mod tests {
             assert_eq!(of_settings(&text, true), Some("hooks"), "{text}");
         }
         for text in ["{}", r#"{"hooks":{"Stop":[]}}"#, "\u{feff}{\"model\":\"x\"}"] {
-            assert!(!may_run(text, true, "SessionStart", |_| true) && of_settings(text, true).is_none(), "{text}");
+            assert!(
+                !may_run(text, true, "SessionStart", |_| true) && of_settings(text, true).is_none(),
+                "{text}"
+            );
         }
     }
 }

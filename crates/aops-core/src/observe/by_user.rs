@@ -25,7 +25,8 @@ pub(super) fn asked(
 ) -> CallContext {
     let mut seen = CallContext::default();
     if !policy.checks.is_empty() {
-        seen.checks = CheckFacts { saves: saves(event, call), commits: reach.runs.iter().any(named::commits) };
+        seen.checks =
+            CheckFacts { saves: saves(event, call), commits: reach.runs.iter().any(named::commits) };
     }
     if !policy.rules.is_empty() {
         let (paths, read, commands) = named::list(event, call, &reach);
@@ -36,7 +37,8 @@ pub(super) fn asked(
     let roots = [project, event.cwd.as_str()];
     seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
     let format = policy.close.format.as_deref();
-    seen.task.formats = format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
+    seen.task.formats =
+        format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
     seen.task.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
     seen.reach = reach;
     seen

@@ -9,9 +9,9 @@ use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::Reading;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{
-    AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts, HostFacts,
-    JailFacts, Keeps, PlanQuestion, PromptContext, SessionEndContext, SettingsContext, StartContext, Unheld, facts,
-    is_busy,
+    AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts,
+    HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, SessionEndContext, SettingsContext,
+    StartContext, Unheld, facts, is_busy,
 };
 use crate::host;
 use crate::ledger::open::Ledger;
@@ -25,9 +25,9 @@ use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, by_user, client, discards, draw, evidence, executable, foreign_agents, growth, hosts, jailed,
-    keeping, keys, leases, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit,
-    unended, unfinished, unstopped, verified,
+    authority, brought, by_user, client, discards, draw, evidence, executable, foreign_agents, growth, hosts,
+    jailed, keeping, keys, leases, parked, plan, plugins, questions, quiet, real_paths, same_project,
+    scratch, settings_edit, unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{CallMeans, Step, Unasked};
@@ -63,7 +63,8 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            context.unproven = authority::of_agent(env, session, event).or_else(|| plugins::of_agent(env, event));
+            context.unproven =
+                authority::of_agent(env, session, event).or_else(|| plugins::of_agent(env, event));
             if context.unproven.is_none() {
                 context.found = Found::Start(Box::new(start(env, ledger, event)?));
             }
@@ -85,13 +86,17 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             let said = report(env, session, event, context.unproven.is_none());
             let report = said.map(|said| evidence::borne_out(ledger, event, said?));
             let verified_tree = verified::of_report(env, session, event, report.as_ref());
-            context.found = Found::AgentStop(Box::new(AgentStopContext { report, verified_tree, left: None }));
+            context.found =
+                Found::AgentStop(Box::new(AgentStopContext { report, verified_tree, left: None }));
         }
-        EventKind::Stop if !is_busy(session, event) => unstopped::look_at_stop(env, ledger, event, &mut context)?,
+        EventKind::Stop if !is_busy(session, event) => {
+            unstopped::look_at_stop(env, ledger, event, &mut context)?;
+        }
         _ => {}
     }
     if let What::Configured(change) = &event.what {
-        let (text, unread) = (tampering::settings(&change.file_path), tampering::is_too_large(&change.file_path));
+        let text = tampering::settings(&change.file_path);
+        let unread = tampering::is_too_large(&change.file_path);
         context.found = Found::Settings(SettingsContext { text, unread });
     }
     look_back(env, ledger, event, &mut context)?;
@@ -123,7 +128,8 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
     if is_open || past(ledger, event)?.is_some() {
         return Ok(None);
     }
-    let effect = call(env, session, event).map(|(call, _)| call.does.effect).filter(|effect| effect.is_write());
+    let effect =
+        call(env, session, event).map(|(call, _)| call.does.effect).filter(|effect| effect.is_write());
     Ok(effect.map(|effect| {
         let means = CallMeans { effect: Some(effect), ..CallMeans::default() };
         let open = OpenCall { means, ..OpenCall::default() };
@@ -164,8 +170,10 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
 /// How a call of this key ended earlier, where the event is about one that is not open.
 fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
     let session = ledger.session();
-    let of_call =
-        matches!(event.kind(), EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let of_call = matches!(
+        event.kind(),
+        EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure
+    );
     let call = event.call().filter(|_| of_call && !session.is_new());
     match call.filter(|call| session.open_call(&call.key).is_none()) {
         Some(call) => ledger.past_call(&call.key),
@@ -182,7 +190,8 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
     let clashes = foreign_agents::clashes(env, cwd, &|_| false);
     let shadowed = shadowed.unwrap_or_else(|| clashes.first().map(|(_, path)| path.clone()));
     let is_shadowed = shadowed.is_some();
-    let (timers, timers_lost) = if session_starts { client::timers_before(env, event) } else { (Vec::new(), false) };
+    let (timers, timers_lost) =
+        if session_starts { client::timers_before(env, event) } else { (Vec::new(), false) };
     Ok(StartContext {
         timers,
         timers_lost,
@@ -226,7 +235,8 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
         }
         EventKind::SubagentStop => {
             let report = report(env, session, event, true);
-            context.found = Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
+            context.found =
+                Found::AgentStop(Box::new(AgentStopContext { report, ..AgentStopContext::default() }));
         }
         EventKind::UserPromptSubmit => {
             let meant = Prompt::read(event.prompt(), |_| false);
@@ -242,7 +252,8 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let prefixed = stage.is_some() || env.client.is_plugin;
     // Who is inside a session is not asked as a person, whatever terminal the client has.
     let attended = is_attended(env, event) && !authority::is_inside(env, session);
-    let (renamed, cwd) = (renamed(session), Path::new(&event.cwd));
+    let renamed = renamed(session);
+    let cwd = Path::new(&event.cwd);
     let missing = |name: &&String| !prefixed && !foreign_agents::has_second_name(env, cwd, name);
     let missing = renamed.iter().filter(missing).cloned().collect();
     Context {
@@ -264,7 +275,10 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();
-    wanted && env.host.can(Ability::AsksPersons) && !env.client.attended && !authority::is_inside(env, session)
+    wanted
+        && env.host.can(Ability::AsksPersons)
+        && !env.client.attended
+        && !authority::is_inside(env, session)
 }
 
 fn renamed(session: &Session) -> Vec<String> {
@@ -274,14 +288,17 @@ fn renamed(session: &Session) -> Vec<String> {
 /// What a call does and reaches, and what its line would take away.
 fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Option<Lost>)> {
     let call = event.call()?;
-    let (tool, input, policy) = (&call.key.tool, &call.input, session.policy());
+    let tool = &call.key.tool;
+    let input = &call.input;
+    let policy = session.policy();
     let mut protected = protected(env, session, event);
     let touches = table::tool(tool).touches != ToolTouches::Nothing;
     let mut others = if touches { OtherClients::new(env, session) } else { OtherClients::none(env) };
     if others.are_named(input) {
         others.add(&mut protected);
     }
-    let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
+    let variables = real_paths::variables(&protected);
+    let home = protected.home.clone();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Parsed once: the guard asks what the line touches, the sandbox what it does.
     let line = targets::line(tool, input, &ground);
@@ -348,8 +365,14 @@ fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<
 }
 
 /// What an agent found that is waited for; and what any auditor found, since its BLOCK stands.
-fn report(env: &Reading, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
-    let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
+fn report(
+    env: &Reading,
+    session: &Session,
+    event: &Event,
+    proven: bool,
+) -> Option<Result<AgentReport, String>> {
+    let id = event.agent_id.as_deref()?;
+    let kind = event.agent_type.as_deref()?;
     let agent = ours(kind)?;
     // The events of its call or its start may be missing.
     if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {

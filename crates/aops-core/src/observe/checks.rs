@@ -78,7 +78,8 @@ pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
             return true;
         }
         let files: &Option<Vec<String>> = files.get_or_insert_with(|| about.files(env, check.on));
-        let (root, home) = (folder.to_string_lossy(), env.home.to_string_lossy());
+        let root = folder.to_string_lossy();
+        let home = env.home.to_string_lossy();
         files.as_ref().is_none_or(|files| files.iter().any(|file| check.concerns(file, &root, &home)))
     };
     checks
@@ -198,7 +199,8 @@ pub(super) fn current_text(path: &Path) -> Option<String> {
 
 /// One replacement, under the rules of the tool: the old text is there, and only once unless all are meant.
 fn edit_once(text: &str, edit: &Json) -> Option<Vec<u8>> {
-    let (old, new) = (edit.text_of("old_string")?, edit.text_of("new_string")?);
+    let old = edit.text_of("old_string")?;
+    let new = edit.text_of("new_string")?;
     if old.is_empty() {
         return text.is_empty().then_some(new.into_bytes());
     }

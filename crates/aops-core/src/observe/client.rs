@@ -41,7 +41,9 @@ pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
 
 /// What this start asks for with `AOPS_MODE`, where that is new.
 pub fn mode_asked(env: &Reading, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
-    if event.kind() != EventKind::SessionStart || env.user.mode.is_none() && session.memory.configured.mode.is_none() {
+    if event.kind() != EventKind::SessionStart
+        || env.user.mode.is_none() && session.memory.configured.mode.is_none()
+    {
         return Ok(None);
     }
     let asked = match &env.user.mode {
@@ -58,7 +60,8 @@ fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure>
         return Ok(ModeAsked { asked, refused: Some(why), ..ModeAsked::default() });
     };
     let in_force = in_force::load_in(env, None)?;
-    let (configured, floor) = (in_force.policy.mode.level(), in_force.origins.floor());
+    let configured = in_force.policy.mode.level();
+    let floor = in_force.origins.floor();
     let held = || "the administrator's bundle holds the mode".to_owned();
     let refused = match floor {
         Some(floor) if level < floor => Some(held()),
@@ -76,7 +79,8 @@ fn lowered_by(env: &Env, event: &Event, level: ModeLevel) -> Option<String> {
     for name in ["settings.json", "settings.local.json"] {
         let file = project.join(name);
         let text = tampering::settings(&file.to_string_lossy());
-        let sets = json::read(&text).is_ok_and(|json| json.get("env").is_some_and(|env| env.get(MODE).is_some()));
+        let sets =
+            json::read(&text).is_ok_and(|json| json.get("env").is_some_and(|env| env.get(MODE).is_some()));
         if sets || tampering::is_too_large(&file.to_string_lossy()) {
             return Some(format!("`{}` sets it, and a project may only raise the mode", file.display()));
         }
@@ -96,7 +100,10 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
         session.memory.place.boot == boot && session.memory.client.process.as_ref().is_some_and(is_one)
     };
     let known = sessions::all(env).into_iter().rev().filter_map(|found| sessions::session(&found));
-    known.into_iter().find(is_above).map(|session| (session.state.session_id.clone(), session.policy().mode.level()))
+    known
+        .into_iter()
+        .find(is_above)
+        .map(|session| (session.state.session_id.clone(), session.policy().mode.level()))
 }
 
 /// What the user is told of a mode that does not hold.
@@ -115,7 +122,9 @@ const TOOL: [&str; 2] = ["Agent", "Task"];
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     by_command_line(&line).or_else(|| match env.host {
-        host if !host.can(Ability::StartsAgents) => Some(format!("our agents are not in {}", table::host(host).title)),
+        host if !host.can(Ability::StartsAgents) => {
+            Some(format!("our agents are not in {}", table::host(host).title))
+        }
         host if host.is_registered_by_name() => None,
         _ => by_settings(env, event),
     })
@@ -142,12 +151,14 @@ fn values(line: &[String], options: &[&str]) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = None;
     let mut words = line.iter().peekable();
     while let Some(word) = words.next() {
-        let (name, glued) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let (name, glued) =
+            word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
         if !options.contains(&name) {
             continue;
         }
         let list = found.get_or_insert_with(Vec::new);
-        let mut add = |text: &str| list.extend(text.split([',', ' ']).filter(|s| !s.is_empty()).map(str::to_owned));
+        let mut add =
+            |text: &str| list.extend(text.split([',', ' ']).filter(|s| !s.is_empty()).map(str::to_owned));
         glued.into_iter().for_each(&mut add);
         while let Some(value) = words.next_if(|next| glued.is_none() && !next.starts_with('-')) {
             add(value);
@@ -193,7 +204,10 @@ mod tests {
             // What follows another option is a prompt.
             ("claude --tools Read -p Agent", "`--tools Read`"),
             ("claude --disallowedTools Bash,Agent -p", "`--disallowedTools Agent`"),
-            ("claude --disallowed-tools Bash Task(prompt-hydrator)", "`--disallowedTools Task(prompt-hydrator)`"),
+            (
+                "claude --disallowed-tools Bash Task(prompt-hydrator)",
+                "`--disallowedTools Task(prompt-hydrator)`",
+            ),
         ] {
             assert_eq!(of(line).as_deref(), Some(why), "{line}");
         }

@@ -13,7 +13,13 @@ use aops_shell::syntax::{Ground, Line, Word};
 use std::path::{Path, PathBuf};
 
 /// What is dangerous in this call, without commands that discard nothing.
-pub(super) fn left(env: &Env, call: &ToolCall, line: Option<&Line>, ground: &Ground, reach: &Targets) -> Vec<Danger> {
+pub(super) fn left(
+    env: &Env,
+    call: &ToolCall,
+    line: Option<&Line>,
+    ground: &Ground,
+    reach: &Targets,
+) -> Vec<Danger> {
     let mut dangers = danger::of(&call.key.tool, &call.input, line, ground, Some(fed));
     let discards = |danger: &Danger| danger.rule.id() == "git-discard";
     if dangers.iter().any(discards) && line.is_some_and(|line| loses_nothing(env, line, reach)) {
@@ -35,18 +41,22 @@ fn loses_nothing(env: &Env, line: &Line, reach: &Targets) -> bool {
     let writes = |run: &CommandRun| !run.command.writes.is_empty() || run.command.function;
     is_plain
         && !reach.runs.is_empty()
-        && reach
-            .runs
-            .iter()
-            .all(|run| !moves_git(run) && !writes(run) && (run.reads || fetches(run) || discards_nothing(env, run)))
+        && reach.runs.iter().all(|run| {
+            !moves_git(run) && !writes(run) && (run.reads || fetches(run) || discards_nothing(env, run))
+        })
 }
 
 /// The verb of a git command, the words after it, and the folders that it may run in.
 fn git_words(run: &CommandRun) -> Option<(String, Vec<String>, Vec<PathBuf>)> {
     let simple = &run.command;
-    let words: Vec<String> = simple.words.iter().filter(|word| word.is_firm()).filter_map(Word::literal).collect();
-    let mut folders: Vec<PathBuf> = simple.folders.iter().filter_map(Word::literal).map(PathBuf::from).collect();
-    if words.len() != simple.words.len() || folders.len() != simple.folders.len() || simple.name() != Some("git") {
+    let words: Vec<String> =
+        simple.words.iter().filter(|word| word.is_firm()).filter_map(Word::literal).collect();
+    let mut folders: Vec<PathBuf> =
+        simple.folders.iter().filter_map(Word::literal).map(PathBuf::from).collect();
+    if words.len() != simple.words.len()
+        || folders.len() != simple.folders.len()
+        || simple.name() != Some("git")
+    {
         return None;
     }
     let mut rest = &words[1..];
@@ -94,7 +104,9 @@ fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     match (verb, before.as_slice()) {
         _ if before.iter().any(|word| word.starts_with('-')) => None,
         // Resetting to another commit would drop commits.
-        ("reset", [] | ["HEAD" | "@"]) if paths.is_none() && words.iter().any(|word| word == "--hard") => Some(behind),
+        ("reset", [] | ["HEAD" | "@"]) if paths.is_none() && words.iter().any(|word| word == "--hard") => {
+            Some(behind)
+        }
         ("checkout", [] | ["HEAD" | "@"]) if !behind.is_empty() => Some(behind),
         // A single word is a path or a branch; the first of several may be another commit.
         ("checkout", [path] | ["HEAD" | "@", path]) if paths.is_none() => Some(vec![path]),

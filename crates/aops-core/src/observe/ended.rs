@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 /// What a call came to, as far as it is open.
 pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
-    let (session, mut ended) = (ledger.session(), EndContext::default());
+    let session = ledger.session();
+    let mut ended = EndContext::default();
     let call = event.call();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.tracked = open.means.effect == Some(Effect::Tracker) || !open.means.tracks.is_empty();
@@ -37,7 +38,8 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         offline: jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof)),
         jailed,
     };
-    let is_same = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
+    let is_same =
+        verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
     let measured = &mut recorded.measured;
     measured.unchanged = is_same;
     if is_same {
@@ -53,8 +55,9 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
     // A line may do more than it was judged to do.
-    let runs_line = call
-        .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
+    let runs_line = call.is_some_and(|call| {
+        matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell)
+    });
     if (runs_line || changes) && !session.memory.watched.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);

@@ -25,14 +25,16 @@ pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets, roots: &[&str]) -
     let Some(input) = input else { return Evidence::Other };
     let background = matches!(input.get("run_in_background"), Some(Json::Bool(true)));
     let line = input.text_of("command").unwrap_or_default();
-    let (line, test) = (line.trim(), test.trim());
+    let line = line.trim();
+    let test = test.trim();
     if background || test.is_empty() {
         return Evidence::Other;
     }
     if line == test {
         return Evidence::Is;
     }
-    let decides = line.match_indices(test).any(|(at, _)| leads(&line[..at]) && follows(&line[at + test.len()..]));
+    let decides =
+        line.match_indices(test).any(|(at, _)| leads(&line[..at]) && follows(&line[at + test.len()..]));
     if decides && is_run(test, reach, roots) { Evidence::Contains } else { Evidence::Other }
 }
 
@@ -54,8 +56,10 @@ pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> 
 
 /// The test or check of this agent that failed, where none that it ran afterwards passed.
 fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
-    let (mut asked, mut failed) = (Vec::new(), None);
-    let calls = recent.iter().filter_map(|entry| if let Fact::Call(step) = &entry.fact { Some(step) } else { None });
+    let mut asked = Vec::new();
+    let mut failed = None;
+    let calls =
+        recent.iter().filter_map(|entry| if let Fact::Call(step) = &entry.fact { Some(step) } else { None });
     for step in calls.filter(|step| step.agent_id.as_deref() == Some(agent_id)) {
         if let Some(line) = check_of(step) {
             asked.push((&step.call, line));
@@ -79,13 +83,18 @@ fn check_of(step: &Step) -> Option<String> {
 
 /// The last push since the prompt failed, or says that the remote did not take it.
 pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
-    let (mut pushes, mut failed) = (Vec::new(), false);
+    let mut pushes = Vec::new();
+    let mut failed = false;
     for entry in recent {
         match &entry.fact {
             Fact::Event(seen) if seen.kind() == EventKind::UserPromptSubmit => failed = false,
             Fact::Call(step) if step.to == CallState::Pending && is_push(step) => pushes.push(&step.call),
             Fact::Call(step) if pushes.contains(&&step.call) => {
-                let said = step.ended().result.as_ref().is_some_and(|result| result.lines().contains("failed to push"));
+                let said = step
+                    .ended()
+                    .result
+                    .as_ref()
+                    .is_some_and(|result| result.lines().contains("failed to push"));
                 match step.to {
                     CallState::Failed => failed = true,
                     CallState::Completed => failed = said,
@@ -107,7 +116,9 @@ fn is_push(step: &Step) -> bool {
 pub(super) fn is_rejected(call: &ToolCall) -> bool {
     let result = call.result.iter().flat_map(|result| [result.head.as_str(), &result.tail]);
     let mut texts = result.chain([call.error.as_str()]).filter(|_| call.key.tool == "Bash");
-    texts.any(|text| text.contains("[rejected]") && (text.contains("fetch first") || text.contains("non-fast-forward")))
+    texts.any(|text| {
+        text.contains("[rejected]") && (text.contains("fetch first") || text.contains("non-fast-forward"))
+    })
 }
 
 /// What may stand before the command: other commands, variables, a program that ends as it does (`timeout -k
@@ -116,13 +127,16 @@ fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();
     // Of their options only those that still run the command: `timeout --version cargo test` does not.
     let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout" | "-k" | "-n" | "-p");
-    let sets =
-        |word: &str| word.contains('=') && !word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+    let sets = |word: &str| {
+        word.contains('=') && !word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
+    };
     // With another `PATH` or an injected library the words name another program.
     let chooses = |word: &str| {
         let name = word.split('=').next().unwrap_or_default();
-        let known = ["PATH", "BASH_ENV", "ENV", "MAKEFLAGS", "NODE_OPTIONS", "PYTEST_ADDOPTS"].contains(&name);
-        word.contains('=') && (known || ["LD_", "DYLD_", "CARGO_ALIAS_"].iter().any(|begin| name.starts_with(begin)))
+        let known =
+            ["PATH", "BASH_ENV", "ENV", "MAKEFLAGS", "NODE_OPTIONS", "PYTEST_ADDOPTS"].contains(&name);
+        word.contains('=')
+            && (known || ["LD_", "DYLD_", "CARGO_ALIAS_"].iter().any(|begin| name.starts_with(begin)))
     };
     let apart = own.is_empty() || own.starts_with(char::is_whitespace) || own.len() == before.len();
     apart
@@ -151,8 +165,9 @@ fn follows(after: &str) -> bool {
 /// One of the line's simple commands begins with the words of the test; a test of several commands is known
 /// by its text.
 fn is_run(test: &str, reach: &Targets, roots: &[&str]) -> bool {
-    let lies_in =
-        |path: &str, root: &&str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let lies_in = |path: &str, root: &&str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     let is_here = |folder: &Word| {
         let path = folder.tidied().literal();
         path.is_some_and(|path| roots.iter().any(|root| lies_in(&path, root)))

@@ -41,23 +41,26 @@ fn written_as(env: &Env, protected: &Protected, call: &ToolCall, target: &Target
     match of_target(protected, target) {
         Some(Executable::Always(what)) => Some(said(what)),
         Some(Executable::Text) => text(env, call, Path::new(&named)),
-        Some(Executable::Saying(row)) => says_anew(call, Path::new(&named), row.words).then(|| said(row.what)),
+        Some(Executable::Saying(row)) => {
+            says_anew(call, Path::new(&named), row.words).then(|| said(row.what))
+        }
         Some(Executable::Beside(deep)) => {
             let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
             let skill = folder.join("SKILL.md");
             let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
             Some(said(&format!("beside a skill that brings {what}")))
         }
-        None => {
-            Some(target.act).filter(|act| *act != Act::Copy).and_then(|_| on_path(env, Path::new(&path.literal()?)))
-        }
+        None => Some(target.act)
+            .filter(|act| *act != Act::Copy)
+            .and_then(|_| on_path(env, Path::new(&path.literal()?))),
     }
 }
 
 /// The call adds a line with one of these words, or what it adds cannot be seen.
 fn says_anew(call: &ToolCall, path: &Path, words: &[&str]) -> bool {
     let old = read_short(path).unwrap_or_default().to_lowercase();
-    let is_new = |line: &str| words.iter().any(|word| line.contains(word)) && !old.lines().any(|known| known == line);
+    let is_new =
+        |line: &str| words.iter().any(|word| line.contains(word)) && !old.lines().any(|known| known == line);
     new_texts(call, path).is_none_or(|texts| texts.iter().any(|text| text.to_lowercase().lines().any(is_new)))
 }
 
@@ -109,8 +112,8 @@ fn old_text(path: &Path) -> Option<String> {
 
 fn edited(mut text: String, edits: &[Json]) -> String {
     for edit in edits {
-        let (old, new) =
-            (edit.text_of("old_string").unwrap_or_default(), edit.text_of("new_string").unwrap_or_default());
+        let old = edit.text_of("old_string").unwrap_or_default();
+        let new = edit.text_of("new_string").unwrap_or_default();
         let all = matches!(edit.get("replace_all"), Some(Json::Bool(true)));
         text = match (old.is_empty() || !text.contains(&old), all) {
             (true, _) => text + "\n" + &new,
@@ -132,7 +135,8 @@ fn collect(json: &Json, all: &mut Vec<String>) {
 
 /// A program put where it is found before another of its name.
 fn on_path(env: &Env, path: &Path) -> Option<Found> {
-    let (folder, name) = (path.parent()?, path.file_name()?);
+    let folder = path.parent()?;
+    let name = path.file_name()?;
     let search = env.search_path();
     let mut folders = std::env::split_paths(&search).filter(|at| at.is_absolute());
     folders.find(|at| at == folder)?;
@@ -151,7 +155,11 @@ pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
     let input = json::read(&call.input).ok()?;
     let text = |name: &str| input.text_of(name).filter(|text| !text.is_empty());
     let files = match call.key.tool.as_str() {
-        "Skill" => plugins::skill_files(env, cwd, &text("skill").or_else(|| text("command")).or_else(|| text("name"))?),
+        "Skill" => plugins::skill_files(
+            env,
+            cwd,
+            &text("skill").or_else(|| text("command")).or_else(|| text("name"))?,
+        ),
         "SlashCommand" => plugins::skill_files(env, cwd, &text("command")?),
         "Agent" | "Task" => {
             let kind = text("subagent_type")?;
@@ -170,6 +178,7 @@ pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
         }?;
         Some(format!("`{}` brings {what}", path.display()))
     });
-    let unseen = || (!files.are_all).then(|| "one of more files than are looked at may bring programs".to_owned());
+    let unseen =
+        || (!files.are_all).then(|| "one of more files than are looked at may bring programs".to_owned());
     found.or_else(unseen)
 }

@@ -75,8 +75,12 @@ fn given(env: &Env) -> Vec<String> {
             Ok(Json::Object(members)) => names.extend(members.iter().filter_map(|(name, _)| meant(name))),
             // The name of a file, or what cannot be read: then it may be any.
             _ => {
-                names
-                    .extend(AGENTS.iter().filter(|agent| text.contains(agent.name)).map(|agent| agent.name.to_owned()));
+                names.extend(
+                    AGENTS
+                        .iter()
+                        .filter(|agent| text.contains(agent.name))
+                        .map(|agent| agent.name.to_owned()),
+                );
             }
         }
     }
@@ -120,10 +124,12 @@ pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
 /// looked at.
 fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let agents = &host(env.host).agents;
-    let (names, kind) = (agents.in_project, agents.ending);
+    let names = agents.in_project;
+    let kind = agents.ending;
     let own = env.folder_of(env.host);
     let projects = cwd.ancestors().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    let (mut all, mut unseen) = (Vec::new(), None);
+    let mut all = Vec::new();
+    let mut unseen = None;
     for folder in projects.chain([own.join("agents")]) {
         let mut files = Vec::new();
         if !list_kind(&folder, DEEPEST, kind, &mut files) {
@@ -177,12 +183,13 @@ pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
         return (!agents::is_ours(env.host, text)).then_some(name);
     }
     let name = one_of(stem).or_else(|| one_of(&read_name(text)?))?;
-    let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
+    let bare = bare(&name);
+    let is_renamed = name.starts_with(FILE_PREFIX);
     let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };
     let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == bare);
     let users = || texts::find(&Reading::new(env, path), false, Kind::Agent, bare).ok().flatten();
-    let is_own =
-        shipped.is_some_and(|shipped| expected(shipped.text)) || users().is_some_and(|own| expected(&own.text));
+    let is_own = shipped.is_some_and(|shipped| expected(shipped.text))
+        || users().is_some_and(|own| expected(&own.text));
     (!is_own).then_some(name)
 }
 

@@ -49,7 +49,10 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     let place = real_paths::real(&place).unwrap_or(place);
     let root = root(env, session, event);
     let path = counted_path(env, root.as_deref(), &place)?;
-    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
+    let now = fs::metadata(&place)
+        .ok()
+        .filter(|about| about.len() <= LARGEST)
+        .and_then(|_| files::read(&place).ok());
     let known = session.memory.progress.weight.grown.file(&path);
     if tool == "NotebookEdit" {
         let source = input.text_of("new_source").unwrap_or_default();
@@ -76,7 +79,10 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     let place = Path::new(&event.cwd).join(place);
     let place = real_paths::real(&place).unwrap_or(place);
     let path = counted_path(env, root(env, session, event).as_deref(), &place)?;
-    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
+    let now = fs::metadata(&place)
+        .ok()
+        .filter(|about| about.len() <= LARGEST)
+        .and_then(|_| files::read(&place).ok());
     let known = session.memory.progress.weight.grown.file(&path);
     let lines = known.map_or(0, |known| known.lines) + count(&[], now.as_deref().unwrap_or_default());
     let was = known.map_or_else(String::new, |known| known.was.clone());
@@ -91,7 +97,9 @@ pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCa
         return true;
     }
     let content = fs::metadata(root.join(&file.path)).ok().filter(|about| about.len() <= LARGEST);
-    content.and_then(|_| files::read(root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
+    content
+        .and_then(|_| files::read(root.join(&file.path)).ok())
+        .is_some_and(|now| sha256(&[&now]) == file.is)
 }
 
 /// The path under which this file counts; nothing where it does not count.
@@ -155,7 +163,8 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
 /// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it
 /// was before them.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
-    let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
+    let asked =
+        session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
     let Some(call) = event.call().filter(|call| asked && !call.unended && !is_background(call)) else {
         return false;
     };
@@ -164,9 +173,12 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let around = LineSetting { ground, project: None, listed: &|_, _| None };
     let idles = |line: &Line| only_checks(&line.text) && is_only_unknown(line, &around) || asks_here(line);
     let line = targets::line(&call.key.tool, &call.input, &ground);
-    let own =
-        line.filter(|line| idles(line) && lasts(line).is_none()).and_then(|_| Own::find(env, session, event, open));
-    own.is_some_and(|own| own.measure(env, session, event) == (session.memory.progress.weight.grown.clone(), false))
+    let own = line
+        .filter(|line| idles(line) && lasts(line).is_none())
+        .and_then(|_| Own::find(env, session, event, open));
+    own.is_some_and(|own| {
+        own.measure(env, session, event) == (session.memory.progress.weight.grown.clone(), false)
+    })
 }
 
 /// Something of this command may run on.

@@ -42,7 +42,8 @@ fn list(protected: &Protected) -> BTreeMap<(u64, u64), PathBuf> {
     }
     let projects = Path::new(&protected.config).join("projects");
     let sessions = items(&projects).into_iter().flat_map(|project| items(&project));
-    let ours = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_session_folder);
+    let ours =
+        |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_session_folder);
     for session in sessions.filter(ours) {
         add(&mut found, session, 2);
     }

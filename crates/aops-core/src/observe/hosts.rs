@@ -31,7 +31,8 @@ pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<H
     match line.filter(|_| runs_shell(call)) {
         Some(line) => named(line),
         None if fetches => {
-            let url = json::read(&call.input).ok().and_then(|input| input.text_of("url").map(|url| of_url(&url)));
+            let url =
+                json::read(&call.input).ok().and_then(|input| input.text_of("url").map(|url| of_url(&url)));
             url.flatten().into_iter().collect()
         }
         None => Vec::new(),
@@ -59,7 +60,14 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
         if !seen.hosts.unlisted.iter().any(|known| known.rule == rule) {
             let denied = !refusal.is_open();
             let after_secret = refusal == Refusal::AfterSecret;
-            seen.hosts.unlisted.push(Unlisted { rule, port, why: refusal.to_string(), denied, needed, after_secret });
+            seen.hosts.unlisted.push(Unlisted {
+                rule,
+                port,
+                why: refusal.to_string(),
+                denied,
+                needed,
+                after_secret,
+            });
         }
     }
     if !seen.hosts.unlisted.is_empty() {
@@ -77,7 +85,10 @@ pub fn foreign(call: &ToolCall) -> Option<String> {
     match call.key.tool.as_str() {
         "WebFetch" => {
             let host = input()?.text_of("url").and_then(|url| of_url(&url));
-            Some(host.map_or_else(|| "reading a page".to_owned(), |host| format!("reading a page of `{}`", host.name)))
+            Some(host.map_or_else(
+                || "reading a page".to_owned(),
+                |host| format!("reading a page of `{}`", host.name),
+            ))
         }
         "WebSearch" => Some("a search of the web".to_owned()),
         _ if call.key.server != "builtin" => Some(format!("an answer of the server `{}`", call.key.server)),

@@ -40,7 +40,9 @@ impl Impostor {
     /// What the person is told.
     pub fn words(&self) -> String {
         let what = self.describe();
-        format!("{what}\nhint: remove that entry if you do not know it; `aops-hook doctor` lists what is registered")
+        format!(
+            "{what}\nhint: remove that entry if you do not know it; `aops-hook doctor` lists what is registered"
+        )
     }
 }
 
@@ -71,7 +73,11 @@ pub fn look(env: &Env, protected: Protected) -> Registered {
             }
             is_ours
         });
-        found.extend(strange.into_iter().map(|(program, events)| Impostor { file: file.clone(), program, events }));
+        found.extend(strange.into_iter().map(|(program, events)| Impostor {
+            file: file.clone(),
+            program,
+            events,
+        }));
     }
     held.retain(|_, entries| !entries.is_empty());
     Registered { held, impostors: found, protected }
@@ -94,7 +100,8 @@ impl Ground<'_> {
         if [SCRIPT_COMMAND, SCRIPT_IN_SHELL].contains(&program) {
             return self.is_our_script(&Path::new(self.project).join(SCRIPT_PATH));
         }
-        let path = if program.contains('/') { Some(PathBuf::from(program)) } else { self.env.on_path(program) };
+        let path =
+            if program.contains('/') { Some(PathBuf::from(program)) } else { self.env.on_path(program) };
         match path.as_deref().map(|path| (path, identity(path))) {
             Some((path, Some(found))) => self.own == Some(found) || self.is_recorded(path),
             _ => true,
@@ -106,7 +113,8 @@ impl Ground<'_> {
     fn is_our_script(&self, path: &Path) -> bool {
         let Ok(text) = files::read(path) else { return true };
         let placed = self.receipt["files"].as_array().into_iter().flatten();
-        let is_placed = |file: &Value| file["path"].as_str() == path.to_str() && file["sha256"] == sha256(&[&text]);
+        let is_placed =
+            |file: &Value| file["path"].as_str() == path.to_str() && file["sha256"] == sha256(&[&text]);
         text == SCRIPT.as_bytes() || placed.into_iter().any(is_placed)
     }
 

@@ -94,7 +94,10 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         // Each command finds out by itself, and does not run where it cannot.
         Err(why) => {
             let why = one_line(&why, 200);
-            return (None, Some(format!("whether the kernel holds shell commands could not be found out: {why}")));
+            return (
+                None,
+                Some(format!("whether the kernel holds shell commands could not be found out: {why}")),
+            );
         }
     };
     let told = shortfall(&state).map(|words| {
@@ -110,9 +113,9 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
         (Hold::Namespaces, false) => {
             Some("no throwaway layers hold here, so a command that is not known waits for the plan")
         }
-        (Hold::Landlock, _) => {
-            Some("namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers")
-        }
+        (Hold::Landlock, _) => Some(
+            "namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers",
+        ),
         (Hold::Seatbelt, _) => Some("shell commands are held by the sandbox of macOS, which is untested"),
         (Hold::Words, _) => {
             Some("the kernel does not hold shell commands here, so they are judged by their words alone")
@@ -157,14 +160,16 @@ pub fn look(
     let Some(line) = line.filter(|_| on && runs_shell(call)) else { return Looked::default() };
     let root = Path::new(around.line.project.unwrap_or(around.line.ground.cwd));
     let is_free = |simple: &Simple, word: &Word| temporary_output(env, root, simple, word).is_some();
-    let stays =
-        effect == Effect::Write && around.listed.is_none() && is_only_unknown_beside(line, &around.line, &is_free);
+    let stays = effect == Effect::Write
+        && around.listed.is_none()
+        && is_only_unknown_beside(line, &around.line, &is_free);
     let unknown = stays && !outside(line);
     let lasting = if is_background(call) { Some(Lasting::Background) } else { lasts(line) };
     let lasts = lasting.filter(|_| unknown).map(why_it_lasts);
     let online = effect == Effect::Read && needs_network(line, &around.line);
     let looked = |unheld| Looked { unknown: unknown && lasts.is_none(), online, unheld, lasts };
-    let search = Search { env, cwd: Path::new(around.line.ground.cwd), without: &session.policy().jail.without };
+    let search =
+        Search { env, cwd: Path::new(around.line.ground.cwd), without: &session.policy().jail.without };
     if let Some(alone) = search.of_command(&line.text) {
         let configured = || alone.configured(env).map(|file| file.display().to_string());
         let fixed = |path: &str| superusers::is_out_of_reach(&search.cwd.join(path));
@@ -216,7 +221,13 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.
-pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
+pub fn proof(
+    env: &Env,
+    folder: &Path,
+    session: &Session,
+    event: &Event,
+    open: &OpenCall,
+) -> (Option<Proof>, bool) {
     let Some(call) = event.call().filter(|_| open.means.jailing.profile.is_some() && !env.dry_run) else {
         return (None, false);
     };
@@ -227,11 +238,13 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
     let same = |other: &&OpenCall| {
         other.call.id != call.key.id && other.means.jailing.line_sha256 == open.means.jailing.line_sha256
     };
-    let same: Vec<&str> = session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
+    let same: Vec<&str> =
+        session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
     let mut proof = receipt::take(folder, &call.key.id, &same, !is_background(call) && !call.unended);
     // An answer in the person's place holds for its own profile alone.
     let wanted = open.means.quiet.as_ref().map(|quiet| quiet.level.profile());
-    let holds = |proof: &Proof| wanted.is_none_or(|wanted| proof.hold == Hold::Namespaces && proof.profile >= wanted);
+    let holds =
+        |proof: &Proof| wanted.is_none_or(|wanted| proof.hold == Hold::Namespaces && proof.profile >= wanted);
     let unproven = !proof.as_ref().is_some_and(holds);
     if let Some(proof) = &mut proof {
         keep_results(&mut proof.lost, session, call, open);
@@ -247,7 +260,8 @@ fn add_temporary(env: &Env, session: &Session, event: &Event, call: &ToolCall, l
     let home = env.home.to_string_lossy();
     let ground = LineGround { cwd: &event.cwd, home: &home, variables: &[] };
     let line = targets::line(&call.key.tool, &call.input, &ground).filter(|line| line.text.contains('>'));
-    let root = session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    let root =
+        session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
     for simple in line.iter().flat_map(|line| &line.commands) {
         let files = simple.writes.iter().filter_map(|word| temporary_output(env, &root, simple, word));
         lost.files.extend(files.map(|path| LostFile { loss: Loss::Made, path }));
@@ -303,7 +317,8 @@ fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &Op
     }
     let command = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
     if open.means.tests || only_checks(&command) {
-        let root = session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+        let root =
+            session.memory.client.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
         lost.files.retain(|file| {
             let ignored = || file.loss == Loss::Made && is_ignored(&root, &file.path);
             !is_made_again(&file.path) && !ignored()

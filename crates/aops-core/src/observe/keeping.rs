@@ -56,7 +56,8 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
     if !Path::new(&event.cwd).is_dir() {
         return Keeps::Nothing;
     }
-    let is_thrown_away = profile::of_call(session, event, context).is_some_and(|profile| profile >= Profile::Read);
+    let is_thrown_away =
+        profile::of_call(session, event, context).is_some_and(|profile| profile >= Profile::Read);
     let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
     if is_thrown_away || sandbox::is_held(session, event, context) {
         return Keeps::Untold;
@@ -109,7 +110,8 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     let keeping = settled.or_else(|_| before::kept_for(&root, &open.call.id)).ok().flatten()?;
     let left = before::note_left(env, &root, &keeping).ok();
     let is_contained = open.means.jailing.keeps.iter().flatten().any(|rule| rule == CONTAINED);
-    let forgotten = |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);
+    let forgotten =
+        |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);
     (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping))
 }
 

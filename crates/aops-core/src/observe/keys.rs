@@ -24,8 +24,8 @@ use std::path::Path;
 
 /// Commands that show names, not content.
 const LOOK: &[&str] = &[
-    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo", "export",
-    "local", "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
+    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo",
+    "export", "local", "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
 ];
 /// The same without these words: the first of them has a command read any file.
 const LOOK_WITHOUT: &[(&str, &[&str])] = &[
@@ -35,16 +35,16 @@ const LOOK_WITHOUT: &[(&str, &[&str])] = &[
     (
         "git",
         &[
-            "grep", "diff", "interpret-trailers", "hash-object", "apply", "am", "mailinfo", "-F", "-f", "--file",
-            "--contents",
+            "grep", "diff", "interpret-trailers", "hash-object", "apply", "am", "mailinfo", "-F", "-f",
+            "--file", "--contents",
         ],
     ),
     ("tree", &["--fromfile"]),
 ];
 /// Commands that read the files they are given, and of a folder nothing.
 const FLAT: &[&str] = &[
-    "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed", "sha256sum",
-    "sort", "strings", "tac", "tail", "uniq", "wc", "xxd",
+    "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed",
+    "sha256sum", "sort", "strings", "tac", "tail", "uniq", "wc", "xxd",
 ];
 const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
 /// Commands that read the files whose names arrive.
@@ -108,7 +108,9 @@ pub(super) fn shown(event: &Event, call: &ToolCall, reach: &Targets, place: &Key
 fn runs(reach: &Targets, place: &KeyPlace) -> Option<String> {
     let all = || reach.runs.iter().map(|run| &*run.command);
     let listed = |run: &Simple| all().any(|other| lists(other, place) && feeds(other, run));
-    let takes = |run: &Simple| !looks(run) && run.words.iter().any(|word| word.bits.contains(&Bit::Any)) && listed(run);
+    let takes = |run: &Simple| {
+        !looks(run) && run.words.iter().any(|word| word.bits.contains(&Bit::Any)) && listed(run)
+    };
     let run = all().find(|run| prints(run, place) || takes(run))?;
     Some(run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "))
 }
@@ -150,7 +152,8 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
 /// began.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let root: Value = serde_json::from_str(&call.input).ok()?;
-    let (mut waiting, mut looked) = (vec![&root], 0);
+    let mut waiting = vec![&root];
+    let mut looked = 0;
     while let Some(value) = waiting.pop() {
         match value {
             Value::Array(all) => waiting.extend(all),
@@ -199,7 +202,8 @@ fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> 
     if paths.is_empty() {
         paths.push(event.cwd.clone());
     }
-    let near = |path: &String| resolve(event, path, place.home).iter().find_map(|path| place.folder.near(path));
+    let near =
+        |path: &String| resolve(event, path, place.home).iter().find_map(|path| place.folder.near(path));
     let (path, near) = paths.iter().find_map(|path| Some((path, near(path)?)))?;
     let globs = fields(call, ["glob", "include"]);
     let is = |name: &str, wanted: &str| fields(call, [name]).iter().any(|text| text == wanted);
@@ -222,7 +226,8 @@ fn names_key(glob: &str) -> bool {
     let folders = [".claude", "aops", "keys"];
     spread(glob).iter().any(|glob| {
         let (before, last) = glob.rsplit_once('/').unwrap_or(("", glob));
-        let is_on_the_way = |part: &str| part.is_empty() || folders.iter().any(|folder| glob::name(part, folder));
+        let is_on_the_way =
+            |part: &str| part.is_empty() || folders.iter().any(|folder| glob::name(part, folder));
         let wild = last.is_empty() || last == "**";
         before.split('/').all(is_on_the_way) && (wild || FILES.iter().any(|file| glob::name(last, file)))
     })
@@ -239,8 +244,9 @@ fn spread(glob: &str) -> Vec<String> {
 fn looks(command: &Simple) -> bool {
     let Some(name) = command.name() else { return true };
     let without = LOOK_WITHOUT.iter().find(|(known, _)| *known == name);
-    let has =
-        |begin: &&str| command.words.iter().any(|word| word.is(begin) || begin.len() > 2 && word.starts_with(begin));
+    let has = |begin: &&str| {
+        command.words.iter().any(|word| word.is(begin) || begin.len() > 2 && word.starts_with(begin))
+    };
     LOOK.contains(&name) || without.is_some_and(|(_, words)| !words.iter().any(has))
 }
 
@@ -255,8 +261,10 @@ fn lists(command: &Simple, place: &KeyPlace) -> bool {
 fn is_wide(command: &Simple) -> bool {
     let texts: Vec<String> = command.words.iter().map(Word::lossy).collect();
     let glued = texts.iter().find_map(|text| text.strip_prefix("--include="));
-    let named =
-        texts.windows(2).find(|pair| matches!(pair[0].as_str(), "-name" | "-iname")).map(|pair| pair[1].as_str());
+    let named = texts
+        .windows(2)
+        .find(|pair| matches!(pair[0].as_str(), "-name" | "-iname"))
+        .map(|pair| pair[1].as_str());
     glued.or(named).is_none_or(names_key)
 }
 
@@ -334,7 +342,8 @@ fn sweeps(command: &Simple, name: &str, place: &KeyPlace) -> bool {
         let seen = |folder: &Word| place.folder.near(&word.from_folder(folder)) == Some(Near::Above);
         !word.bits.is_empty() && command.folders.iter().any(seen)
     };
-    let has = |options: &[&str]| command.words.iter().any(|word| options.iter().any(|option| word.is(option)));
+    let has =
+        |options: &[&str]| command.words.iter().any(|word| options.iter().any(|option| word.is(option)));
     let all_but_last = || operands.split_last().is_some_and(|(_, from)| from.iter().any(is_above));
     match name {
         "cp" | "rsync" | "scp" => is_recursive(command) && all_but_last(),
@@ -359,7 +368,10 @@ fn nearest(command: &Simple, word: &Word, place: &KeyPlace) -> Option<Near> {
     let before = word.bits.split(|bit| *bit == Bit::Char(':')).next().unwrap_or_default();
     let before = Word { bits: before.to_vec(), ..Word::default() };
     let glued = ['=', ':', '@'].into_iter().filter_map(|sign| word.past(sign));
-    let all = [word.clone(), before].into_iter().chain(glued).filter(|word| !word.is_option() && !word.bits.is_empty());
+    let all = [word.clone(), before]
+        .into_iter()
+        .chain(glued)
+        .filter(|word| !word.is_option() && !word.bits.is_empty());
     let mut seen = all.flat_map(|word| command.folders.iter().map(move |folder| word.from_folder(folder)));
     seen.find_map(|path| {
         // Without a jail words without a folder are too many to look up.

@@ -36,13 +36,15 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
 }
 
 fn holder(lease: Lease, tree: &Path) -> Holder {
-    let path = Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
+    let path =
+        Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
     Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
 }
 
 /// The files in this tree that the call names as the ones it writes; nobody waits for generated ones.
 fn written(env: &Env, call: &CallContext, tree: &Path) -> Vec<String> {
-    let targets = call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));
+    let targets =
+        call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));
     let literal = targets.filter_map(|target| target.real.as_ref().unwrap_or(&target.path).literal());
     let real = literal.filter_map(|path| real_paths::real(Path::new(&path)));
     let inside = |path: &Path| path.strip_prefix(tree).map(|inside| inside.to_string_lossy().into_owned());

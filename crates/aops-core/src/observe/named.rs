@@ -11,7 +11,11 @@ use aops_shell::syntax::{Simple, Word};
 use std::path::{Path, PathBuf};
 
 /// What the user's rules match: every path that the call names or touches, and its simple commands.
-pub(super) fn list(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<String>, Vec<Vec<String>>) {
+pub(super) fn list(
+    event: &Event,
+    call: &ToolCall,
+    reach: &Targets,
+) -> (Vec<String>, Vec<String>, Vec<Vec<String>>) {
     let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
     let field = |name: &str| input.as_ref()?.text_of(name);
@@ -19,7 +23,8 @@ pub(super) fn list(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<Stri
         let path = Path::new(&event.cwd).join(path);
         real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned()
     };
-    let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(field).map(PathBuf::from).map(real);
+    let fields =
+        ["file_path", "notebook_path", "path"].into_iter().filter_map(field).map(PathBuf::from).map(real);
     let mut opened: Vec<PathBuf> = reach.runs.iter().flat_map(|run| read_by(&run.command)).collect();
     if matches!(call.key.tool.as_str(), "Grep" | "Glob") {
         let below = PathBuf::from(field("path").unwrap_or_default());
@@ -36,7 +41,8 @@ fn read_by(command: &Simple) -> Vec<PathBuf> {
     let words = command.words.iter().skip(1).chain(&command.arriving).map(Word::lossy);
     let mut all = Vec::new();
     for word in words {
-        let word = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word.as_str(), |(_, value)| value);
+        let word =
+            word.split_once('=').filter(|_| word.starts_with('-')).map_or(word.as_str(), |(_, value)| value);
         let parts = [Some(word), word.split_once(':').map(|(_, path)| path)];
         for part in parts.into_iter().flatten().filter(|part| !part.is_empty() && !part.starts_with('-')) {
             for folder in command.folders.iter() {

@@ -35,7 +35,8 @@ impl<'a> OtherClients<'a> {
     /// This input names a variable that stands for the folder of one of them, or an escape may hide that it
     /// does.
     pub fn are_named(&self, input: &str) -> bool {
-        let mut names = self.unseen.iter().filter_map(|(client, _)| host::table::host(*client).variables.first());
+        let mut names =
+            self.unseen.iter().filter_map(|(client, _)| host::table::host(*client).variables.first());
         !self.unseen.is_empty() && (input.contains("\\u") || names.any(|name| input.contains(name)))
     }
 
@@ -67,6 +68,7 @@ impl<'a> OtherClients<'a> {
 
 /// The protected places, where these links lead.
 pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
-    let real = |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
+    let real =
+        |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
     if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
 }

@@ -31,8 +31,9 @@ fn place(env: &Env) -> PathBuf {
 /// How many sessions have a client that works or waits.
 pub fn open_sessions(env: &Env) -> u64 {
     let boot = boot_id();
-    let live =
-        |found: &&SessionOnDisk| sessions::session(found).is_some_and(|session| clients::is_live(&session, &boot));
+    let live = |found: &&SessionOnDisk| {
+        sessions::session(found).is_some_and(|session| clients::is_live(&session, &boot))
+    };
     sessions::all(env).iter().filter(live).count() as u64
 }
 

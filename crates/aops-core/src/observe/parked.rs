@@ -50,7 +50,12 @@ pub(super) fn left_by_question(
 }
 
 /// The files of the task in hand that are not committed: those that are listed, and how many there are.
-pub(super) fn left_of_task(env: &Env, session: &Session, event: &Event, context: &Context) -> (Vec<String>, u64) {
+pub(super) fn left_of_task(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    context: &Context,
+) -> (Vec<String>, u64) {
     let grown = &session.memory.progress.weight.grown;
     let Some(status) = git::status(env, Path::new(&event.cwd)) else {
         return (grown.files.iter().map(|file| file.path.clone()).collect(), grown.count().0);
@@ -81,7 +86,8 @@ impl<'a> Tree<'a> {
 
     fn left(&self, task: &Parked) -> u64 {
         let measured = task.progress.weight.grown.files.iter().map(|file| &file.path);
-        let paths: Vec<&String> = if task.paths.is_empty() { measured.collect() } else { task.paths.iter().collect() };
+        let paths: Vec<&String> =
+            if task.paths.is_empty() { measured.collect() } else { task.paths.iter().collect() };
         if self.status.dirty.is_empty() || task.files == 0 {
             return paths.into_iter().filter(|path| self.is_outside(path) && task.files > 0).count() as u64;
         }

@@ -25,10 +25,16 @@ const MOST: usize = 40;
 
 /// What the person reads who is asked about this plan: the text in the question; without one, the plan's file
 /// as it is now.
-pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>) -> PlanShown {
+pub(super) fn shown(
+    env: &Env,
+    event: &Event,
+    workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>,
+) -> PlanShown {
     let input = event.call().and_then(|call| json::read(&call.input).ok());
     let text = input.and_then(|input| input.text_of("plan")).filter(|text| !text.trim().is_empty());
-    text.map_or(PlanShown::File(env.now_ms), |text| PlanShown::Text(Box::new(of_text(&redact(&text), &workflows()))))
+    text.map_or(PlanShown::File(env.now_ms), |text| {
+        PlanShown::Text(Box::new(of_text(&redact(&text), &workflows())))
+    })
 }
 
 /// The approved plan as a report that moves the loop; nothing for any other call, and where another text was
@@ -90,12 +96,15 @@ fn named_workflow<'a>(text: &str, workflows: &'a BTreeMap<String, Vec<Gate>>) ->
 
 /// The items of its lists: those under a heading about criteria or verification, and the others.
 fn items(text: &str) -> (Vec<String>, Vec<String>) {
-    let (mut criteria, mut steps, mut verifies) = (Vec::new(), Vec::new(), false);
+    let mut criteria = Vec::new();
+    let mut steps = Vec::new();
+    let mut verifies = false;
     for line in text.lines() {
         let line = line.trim();
         if line.starts_with('#') {
             let title = line.to_ascii_lowercase();
-            verifies = ["criteria", "verif", "accept", "test", "done"].iter().any(|word| title.contains(word));
+            verifies =
+                ["criteria", "verif", "accept", "test", "done"].iter().any(|word| title.contains(word));
             continue;
         }
         let Some(item) = item(line) else { continue };
@@ -134,7 +143,10 @@ mod tests {
             "# Greet\n\nSay hello.\n\n## Steps\n1. write it\n- [ ] show it\n\n## Verification\n* it greets\n- \n",
             &known(),
         );
-        assert_eq!((plan.workflow.as_deref(), &plan.gates[..]), (Some("feature-dev"), &[Stored::Known(Gate::Qa)][..]));
+        assert_eq!(
+            (plan.workflow.as_deref(), &plan.gates[..]),
+            (Some("feature-dev"), &[Stored::Known(Gate::Qa)][..])
+        );
         assert_eq!((plan.acceptance_criteria, plan.steps.len()), (vec!["it greets".to_owned()], 2));
         assert!(plan.intent.unwrap().starts_with("# Greet"));
     }
@@ -144,7 +156,10 @@ mod tests {
         let plan = of_text("Find the bug.\nWorkflow: `debugging`.\n", &known());
         assert_eq!(plan.workflow.as_deref(), Some("debugging"));
         assert_eq!(plan.acceptance_criteria, ["Find the bug.\nWorkflow: `debugging`."]);
-        assert_eq!(of_text("debugging by workflow of another kind", &known()).workflow.as_deref(), Some("debugging"));
+        assert_eq!(
+            of_text("debugging by workflow of another kind", &known()).workflow.as_deref(),
+            Some("debugging")
+        );
         assert_eq!(of_text("debugging\nno other word", &known()).workflow.as_deref(), Some("feature-dev"));
     }
 }

@@ -122,7 +122,8 @@ pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
 /// The project's own settings say where we are: the client hands that on.
 fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
     let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
-    let mut files = files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
+    let mut files =
+        files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
     files.any(|path| {
         let Some(text) = read_short(&path) else { return path.is_file() };
         let json = json::read(&text).ok();
@@ -137,7 +138,9 @@ pub fn is_our_plugin(env: &Env, root: &Path) -> bool {
         .is_ok_and(|json| json.text_of("name").as_deref() == Some(OUR_NAME) && json.get("agents").is_none());
     let mut files = Vec::new();
     let are_all = list(&root.join("agents"), 4, &mut files);
-    own && are_all && !files.is_empty() && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
+    own && are_all
+        && !files.is_empty()
+        && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
 }
 
 /// The files that a skill or command of this name may come from.
@@ -172,7 +175,8 @@ fn add_skill(folder: &Path, name: &str, found: &mut Origins) {
     found.files.extend([folder.join("SKILL.md")].into_iter().filter(|path| path.exists()));
     let mut commands = Vec::new();
     found.are_all &= list(&folder.join("commands"), 4, &mut commands);
-    let stem = |path: &PathBuf| path.file_stem().is_some_and(|stem| folded(&stem.to_string_lossy()) == folded(name));
+    let stem =
+        |path: &PathBuf| path.file_stem().is_some_and(|stem| folded(&stem.to_string_lossy()) == folded(name));
     found.files.extend(commands.into_iter().filter(stem));
 }
 
@@ -186,8 +190,9 @@ pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Origins {
     }
     let is_meant = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let own =
-            read_short(path).and_then(|text| foreign_agents::read_name(&text)).unwrap_or_else(|| stem.into_owned());
+        let own = read_short(path)
+            .and_then(|text| foreign_agents::read_name(&text))
+            .unwrap_or_else(|| stem.into_owned());
         folded(&own) == folded(last)
     };
     Origins { files: files.into_iter().filter(is_meant).collect(), are_all }
@@ -200,7 +205,11 @@ pub fn is_ours(text: &str) -> bool {
         let rest = text.strip_prefix(before).unwrap_or_default();
         let program = rest.find("aops-hook").map(|end| &rest[..end + "aops-hook".len()]).unwrap_or_default();
         let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=\"${}'".contains(c);
-        let fixed = program.starts_with(['/', '\'']) || program.contains(".claude/aops-hook") || program == IN_PLUGIN;
-        fixed && program.chars().all(plain) && !program.contains("$(") && asset.text.replace(IN_PLUGIN, program) == text
+        let fixed =
+            program.starts_with(['/', '\'']) || program.contains(".claude/aops-hook") || program == IN_PLUGIN;
+        fixed
+            && program.chars().all(plain)
+            && !program.contains("$(")
+            && asset.text.replace(IN_PLUGIN, program) == text
     })
 }

@@ -38,8 +38,13 @@ const ASKING: [&str; 2] = ["acceptEdits", "default"];
 /// What a call may say beside its line: anything else may change what runs.
 const KNOWN_INPUT: [&str; 3] = ["command", "description", "timeout"];
 /// The client was started with rules of its own, which we do not read.
-const FLAGS: [&str; 5] =
-    ["--disallowed-tools", "--disallowedTools", "--permission-prompt-tool", "--settings", "--setting-sources"];
+const FLAGS: [&str; 5] = [
+    "--disallowed-tools",
+    "--disallowedTools",
+    "--permission-prompt-tool",
+    "--settings",
+    "--setting-sources",
+];
 /// Paths of a line that are remembered, and looked up again before it runs.
 const MOST_READ: usize = 256;
 /// Commands of a proof that are recorded, and letters of each.
@@ -58,7 +63,12 @@ pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Conte
 }
 
 /// The answer to this call and its line, or why the client asks.
-fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(Quieted, Line), String> {
+fn look(
+    env: &Reading,
+    session: &Session,
+    event: &Event,
+    context: &Context,
+) -> Result<(Quieted, Line), String> {
     let wanted = &session.policy().quiet;
     if wanted.allow == QuietLevel::Off {
         return Err("`[quiet] allow` is `off`".to_owned());
@@ -195,8 +205,13 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     if let Some(why) = session.memory.questions.quiet.as_ref().and_then(|quiet| quiet.off.as_ref()) {
         return Err(why.clone());
     }
-    let is_found = !seen.danger.dangers.is_empty() || seen.guard.keys.is_some() || seen.jail.unheld != Unheld::Nothing;
-    if is_found || seen.guard.settings.is_some() || seen.guard.executable.is_some() || seen.guard.brought.is_some() {
+    let is_found =
+        !seen.danger.dangers.is_empty() || seen.guard.keys.is_some() || seen.jail.unheld != Unheld::Nothing;
+    if is_found
+        || seen.guard.settings.is_some()
+        || seen.guard.executable.is_some()
+        || seen.guard.brought.is_some()
+    {
         return Err("a gate finds something in it".to_owned());
     }
     if is_waived_at_all(session, context) {
@@ -230,7 +245,8 @@ fn plain_command(call: &ToolCall) -> Result<String, String> {
 
 /// The line, and what its text says. That the user calls a program reading is no proof of it.
 fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (Line, Quiet) {
-    let (policy, none) = (session.policy(), Protected::default());
+    let policy = session.policy();
+    let none = Protected::default();
     let protected = context.call().map_or(&none, |seen| &seen.guard.protected);
     let variables = real_paths::variables(protected);
     let ground = Ground { cwd: &event.cwd, home: &protected.home, variables: &variables };
@@ -256,7 +272,9 @@ fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<()
 
 /// A rule of the user's may be about this line.
 fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel) -> Result<(), String> {
-    if rules.edits && level == AnswerLevel::Contained || rules.fetches && matches!(said, Quiet::ReadingOver(_)) {
+    if rules.edits && level == AnswerLevel::Contained
+        || rules.fetches && matches!(said, Quiet::ReadingOver(_))
+    {
         return Err("the user has rules about edits or pages".to_owned());
     }
     let commands: Vec<&[Word]> = line.commands.iter().map(|simple| simple.words.as_slice()).collect();
@@ -271,7 +289,9 @@ fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel)
 fn raw_words(text: &str) -> Vec<Word> {
     let ends = |c: char| c.is_whitespace() || "'\"`;|&(){}<>=,".contains(c);
     let words = text.split(ends).filter(|word| !word.is_empty());
-    words.map(|word| if word.contains('$') { Word::any() } else { Word::of(&word.replace('\\', "")) }).collect()
+    words
+        .map(|word| if word.contains('$') { Word::any() } else { Word::of(&word.replace('\\', "")) })
+        .collect()
 }
 
 /// What git shows of its objects is no path that a jail can hide.

@@ -24,7 +24,8 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
         ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
         ("XDG_CONFIG_HOME", xdg),
     ];
-    let others = protected.clients.iter().filter_map(|(client, base)| Some((*host(*client).variables.first()?, base)));
+    let others =
+        protected.clients.iter().filter_map(|(client, base)| Some((*host(*client).variables.first()?, base)));
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }
@@ -60,7 +61,8 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
     let sweeping = reach.paths.iter().any(|target| whole(target.act) || sweeps(&target.path.bits));
     if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
-        protected.on_disk.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
+        protected.on_disk.standing =
+            Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
     }
 }
 
@@ -165,9 +167,9 @@ mod tests {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap().to_string_lossy().into_owned();
-            for folder in
-                ["data/u/.claude", "data/u/.config/aops", "data/u/proj/src", "data/u/dotfiles", "data/u/other"]
-            {
+            for folder in [
+                "data/u/.claude", "data/u/.config/aops", "data/u/proj/src", "data/u/dotfiles", "data/u/other",
+            ] {
                 fs::create_dir_all(format!("{root}/{folder}")).unwrap();
             }
             symlink(format!("{root}/data"), format!("{root}/home")).unwrap();
@@ -197,7 +199,8 @@ mod tests {
         fn ruling(&self, tool: &str, input: &str) -> Ruling {
             let mut protected = self.protected();
             let cwd = protected.project.clone();
-            let (variables, home) = (variables(&protected), protected.home.clone());
+            let variables = variables(&protected);
+            let home = protected.home.clone();
             let ground = Ground { cwd: &cwd, home: &home, variables: &variables };
             let line = targets::line(tool, input, &ground);
             let mut reach = targets::of(tool, input, line.as_ref(), &ground);

@@ -15,8 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A fork may be started anywhere in the project: in a folder of it, in another working tree.
-pub(super) fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
-    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
+pub(super) fn blocked_beside(
+    env: &Env,
+    ledger: &Ledger,
+    event: &Event,
+) -> Result<Vec<(String, String)>, Failure> {
+    let own = ledger.project();
+    let cwd = Path::new(&event.cwd);
     let forks = event.source() == "fork";
     let beside = heads::at(env).blocked()?.into_iter();
     let beside = beside.filter(|head| head.project == own || forks && is_of(env, cwd, head));
@@ -53,8 +58,12 @@ fn working_trees(cwd: &Path) -> Vec<PathBuf> {
     };
     let git = git.canonicalize().unwrap_or(git);
     let others = fs::read_dir(git.join("worktrees")).into_iter().flatten().flatten();
-    let others = others.filter_map(|item| Some(Path::new(&read(&item.path().join("gitdir"))?).parent()?.to_path_buf()));
-    let main =
-        git.file_name().is_some_and(|name| name == ".git").then(|| git.parent().map(Path::to_path_buf)).flatten();
+    let others = others
+        .filter_map(|item| Some(Path::new(&read(&item.path().join("gitdir"))?).parent()?.to_path_buf()));
+    let main = git
+        .file_name()
+        .is_some_and(|name| name == ".git")
+        .then(|| git.parent().map(Path::to_path_buf))
+        .flatten();
     [own.to_path_buf()].into_iter().chain(main).chain(others).collect()
 }

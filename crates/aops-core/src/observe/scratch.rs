@@ -62,7 +62,8 @@ fn is_scratch(env: &Env, root: &Path, path: &Word) -> bool {
         return false;
     }
     let real = |folder: &Path| real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
-    let (root, home) = (real(root), real(&env.home));
+    let root = real(root);
+    let home = real(&env.home);
     if let Ok(inside) = path.strip_prefix(&root) {
         return git::is_made(env, &root, &inside.to_string_lossy());
     }

@@ -17,7 +17,8 @@ pub(super) fn of_call(protected: &Protected, call: &ToolCall, reach: &Targets) -
     }
     let target = reach.paths.first()?;
     let path = target.real.as_ref().unwrap_or(&target.path).literal()?;
-    let (path, tool) = (Path::new(&path), &call.key.tool);
+    let path = Path::new(&path);
+    let tool = &call.key.tool;
     let new = String::from_utf8(proposed_text(tool, &call.input, path)?).ok()?;
     let old = current_text(path)?;
     Some(disarm::alters(&old, &new).map_or(SettingsEdit::Keeps, SettingsEdit::Loses))

@@ -43,7 +43,8 @@ pub enum Trip {
 /// in.
 pub fn protected(env: &Env, event: &Event) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let project = if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
+    let project =
+        if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.pid.clone()).filter(|pid| !pid.is_empty());
     let own = Some(env.host).filter(|client| client.is_registered_by_name());
@@ -69,7 +70,9 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
 pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     let mut protected = protected(env, event);
     let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
-    protected.clients.extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
+    protected
+        .clients
+        .extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
     protected
 }
 
@@ -132,7 +135,8 @@ fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
     let own = protected.clients.iter().find(|(client, _)| *client == protected.host);
     own.into_iter().flat_map(|(client, base)| {
         let row = host::table::host(*client);
-        let own = row.guards.iter().filter(|name| !name.ends_with('/')).map(move |name| format!("{base}/{name}"));
+        let own =
+            row.guards.iter().filter(|name| !name.ends_with('/')).map(move |name| format!("{base}/{name}"));
         own.chain(row.in_project.iter().map(|name| format!("{}/{name}", protected.project)))
     })
 }
@@ -147,21 +151,27 @@ pub(super) fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -
     if let Some(old) = old.get(path).filter(|old| old.starts_with(&stat)) {
         return old.clone();
     }
-    let text = if digested && meta.len() <= LARGEST { files::read(path).unwrap_or_default() } else { Vec::new() };
+    let text =
+        if digested && meta.len() <= LARGEST { files::read(path).unwrap_or_default() } else { Vec::new() };
     format!("{stat}{}", &sha256(&[&text])[..16])
 }
 
 /// The paths whose file is another one, by these two looks. Not so where nothing but the `ctime` differs and
 /// the text is known to be the same. A mark of an older version has neither.
-pub fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, binaries: &[String]) -> Vec<String> {
+pub fn compare(
+    old: &BTreeMap<String, String>,
+    new: &BTreeMap<String, String>,
+    binaries: &[String],
+) -> Vec<String> {
     let parts = |mark: &str| mark.split(':').map(str::to_owned).collect::<Vec<_>>();
     let differs = |path: &str, was: &str, is: &str| {
-        let (was, is) = (parts(was), parts(is));
+        let was = parts(was);
+        let is = parts(is);
         let shared = was.len().min(is.len()).min(4);
         let stat = was[..shared] != is[..shared];
         let text = was.get(5).is_some_and(|digest| is.get(5) != Some(digest));
-        let ctime =
-            was.get(4).is_some_and(|time| is.get(4) != Some(time)) && binaries.iter().any(|binary| binary == path);
+        let ctime = was.get(4).is_some_and(|time| is.get(4) != Some(time))
+            && binaries.iter().any(|binary| binary == path);
         stat || text || ctime
     };
     let changed = new.iter().filter(|(path, is)| old.get(*path).is_some_and(|was| differs(path, was, is)));
@@ -179,12 +189,15 @@ pub fn held(protected: &Protected) -> Held {
 /// What changed since the last look, beside the file that this very call was made to edit, and says so
 /// itself, and beside what a verb of ours did that a person ran.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
-    let (session, protected) = (ledger.session(), protected(env, event));
+    let session = ledger.session();
+    let protected = protected(env, event);
     let marks = marks(&protected, &session.memory.watched.marks);
     let mut changed = compare(&session.memory.watched.marks, &marks, &protected.binaries);
     if !changed.is_empty() {
-        let (since_ms, own) = (running_since(ledger), own_changes::read(env));
-        let disarms = |path: &String| find_disarmed(path, &session.memory.watched.held, &protected.binaries).is_some();
+        let since_ms = running_since(ledger);
+        let own = own_changes::read(env);
+        let disarms =
+            |path: &String| find_disarmed(path, &session.memory.watched.held, &protected.binaries).is_some();
         // What a call can have done, a verb can have been made to do: then our hooks are not off by a
         // person's wish.
         let by_person = |path: &String| {
@@ -195,11 +208,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
             own.is_some_and(|own| if own.at_ms < since_ms { changed_before() } else { !disarms(path) })
         };
         changed.retain(|path| !by_person(path));
-        ended.apart = changed.iter().all(|path| changed_ms(&marks[path]).is_some_and(|at| at + TICK_MS < since_ms));
+        ended.apart =
+            changed.iter().all(|path| changed_ms(&marks[path]).is_some_and(|at| at + TICK_MS < since_ms));
     }
     match judge(&changed, &session.memory.watched.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
-            let when = if ended.apart { "since the last tool call, while none ran" } else { "while a tool call ran" };
+            let when = if ended.apart {
+                "since the last tool call, while none ran"
+            } else {
+                "while a tool call ran"
+            };
             ended.disarmed = Some(format!("`{path}` changed {when}: {why}"));
         }
         Some(Trip::Changed(mut paths)) => {
@@ -217,12 +235,15 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
 fn running_since(ledger: &Ledger) -> i64 {
     let recent = ledger.recent();
     let asked = |entry: &Recent| match &entry.fact {
-        Fact::Call(step) if step.to == CallState::Pending => Some((step.call.clone(), time::parse(&entry.ts)?)),
+        Fact::Call(step) if step.to == CallState::Pending => {
+            Some((step.call.clone(), time::parse(&entry.ts)?))
+        }
         _ => None,
     };
     let asked: Vec<_> = recent.iter().filter_map(asked).collect();
-    let began =
-        |open: &OpenCall| asked.iter().rev().find(|(call, _)| *call == open.call).map_or(i64::MIN, |(_, began)| *began);
+    let began = |open: &OpenCall| {
+        asked.iter().rev().find(|(call, _)| *call == open.call).map_or(i64::MIN, |(_, began)| *began)
+    };
     ledger.session().memory.calls.iter().map(began).min().unwrap_or(i64::MAX)
 }
 
@@ -354,7 +375,11 @@ mod tests {
         fs::hard_link(dir.path().join("aops-hook"), dir.path().join("third")).unwrap();
         let after = super::marks(&protected, &before);
         assert_eq!(compare(&before, &after), Vec::<String>::new());
-        assert_eq!(super::compare(&before, &after, &protected.binaries), protected.binaries, "our program is not read");
+        assert_eq!(
+            super::compare(&before, &after, &protected.binaries),
+            protected.binaries,
+            "our program is not read"
+        );
     }
 
     /// Marks of an older version hold four numbers.
@@ -364,7 +389,8 @@ mod tests {
         fs::write(dir.path().join("config/settings.json"), "{}").unwrap();
         let new = marks(&protected);
         let four = |mark: &String| mark.split(':').take(4).collect::<Vec<_>>().join(":");
-        let old: BTreeMap<String, String> = new.iter().map(|(path, mark)| (path.clone(), four(mark))).collect();
+        let old: BTreeMap<String, String> =
+            new.iter().map(|(path, mark)| (path.clone(), four(mark))).collect();
         assert_eq!(super::compare(&old, &new, &protected.binaries), Vec::<String>::new());
         fs::write(dir.path().join("config/settings.json"), "{} ").unwrap();
         assert_eq!(super::compare(&old, &marks(&protected), &protected.binaries).len(), 1);
@@ -407,14 +433,17 @@ mod tests {
         let after = marks(&protected);
         assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(judge(&compare(&after, &marks(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
+        assert!(matches!(
+            judge(&compare(&after, &marks(&protected)), &Held::new(), &[]),
+            Some(Trip::Changed(_))
+        ));
     }
 
     #[test]
     fn the_administrators_settings_switch_hooks_off_too() {
         let (dir, protected) = world();
-        let (whole, parts) =
-            (dir.path().join("managed/managed-settings.json"), dir.path().join("managed/managed-settings.d"));
+        let whole = dir.path().join("managed/managed-settings.json");
+        let parts = dir.path().join("managed/managed-settings.d");
         let ours = Held::from([(whole.to_string_lossy().into_owned(), Vec::new())]);
         for text in [r#"{"disableAllHooks":true}"#, r#"{"allowManagedHooksOnly":true}"#] {
             for path in [&whole, &parts.join("a.json")] {

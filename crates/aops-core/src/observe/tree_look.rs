@@ -52,7 +52,8 @@ type Listing = BTreeMap<String, (FileMode, String)>;
 impl TreeLook<'_> {
     /// Looks, and remembers what was seen. `first`: nothing was seen before.
     pub fn take(&self, first: bool) -> Changed {
-        let (before, now) = (self.remembered(), self.list());
+        let before = self.remembered();
+        let now = self.list();
         let Ok((store, now)) = now else { return self.lost() };
         // Before a call the tree is mostly as the last call left it.
         if before.as_ref() != Some(&now) && self.remember(&now).is_err() {
@@ -62,7 +63,8 @@ impl TreeLook<'_> {
         let paths = before.keys().chain(now.keys().filter(|path| !before.contains_key(*path)));
         let changed: Vec<&String> = paths.filter(|path| before.get(*path) != now.get(*path)).collect();
         let unseen = changed.len() > MOST_FILES;
-        let content = |known: Option<&(FileMode, String)>| known.map(|(mode, sum)| self.content(&store, *mode, sum));
+        let content =
+            |known: Option<&(FileMode, String)>| known.map(|(mode, sum)| self.content(&store, *mode, sum));
         let file = |path: &&String| FileSeen {
             is: content(now.get(*path)),
             path: redact(path).into_owned(),

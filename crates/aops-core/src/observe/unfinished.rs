@@ -10,7 +10,8 @@ use crate::session::fact::Fact;
 
 /// The main agent's last refusal since the last prompt, where nothing was done after it.
 pub(super) fn refusal(recent: &[Recent]) -> Option<LastRefusal> {
-    let (mut refused, mut acting) = (None, Vec::new());
+    let mut refused = None;
+    let mut acting = Vec::new();
     for entry in recent {
         match &entry.fact {
             Fact::Event(seen) if seen.kind() == EventKind::UserPromptSubmit => refused = None,

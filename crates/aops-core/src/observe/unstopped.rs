@@ -25,11 +25,15 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let session = ledger.session();
     let shows = match event.kind() {
         EventKind::UserPromptSubmit => context.prompt() != Prompt::Machine,
-        EventKind::SessionStart => event.source() != "compact" && !context.start().is_some_and(|start| start.beside),
+        EventKind::SessionStart => {
+            event.source() != "compact" && !context.start().is_some_and(|start| start.beside)
+        }
         EventKind::SessionEnd => true,
         _ => false,
     };
-    let Some(turn) = session.memory.prompted.as_ref().filter(|turn| shows && turn.open) else { return Ok(()) };
+    let Some(turn) = session.memory.prompted.as_ref().filter(|turn| shows && turn.open) else {
+        return Ok(());
+    };
     let same = event.kind() == EventKind::UserPromptSubmit && event.prompt_id.as_ref() == Some(&turn.id);
     let in_run = context.stage.is_some() || session.memory.run.is_some() || context.defers;
     let waits = session.memory.calls.iter().any(is_waiting);
@@ -47,13 +51,19 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     }
     let next = event.prompt_id.as_deref().filter(|_| event.kind() == EventKind::UserPromptSubmit);
     let interrupted = is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next);
-    let (paths, files) = if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
+    let (paths, files) =
+        if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
     context.earlier.unstopped = Some(Unstopped { interrupted, files, paths });
     Ok(())
 }
 
 /// An agent of ours reports a plan for a question: what is left of the unfinished task whose place it takes.
-pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+pub(super) fn look_at_plan(
+    env: &Env,
+    ledger: &Ledger,
+    event: &Event,
+    context: &mut Context,
+) -> Result<(), Failure> {
     let session = ledger.session();
     let report = context.agent_stop().and_then(|stop| stop.report.as_ref());
     if matches!(report, Some(Ok(plan)) if session.is_left_by(plan)) {
@@ -68,10 +78,16 @@ pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &
 
 /// What the end of a turn leaves in the working tree where its task may owe something, and what was refused
 /// in the turn and not done since.
-pub(super) fn look_at_stop(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+pub(super) fn look_at_stop(
+    env: &Env,
+    ledger: &Ledger,
+    event: &Event,
+    context: &mut Context,
+) -> Result<(), Failure> {
     let mut stop = StopContext::default();
     if may_owe(ledger.session(), context) {
-        (context.tree, stop.asks) = (left_in_tree(env, ledger, event)?, asks(event));
+        context.tree = left_in_tree(env, ledger, event)?;
+        stop.asks = asks(event);
         stop.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
     }
     // Who asks the person something has told them what waits.

@@ -48,9 +48,12 @@ fn digest(env: &Env, session: &Session, event: &Event) -> Option<String> {
 
 /// This call of the main agent left everything as it was verified.
 pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
-    let (Some(verified), Some(call)) = (&session.memory.progress.proven.tree, event.call()) else { return false };
-    let still =
-        session.memory.progress.proven.verified && open.means.effect == Some(Effect::Write) && event.agent_id.is_none();
+    let (Some(verified), Some(call)) = (&session.memory.progress.proven.tree, event.call()) else {
+        return false;
+    };
+    let still = session.memory.progress.proven.verified
+        && open.means.effect == Some(Effect::Write)
+        && event.agent_id.is_none();
     if !still || call.unended {
         return false;
     }

@@ -65,7 +65,8 @@ pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
 /// who had the log looks for notes once it is: one of the two sees the other, so that no note waits for
 /// another turn.
 fn add_late(env: &Env) -> Result<(), Failure> {
-    let is_noted = || fs::read_dir(store::path(env).join(store::LATE)).is_ok_and(|mut notes| notes.next().is_some());
+    let is_noted =
+        || fs::read_dir(store::path(env).join(store::LATE)).is_ok_and(|mut notes| notes.next().is_some());
     for _ in 0..MOST_ROUNDS {
         if !is_noted() {
             break;
@@ -147,7 +148,8 @@ impl<'a> Writer<'a> {
 
     /// And whether a seal begins that follows from nothing, although there was one.
     fn assemble(env: &'a Env, keys: Keys, store: Store) -> Result<(Self, bool), Failure> {
-        let (mut size, sealed) = (store.size()?, keys.sealed()?);
+        let mut size = store.size()?;
+        let sealed = keys.sealed()?;
         let found = sealed.is_some();
         let mut sealed = match sealed {
             Some(sealed) => sealed,
@@ -161,8 +163,9 @@ impl<'a> Writer<'a> {
         };
         let signed = sealed.frontier.size();
         if size < signed {
-            let what =
-                format!("the log has {size} leaves, but {signed} were signed: it was cut, or put back from a copy");
+            let what = format!(
+                "the log has {size} leaves, but {signed} were signed: it was cut, or put back from a copy"
+            );
             return Err(Failure::new(Code::RecoveryFailed, what));
         }
         if found && size > signed {
@@ -172,9 +175,15 @@ impl<'a> Writer<'a> {
         if sealed.signers.is_none() {
             sealed.signers = last_named(&store.text(EVENTS)?.unwrap_or_default());
         }
-        let (fresh, spans, done, written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (renews, announced, also) = (keys.unsettled().is_some(), None, None);
-        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done, written, renews, announced, also };
+        let fresh = Vec::new();
+        let spans = Vec::new();
+        let done = Vec::new();
+        let written = Vec::new();
+        let renews = keys.unsettled().is_some();
+        let announced = None;
+        let also = None;
+        let mut writer =
+            Self { env, keys, store, sealed, size, fresh, spans, done, written, renews, announced, also };
         writer.go_on_rotating()?;
         Ok((writer, !found && size > 0))
     }
@@ -204,7 +213,8 @@ impl<'a> Writer<'a> {
 
     /// Goes on with a new key, and with a seal that follows from nothing before.
     pub fn take_keys(&mut self, keys: Keys) -> Result<(), Failure> {
-        (self.keys, self.renews) = (keys, true);
+        self.keys = keys;
+        self.renews = true;
         self.sealed.key = SealKey::new(self.sealed.key.epoch, draw()?);
         Ok(())
     }
@@ -218,7 +228,8 @@ impl<'a> Writer<'a> {
         let last = Record::of(&self.store, trace).spans.pop();
         let holds = |span: &Span| {
             let at = span.bytes.checked_sub(span.last).filter(|_| span.bytes <= long);
-            let line = at.and_then(|at| folder::read_at(&file, LEDGER_FILE, at, span.last).ok()).unwrap_or_default();
+            let line =
+                at.and_then(|at| folder::read_at(&file, LEDGER_FILE, at, span.last).ok()).unwrap_or_default();
             let line = line.strip_suffix(b"\n").and_then(Line::read);
             line.is_some_and(|line| line.digest == span.digest && line.seq == span.seq)
         };
@@ -235,8 +246,13 @@ impl<'a> Writer<'a> {
         for line in bytes[..end_of_last_batch(&bytes).unwrap_or(0)].split_inclusive(|b| *b == b'\n') {
             at += line.len() as u64;
             let read = line.strip_suffix(b"\n").and_then(Line::read);
-            let entry = read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
-            new.push(entry.ok_or_else(|| Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry"))?);
+            let entry =
+                read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
+            new.push(
+                entry.ok_or_else(|| {
+                    Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry")
+                })?,
+            );
         }
         if new.is_empty() {
             return Ok(());
@@ -315,7 +331,9 @@ impl<'a> Writer<'a> {
         let text = self.store.text(EVENTS)?.unwrap_or_default();
         let last = text.lines().rev().find_map(|line| Line::read(line.as_bytes()));
         let (prev, seq) = last.map_or((NO_DIGEST, 0), |line| (line.digest, line.seq));
-        let (ts, with, origin) = (timestamp(self.env.now_ms), canonical(with), self.keys.origin());
+        let ts = timestamp(self.env.now_ms);
+        let with = canonical(with);
+        let origin = self.keys.origin();
         let mark = Some(Mark { state: NO_DIGEST, memory: NO_DIGEST });
         let frame = Frame { prev, seq: seq + 1, mark, trace_id: &origin, ts: &ts, kind, with: &with };
         Ok(frame.write())
@@ -331,7 +349,8 @@ impl<'a> Writer<'a> {
         if !self.fresh.is_empty() {
             self.written.push(self.store.append(&self.fresh)?);
         }
-        let (old, size) = (self.sealed.frontier.size(), self.size + self.fresh.len() as u64);
+        let old = self.sealed.frontier.size();
+        let size = self.size + self.fresh.len() as u64;
         for leaf in self.store.leaves(old, size)? {
             self.sealed.frontier.push(leaf_hash(&leaf.0));
         }
@@ -339,10 +358,15 @@ impl<'a> Writer<'a> {
         let before = self.store.checkpoint()?.map(|(known, _)| known);
         let vouching = self.also.take();
         let also = also.or(vouching.as_ref());
-        if size == old && before.as_ref() == Some(&checkpoint) && also.is_none() && !self.sealed.rows.is_empty() {
+        if size == old
+            && before.as_ref() == Some(&checkpoint)
+            && also.is_none()
+            && !self.sealed.rows.is_empty()
+        {
             return self.finish();
         }
-        let row = if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
+        let row =
+            if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
         let text = checkpoint.to_string();
         let (synced, signatures) = sync_meanwhile(&self.written, || -> Result<_, Failure> {
             let also = also.map(|keys| keys.sign(&text)).transpose()?;
@@ -413,7 +437,8 @@ impl<'a> Writer<'a> {
 /// session that still has these adds them again. A checkpoint that is ahead of the seal was written after
 /// both were on the disk.
 fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, Failure> {
-    let head = store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
+    let head =
+        store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
     let sure = head.map_or(signed, |(head, _)| head.size.clamp(signed, size));
     store.cut(sure)?;
     Ok(sure)

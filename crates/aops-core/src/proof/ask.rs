@@ -43,7 +43,8 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     }
     let tree = Whole::new(leaves.iter().map(|leaf| leaf_hash(&leaf.0)).collect());
     let question = Question { store: &store, head, note, tree };
-    let (mut cosigned, mut troubles) = (question.note.clone(), Vec::new());
+    let mut cosigned = question.note.clone();
+    let mut troubles = Vec::new();
     for url in urls {
         match question.ask_one(url, trust, post) {
             Ok(lines) => add(&mut cosigned, lines),
@@ -89,7 +90,8 @@ impl Question<'_> {
             let (status, said) = post(&address, &body)?;
             match (status, said.trim().parse::<u64>()) {
                 (200, _) => {
-                    keep(self.store, &seen, &self.head.size.to_string()).map_err(|failure| failure.to_string())?;
+                    keep(self.store, &seen, &self.head.size.to_string())
+                        .map_err(|failure| failure.to_string())?;
                     return self.accepted(&said, trust);
                 }
                 (409, Ok(size)) if size > self.head.size => {
@@ -102,7 +104,8 @@ impl Question<'_> {
                 (422, _) => return Err("it has seen another history of this log".to_owned()),
                 (404, _) => {
                     return Err(
-                        "it does not know this log: give it the key that `aops-hook key show` prints".to_owned()
+                        "it does not know this log: give it the key that `aops-hook key show` prints"
+                            .to_owned(),
                     );
                 }
                 (status, _) => return Err(format!("it answered {status}: {}", said.trim())),

@@ -105,7 +105,8 @@ impl LogKeys {
     /// must not be enough to forge a checkpoint.
     pub(super) fn accept(&self, note: &Note) -> Result<(), String> {
         let signers = note.signers(&self.all)?;
-        let signed = self.current.iter().filter(|key| signers.iter().any(|(signer, _)| signer == key)).count();
+        let signed =
+            self.current.iter().filter(|key| signers.iter().any(|(signer, _)| signer == key)).count();
         if signers.is_empty() {
             return Err("it is signed by a key that is not known here".to_owned());
         }
@@ -130,7 +131,8 @@ fn short(sum: &Sum) -> u64 {
 /// read is a fault, and the rest is looked at all the same.
 pub fn examine(env: &Env, trust: &Trust) -> Option<Examined> {
     let sight = keys::look(env);
-    let (mut examined, mut claims) = (Examined::default(), Claims::new());
+    let mut examined = Examined::default();
+    let mut claims = Claims::new();
     examined.faults.extend(sight.broken.clone());
     let known = LogKeys::of(sight.keys.as_ref(), trust);
     examined.origin = sight.keys.as_ref().map(Keys::origin).unwrap_or_default();
@@ -162,13 +164,21 @@ impl Examined {
         })
     }
 
-    fn look(&mut self, store: &Store, sight: &Sight, (known, trust): (&LogKeys, &Trust), claims: &mut Claims) {
-        let (rows, last) = sight.sealed.as_ref().map_or((&[][..], None), |s| (&s.rows[..], Some(s.frontier.size())));
+    fn look(
+        &mut self,
+        store: &Store,
+        sight: &Sight,
+        (known, trust): (&LogKeys, &Trust),
+        claims: &mut Claims,
+    ) {
+        let (rows, last) =
+            sight.sealed.as_ref().map_or((&[][..], None), |s| (&s.rows[..], Some(s.frontier.size())));
         let head = self.read_checkpoint(store, known, last, claims);
         self.read_witnessed(store, known, trust, claims);
         let seals = self.unless_odd(store.seals(rows));
         self.read_seals(&seals, head.as_ref(), trust.seal.as_ref(), claims);
-        let is_same_boot = sight.sealed.as_ref().is_none_or(|sealed| sealed.boot.as_ref() == Some(&boot_id()));
+        let is_same_boot =
+            sight.sealed.as_ref().is_none_or(|sealed| sealed.boot.as_ref() == Some(&boot_id()));
         let on_disk = if is_same_boot { store.seals(&[]).unwrap_or_default() } else { seals.clone() };
         self.compare_seals(&on_disk, head.as_ref());
         // One of the same epoch may stand between them, whose state a power loss took.
@@ -190,8 +200,10 @@ impl Examined {
         if is_signed && known.is_empty() && !sight.is_hidden && sight.broken.is_none() {
             self.faults.push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
         } else if is_signed && sight.keys.is_some() && sight.sealed.is_none() && self.seals > 1 {
-            self.faults
-                .push("what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew".to_owned());
+            self.faults.push(
+                "what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew"
+                    .to_owned(),
+            );
         }
         // A rotation makes all tiles again, and whoever goes on with one that was killed does so too.
         if sight.keys.as_ref().is_none_or(|keys| keys.unsettled().is_none()) {
@@ -209,7 +221,8 @@ impl Examined {
         let Some(keys) = &sight.keys else {
             // Who names the keys may be on another machine; the state of the seal is on this one alone.
             if sight.sealed.is_some() && sight.broken.is_none() && !trust.keys.is_empty() {
-                self.faults.push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
+                self.faults
+                    .push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
             }
             return;
         };
@@ -218,7 +231,8 @@ impl Examined {
         let named = self.named.as_ref().filter(|_| keys.unsettled().is_none());
         let strays = last.into_iter().chain(named).flat_map(|expected| keys.strays(expected));
         let strays: BTreeSet<_> = strays.collect();
-        let told = |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
+        let told =
+            |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
         // Before what follows from it.
         self.faults.splice(0..0, strays.iter().map(told));
     }
@@ -227,7 +241,9 @@ impl Examined {
     fn look_for_nothing(&mut self, sight: &Sight, claims: &Claims) {
         let signed = claims.last_key_value().map(|(size, said)| (*size, said[0].0.clone()));
         match signed.filter(|(size, _)| *size > 0) {
-            Some((size, who)) => self.faults.push(format!("it is gone, but {who} covers {}", count(size, "entry"))),
+            Some((size, who)) => {
+                self.faults.push(format!("it is gone, but {who} covers {}", count(size, "entry")));
+            }
             None if sight.keys.is_some() => self.faults.push("it is gone, its key is still there".to_owned()),
             None => {}
         }
@@ -237,15 +253,20 @@ impl Examined {
 impl Examined {
     /// Each that our key signed must be of this log. Without a key every one may be.
     fn kept_elsewhere(&mut self, seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
-        let ours = |note: &&Note| known.is_empty() || note.signers(&known.all).is_ok_and(|signers| !signers.is_empty());
-        let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
+        let ours = |note: &&Note| {
+            known.is_empty() || note.signers(&known.all).is_ok_and(|signers| !signers.is_empty())
+        };
+        let heads: Vec<_> =
+            seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
         for head in heads.iter().filter(|_| !known.is_empty()) {
             claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
         }
         if let (true, Some(head)) = (known.is_empty(), heads.last()) {
-            let (origin, size) = (&head.origin, count(head.size, "entry"));
-            self.faults
-                .push(format!("git remembers a checkpoint of `{origin}` over {size}, and no key here can check it"));
+            let origin = &head.origin;
+            let size = count(head.size, "entry");
+            self.faults.push(format!(
+                "git remembers a checkpoint of `{origin}` over {size}, and no key here can check it"
+            ));
         }
         heads.len() as u64
     }
@@ -273,13 +294,16 @@ impl Examined {
         claims.entry(head.size).or_default().push(("the checkpoint".to_owned(), head.root));
         if let Some(last) = last.filter(|last| *last > head.size) {
             // A turn's end that was killed leaves the same.
-            let (size, next) = (head.size, "the next turn's end signs again");
-            self.unsigned =
-                Some(format!("the checkpoint is an old one, of size {size}, where {last} was signed; {next}"));
+            let size = head.size;
+            let next = "the next turn's end signs again";
+            self.unsigned = Some(format!(
+                "the checkpoint is an old one, of size {size}, where {last} was signed; {next}"
+            ));
         }
         match known.accept(&note) {
             _ if known.is_empty() => {
-                self.unsigned = Some("no key can be seen from here, so the signature was not checked".to_owned());
+                self.unsigned =
+                    Some("no key can be seen from here, so the signature was not checked".to_owned());
             }
             Err(why) => self.faults.push(format!("the checkpoint: {why}")),
             Ok(()) => self.signed = head.size,
@@ -315,7 +339,8 @@ impl Examined {
             _ if trust.witnesses.is_empty() => self.unwitnessed = Some("no witness is configured".to_owned()),
             Err(why) => self.faults.push(format!("the witnessed checkpoint: {why}")),
             Ok(signers) if count_witnesses(&signers) < trust.quorum.max(1) => {
-                let (has, wants) = (count_witnesses(&signers), trust.quorum.max(1));
+                let has = count_witnesses(&signers);
+                let wants = trust.quorum.max(1);
                 self.unwitnessed = Some(format!("{has} of {wants} witnesses have signed"));
             }
             Ok(signers) => {
@@ -328,8 +353,15 @@ impl Examined {
     }
 
     /// Counts the seals. Each is of a root; with the exported key each is also known to be ours.
-    fn read_seals(&mut self, text: &str, head: Option<&Checkpoint>, key: Option<&SealKey>, claims: &mut Claims) {
-        let (mut before, mut key) = (None::<Seal>, key.cloned());
+    fn read_seals(
+        &mut self,
+        text: &str,
+        head: Option<&Checkpoint>,
+        key: Option<&SealKey>,
+        claims: &mut Claims,
+    ) {
+        let mut before = None::<Seal>;
+        let mut key = key.cloned();
         let lines = text.split('\n').count() as u64;
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|_| !text.is_empty()) {
             let Some(seal) = Seal::parse(line) else {
@@ -356,7 +388,8 @@ impl Examined {
                 let origin = head.map(|head| head.origin.clone()).unwrap_or_default();
                 let text = Checkpoint { origin, size: seal.size, root: seal.root }.to_string();
                 if known.seal(&text) != seal.mac {
-                    self.faults.push(format!("seal {} was not made with the key that was exported", seal.epoch));
+                    self.faults
+                        .push(format!("seal {} was not made with the key that was exported", seal.epoch));
                 }
                 key = Some(known);
             }
@@ -379,11 +412,13 @@ impl Examined {
 
     /// Builds the tree once and compares it with every claimed root.
     fn compare(&mut self, claims: &Claims) {
-        let (mut tree, mut right) = (Frontier::default(), 0);
+        let mut tree = Frontier::default();
+        let mut right = 0;
         for (size, said) in claims {
             let Some(more) = usize::try_from(*size).ok().and_then(|size| self.leaves.get(right..size)) else {
                 let (who, _) = &said[0];
-                self.faults.push(format!("the log has {} leaves, but {who} covers {size}", self.leaves.len()));
+                self.faults
+                    .push(format!("the log has {} leaves, but {who} covers {size}", self.leaves.len()));
                 return self.distrust(right as u64);
             };
             for leaf in more {

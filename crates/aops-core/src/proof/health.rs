@@ -84,7 +84,9 @@ impl<'a> Health<'a> {
 
     /// Nothing is wrong with it, by heads that may be a little old.
     fn is_whole(&self, found: &SessionOnDisk) -> bool {
-        let Some(heads) = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()) else { return false };
+        let Some(heads) = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()) else {
+            return false;
+        };
         let own = heads.get(&found.session_id).map_or(&[][..], Vec::as_slice);
         sessions::check_against(own, found, false).is_ok_and(|checked| checked.failure.is_none())
     }
@@ -97,14 +99,16 @@ impl<'a> Health<'a> {
         let file = files::open(found.path.join(LEDGER_FILE)).ok();
         let at = span.bytes.saturating_sub(span.last);
         let read = file.and_then(|file| file.read_exact_at(&mut line, at).ok());
-        let same =
-            read.and_then(|()| Line::read(line.strip_suffix(b"\n")?)).is_some_and(|line| line.digest == span.digest);
+        let same = read
+            .and_then(|()| Line::read(line.strip_suffix(b"\n")?))
+            .is_some_and(|line| line.digest == span.digest);
         if same {
             return self.headless(found, span.seq);
         }
         let log = check::examine(self.env, &Trust::default())?;
         let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
-        (missing > 0).then(|| format!("the log has {} of it that its ledger does not have", count(missing, "entry")))
+        (missing > 0)
+            .then(|| format!("the log has {} of it that its ledger does not have", count(missing, "entry")))
     }
 }
 

@@ -105,9 +105,12 @@ pub fn of_session(
         None => Tier::without(entries, "there is no log: `aops-hook key init` makes the key that signs it"),
     };
     if checked.failure.is_none() && tier.missing > 0 {
-        let what =
-            format!("the log has {} of this session that its ledger does not have", count(tier.missing, "entry"));
-        (checked.failure, checked.seq) = (Some(Failure::new(Code::RecoveryFailed, what)), Some(tier.sealed_to + 1));
+        let what = format!(
+            "the log has {} of this session that its ledger does not have",
+            count(tier.missing, "entry")
+        );
+        checked.failure = Some(Failure::new(Code::RecoveryFailed, what));
+        checked.seq = Some(tier.sealed_to + 1);
     }
     if checked.failure.is_none() && heads::at(env).look().is_ok() {
         checked.failure = sessions::check_heads(env, found, &checked.session, tier.sealed_to).err();
@@ -120,7 +123,9 @@ pub fn of_session(
 /// What this session remembers of a log, and what of that is gone.
 pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) -> Option<String> {
     let has = log.filter(|log| log.origin == origin).map(|log| log.leaves.len() as u64);
-    if has.is_some_and(|has| has >= size) || log.is_some_and(|log| log.instead.iter().any(|gone| gone == origin)) {
+    if has.is_some_and(|has| has >= size)
+        || log.is_some_and(|log| log.instead.iter().any(|gone| gone == origin))
+    {
         return None;
     }
     let who = format!("session `{session_id}` remembers {} in it", count(size, "entry"));
@@ -153,7 +158,8 @@ fn late(env: &Env) -> Vec<String> {
         let removed = sessions::exported(env, trace).is_some_and(|head| head.seq == 0);
         !removed && !Path::new(folder).join(LEDGER_FILE).exists()
     };
-    let read = |path| files::read_text(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
+    let read =
+        |path| files::read_text(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
     let found = notes.filter_map(|note| read(note.path())).filter(is_gone);
     found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
 }

@@ -143,7 +143,9 @@ impl fmt::Display for Stray {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Gone(name) => write!(f, "`{name}`, a key that signs it, is gone"),
-            Self::Another(name) => write!(f, "`{name}` is not the key that signs it: another one stands in its place"),
+            Self::Another(name) => {
+                write!(f, "`{name}` is not the key that signs it: another one stands in its place")
+            }
         }
     }
 }
@@ -179,11 +181,13 @@ pub struct Sight {
 /// Looks at the keys, whatever became of them.
 pub fn look(env: &Env) -> Sight {
     let path = path(env);
-    let denied = |path: &Path| files::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let denied =
+        |path: &Path| files::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     if denied(&path) || denied(&path.join(NOTE)) || is_covered(&path) {
         return Sight { is_hidden: true, ..Sight::default() };
     }
-    let (keys, sealed) = (Keys::open(env), folder::enter(CWD, &path, false).map_err(Failure::from));
+    let keys = Keys::open(env);
+    let sealed = folder::enter(CWD, &path, false).map_err(Failure::from);
     let sealed = sealed.and_then(|dir| dir.map_or(Ok(None), |dir| sealed_in(&dir)));
     let broken = [keys.as_ref().err(), sealed.as_ref().err()].into_iter().flatten().next();
     let broken = broken.map(|failure| {
@@ -228,14 +232,24 @@ impl Keys {
     }
 
     /// New keys of this name, in the place of those that are there.
-    pub fn make(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
+    pub fn make(
+        env: &Env,
+        origin: &str,
+        agent: Option<&AgentKey>,
+        old: &[PublicKey],
+    ) -> Result<Self, Failure> {
         let keys = Self::draw(env, origin, agent, old)?;
         keys.put().map(|()| keys)
     }
 
     /// New keys of this name, which are nowhere yet. `agent`: a key of an ssh-agent that signs. `old`: keys
     /// that signed before.
-    pub fn draw(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
+    pub fn draw(
+        env: &Env,
+        origin: &str,
+        agent: Option<&AgentKey>,
+        old: &[PublicKey],
+    ) -> Result<Self, Failure> {
         let invalid = |what| Failure::new(Code::InputInvalid, what);
         let drawn = |used| SecretKey::new(origin, used, &draw()?).map_err(invalid);
         let ml_dsa = drawn(Use::MlDsa)?;
@@ -249,7 +263,8 @@ impl Keys {
         };
         let path = path(env);
         make_all(&path)?;
-        let dir = folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        let dir =
+            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
         Ok(Self { dir, note, ml_dsa: Some(ml_dsa), old: old.to_vec(), rotation: Rotation::No })
     }
 
@@ -328,7 +343,8 @@ impl Keys {
 
     /// Writes the next state. It holds after `turn_over`, which must wait until this file is on the disk.
     pub fn prepare(&self, sealed: &Sealed) -> Result<File, Failure> {
-        let (row, rows) = sealed.rows.split_last().map_or((String::new(), &[][..]), |(row, rows)| (row.clone(), rows));
+        let (row, rows) =
+            sealed.rows.split_last().map_or((String::new(), &[][..]), |(row, rows)| (row.clone(), rows));
         let stored = StoredSeal {
             epoch: sealed.key.epoch,
             key: base64(sealed.key.bytes()),
@@ -388,7 +404,8 @@ fn sealed_in(dir: &OwnedFd) -> Result<Option<Sealed>, Failure> {
     let Some(text) = read(dir, SEAL)? else { return Ok(None) };
     let stored: StoredSeal = serde_json::from_str(&text).map_err(|_| broken(SEAL))?;
     let frontier: Option<Vec<Hash>> = stored.frontier.iter().map(|text| hash(text)).collect();
-    let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
+    let frontier =
+        frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
     let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
     let row = Some(stored.row).filter(|row| !row.is_empty());
     let rows = stored.rows.into_iter().chain(row).collect();

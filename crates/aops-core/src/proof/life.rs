@@ -28,8 +28,7 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
         None => new_origin()?,
     };
     let keys = Keys::make(env, &origin, agent, &keys::retired(env)?)?;
-    let mut words =
-        json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
+    let mut words = json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
     // Logs that are gone, and that a person gives up so.
     let instead: Vec<String> = remembered::by_all(env).into_keys().filter(|known| *known != origin).collect();
     if !instead.is_empty() {
@@ -56,7 +55,8 @@ pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicK
         Writer::with_any_keys(env, opened(env)?, store)?.0.sign(None)?;
         store = append::lock(env)?;
     }
-    let (signed, public) = (store.checkpoint()?.map(|(head, _)| head.origin), opened(env)?.note().clone());
+    let signed = store.checkpoint()?.map(|(head, _)| head.origin);
+    let public = opened(env)?.note().clone();
     let (mut writer, strays) = Writer::with_any_keys(env, opened(env)?, store)?;
     let old = opened(env)?.without(&strays);
     // A key that does not belong here may have another name.
@@ -67,7 +67,8 @@ pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicK
     let ml_dsa = keys.ml_dsa().map(ToString::to_string);
     writer.take_keys(keys)?;
     let what = if old.is_some() { "rotated" } else { "lost, and made anew" };
-    let mut words = json!({"what": what, "old": public.to_string(), "key": new.to_string(), "ml_dsa": ml_dsa});
+    let mut words =
+        json!({"what": what, "old": public.to_string(), "key": new.to_string(), "ml_dsa": ml_dsa});
     if !strays.is_empty() {
         words["lost"] = json!(strays.iter().map(|stray| stray.name()).collect::<Vec<_>>());
     }
@@ -120,7 +121,9 @@ pub struct Standing {
 /// `None`: there is no key, or it cannot be seen from here.
 pub fn standing(env: &Env) -> Result<Option<Standing>, Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(None) };
-    let (key, ml_dsa, old) = (keys.note().clone(), keys.ml_dsa().cloned(), keys.old().to_vec());
+    let key = keys.note().clone();
+    let ml_dsa = keys.ml_dsa().cloned();
+    let old = keys.old().to_vec();
     let sealed = keys.sealed()?;
     let leaves = Store::look(env)?.map_or(Ok(0), |store| store.size())?;
     let size = sealed.as_ref().map_or(0, |sealed| sealed.frontier.size());

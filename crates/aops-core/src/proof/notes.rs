@@ -11,7 +11,9 @@ use std::path::Path;
 
 /// Puts the newest checkpoint into the repository around this folder, and pushes it where the work is pushed.
 pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
-    let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else { return Ok(()) };
+    let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else {
+        return Ok(());
+    };
     if git::add(env, project, &note.1.to_string()).is_some() {
         git::push(env, project, &git::CHECKPOINTS);
     }
@@ -20,7 +22,8 @@ pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
 
 /// The checkpoints in a text of many, one after the other.
 pub fn parse(lines: &str) -> Vec<Note> {
-    let (mut found, mut block) = (Vec::new(), String::new());
+    let mut found = Vec::new();
+    let mut block = String::new();
     let is_signature = |line: &str| line.starts_with("— ");
     let mut signed = false;
     for line in lines.lines().chain([""]) {
@@ -50,7 +53,8 @@ mod tests {
             signatures: [0, 1].iter().filter_map(|time| key.sign(text, *time)).collect(),
             text: text.to_owned(),
         };
-        let (one, two) = (note("a.example\n1\nx\n"), note("a.example\n2\ny\n"));
+        let one = note("a.example\n1\nx\n");
+        let two = note("a.example\n2\ny\n");
         assert_eq!(parse(&format!("{one}\n{two}{one}")), [one.clone(), two, one]);
         assert_eq!(parse("words\n\nof others\n"), []);
     }

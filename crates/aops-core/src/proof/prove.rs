@@ -28,7 +28,8 @@ use std::path::Path;
 pub fn entry(folder: &Path, seq: u64) -> Result<Option<String>, Failure> {
     let Some(dir) = folder::enter(CWD, folder, false)? else { return Ok(None) };
     let Some((file, long)) = folder::open(&dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(None) };
-    let (mut at, mut found) = (0, None);
+    let mut at = 0;
+    let mut found = None;
     folder::each_line(&file, 0, long, |_, line| {
         at += 1;
         if at == seq {
@@ -52,8 +53,11 @@ pub fn prove(
     let placed = log.and_then(|log| Some((log, log.place(&digest).filter(|place| *place < log.signed)?)));
     let Some((store, (log, index))) = store.zip(placed) else { return Ok((bare(&extra), Level::Intact)) };
     let cosigned = log.witnessed.as_ref().filter(|seen| index < seen.size);
-    let (name, level) =
-        if cosigned.is_some() { (WITNESSED, Level::Witnessed) } else { (super::store::CHECKPOINT, Level::Sealed) };
+    let (name, level) = if cosigned.is_some() {
+        (WITNESSED, Level::Witnessed)
+    } else {
+        (super::store::CHECKPOINT, Level::Sealed)
+    };
     let text = store.text(name)?.unwrap_or_default();
     let wrong = |what: String| Failure::new(Code::StorageFailed, format!("`{name}`: {what}"));
     let note = Note::parse(&text).map_err(wrong)?;
@@ -87,7 +91,8 @@ pub struct Proven {
 pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
     let odd = |what: &str| Err(format!("no proof: {what}"));
     if let Some(bare) = text.strip_prefix(BARE) {
-        let extra = bare.strip_suffix('\n').and_then(from_base64).and_then(|bytes| String::from_utf8(bytes).ok());
+        let extra =
+            bare.strip_suffix('\n').and_then(from_base64).and_then(|bytes| String::from_utf8(bytes).ok());
         let Some(entry) = extra else { return odd("the extra data is not base64 of a text") };
         return match digest_of(&entry) {
             Some(_) => Ok(Proven { level: Level::Intact, entry, place: None, times: Vec::new() }),

@@ -31,8 +31,17 @@ impl Span {
         let words: Vec<&str> = line.split(' ').collect();
         let [first, count, seq, bytes, last, digest] = words[..] else { return None };
         let number = |word: &str| word.parse().ok();
-        let (first, count, seq) = (number(first)?, number(count)?, number(seq)?);
-        Some(Self { first, count, seq, digest: digest.to_owned(), bytes: number(bytes)?, last: number(last)? })
+        let first = number(first)?;
+        let count = number(count)?;
+        let seq = number(seq)?;
+        Some(Self {
+            first,
+            count,
+            seq,
+            digest: digest.to_owned(),
+            bytes: number(bytes)?,
+            last: number(last)?,
+        })
     }
 
     /// The leaf after the last one.
@@ -58,8 +67,11 @@ const FOLDER: &str = "sessions";
 
 /// Names that are equal without case are two files.
 fn path(store: &Store, trace: &str) -> PathBuf {
-    let name =
-        if trace.chars().any(|c| c.is_ascii_uppercase()) { sha256(&[trace.as_bytes()]) } else { file_name(trace) };
+    let name = if trace.chars().any(|c| c.is_ascii_uppercase()) {
+        sha256(&[trace.as_bytes()])
+    } else {
+        file_name(trace)
+    };
     store.file(FOLDER).join(name)
 }
 

@@ -72,9 +72,11 @@ impl Seal {
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(' ');
         let mut number = || whole_number(words.next()?);
-        let (epoch, size) = (number()?, number()?);
+        let epoch = number()?;
+        let size = number()?;
         let mut hash = || from_base64(words.next()?)?.try_into().ok();
-        let (root, mac) = (hash()?, hash()?);
+        let root = hash()?;
+        let mac = hash()?;
         words.next().is_none().then_some(Self { epoch, size, root, mac })
     }
 }
@@ -165,7 +167,8 @@ impl Store {
     /// Files that only a log with leaves has.
     pub fn remains(&self) -> Vec<String> {
         let items = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut names: Vec<String> = items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> =
+            items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
         names.retain(|name| !name.starts_with('.') && name != LEAVES);
         names.sort();
         names
@@ -178,8 +181,10 @@ impl Store {
     /// The list of seals, with those of these last rows that a crash kept out of the file.
     pub fn seals(&self, rows: &[String]) -> Result<String, Failure> {
         let found = folder::open(&self.dir, SEALS, OFlags::RDONLY)?;
-        let list = found.map(|(file, long)| folder::read_at(&file, SEALS, 0, long)).transpose()?.unwrap_or_default();
-        let (list, more) = complete(&list, rows).map_or((&list[..], String::new()), |end| (&list[..end], lines(rows)));
+        let list =
+            found.map(|(file, long)| folder::read_at(&file, SEALS, 0, long)).transpose()?.unwrap_or_default();
+        let (list, more) =
+            complete(&list, rows).map_or((&list[..], String::new()), |end| (&list[..end], lines(rows)));
         Ok(String::from_utf8_lossy(list).into_owned() + &more)
     }
 
@@ -228,7 +233,8 @@ impl Store {
             Ok(grown) => grown,
             Err(_) => grow(self, 0, &hashes(0)?).map_err(|what| Failure::storage(TILES, what))?,
         };
-        let (few, mut written) = (grown.len() <= FEW, Vec::new());
+        let few = grown.len() <= FEW;
+        let mut written = Vec::new();
         for (tile, bytes) in grown {
             let path = self.path.join(tile.path());
             make_all(path.parent().unwrap_or(&self.path))?;
@@ -290,7 +296,8 @@ fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<fs::File, Failure> {
     let options = &mut fs::OpenOptions::new();
     let opened = files::open_itself(path, options.write(true).create(true).truncate(false).mode(0o600));
-    let written = opened.and_then(|mut file| file.set_len(0).and_then(|()| file.write_all(bytes)).map(|()| file));
+    let written =
+        opened.and_then(|mut file| file.set_len(0).and_then(|()| file.write_all(bytes)).map(|()| file));
     written.map_err(|e| Failure::storage(path.display(), e))
 }
 

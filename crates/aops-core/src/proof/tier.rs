@@ -50,7 +50,8 @@ pub fn digests(folder: &Path) -> Result<Vec<Sum>, Failure> {
     let mut found = Vec::new();
     folder::each_line(&file, 0, long, |_, line| {
         const BEGINS: usize = "{\"_digest\":\"".len();
-        let digest = line.get(BEGINS..BEGINS + 64).and_then(|text| Sum::read(std::str::from_utf8(text).ok()?));
+        let digest =
+            line.get(BEGINS..BEGINS + 64).and_then(|text| Sum::read(std::str::from_utf8(text).ok()?));
         found.push(digest.unwrap_or_default());
         Some(())
     })?;
@@ -61,31 +62,45 @@ impl Tier {
     /// Without a log.
     pub fn without(entries: u64, why: &str) -> Self {
         let why = Some(why.to_owned());
-        Self { level: Level::Intact, why, sealed_to: 0, witnessed_to: 0, witnessed_at: None, entries, missing: 0 }
+        Self {
+            level: Level::Intact,
+            why,
+            sealed_to: 0,
+            witnessed_to: 0,
+            witnessed_at: None,
+            entries,
+            missing: 0,
+        }
     }
 
     pub fn of(log: &Examined, record: &Record, digests: &[Sum]) -> Self {
         let places = log.places(digests);
-        let up_to =
-            |size: u64| places.iter().take_while(|place| place.is_some_and(|place| place < size)).count() as u64;
-        let (sealed_to, entries) = (up_to(log.signed), digests.len() as u64);
+        let up_to = |size: u64| {
+            places.iter().take_while(|place| place.is_some_and(|place| place < size)).count() as u64
+        };
+        let sealed_to = up_to(log.signed);
+        let entries = digests.len() as u64;
         let witnessed_to = log.witnessed.as_ref().map_or(0, |witnessed| up_to(witnessed.size));
         let level = match (sealed_to == entries, witnessed_to == entries) {
             (_, true) if entries > 0 => Level::Witnessed,
             (true, _) if entries > 0 => Level::Sealed,
             _ => Level::Intact,
         };
-        let why = match level {
-            Level::Intact => Some(log.faults.first().cloned().or_else(|| log.unsigned.clone()).unwrap_or_else(|| {
-                format!("entry {} is not in the signed log: the turn has not ended, or it was not added", sealed_to + 1)
-            })),
-            Level::Sealed => Some(
-                log.unwitnessed
-                    .clone()
-                    .unwrap_or_else(|| format!("entry {} was not seen by the witnesses yet", witnessed_to + 1)),
-            ),
-            Level::Witnessed => None,
-        };
+        let why =
+            match level {
+                Level::Intact => {
+                    Some(log.faults.first().cloned().or_else(|| log.unsigned.clone()).unwrap_or_else(|| {
+                        format!(
+                            "entry {} is not in the signed log: the turn has not ended, or it was not added",
+                            sealed_to + 1
+                        )
+                    }))
+                }
+                Level::Sealed => Some(log.unwitnessed.clone().unwrap_or_else(|| {
+                    format!("entry {} was not seen by the witnesses yet", witnessed_to + 1)
+                })),
+                Level::Witnessed => None,
+            };
         let time = log.witnessed.as_ref().filter(|_| witnessed_to > 0).map(|witnessed| witnessed.time);
         let witnessed_at = time.map(|time| timestamp(i64::try_from(time).unwrap_or(0).saturating_mul(1000)));
         let missing = missing(log, record, &places);
@@ -134,8 +149,8 @@ impl<'a> Account<'a> {
     pub fn new(log: &'a Examined) -> Self {
         let mut seen = vec![false; log.leaves.len()];
         for (first, count) in &log.explained {
-            let range =
-                usize::try_from(*first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(usize::MAX);
+            let range = usize::try_from(*first).unwrap_or(usize::MAX)
+                ..usize::try_from(first + count).unwrap_or(usize::MAX);
             seen.get_mut(range).into_iter().flatten().for_each(|leaf| *leaf = true);
         }
         Self { log, seen }
@@ -151,7 +166,8 @@ impl<'a> Account<'a> {
 
     /// Sessions whose entries are gone, with how many; without a name where nothing names them.
     pub fn lost(&self, store: &Store) -> Vec<(String, u64)> {
-        let mut left: Vec<u64> = (0..).zip(&self.seen).filter(|(_, seen)| !**seen).map(|(leaf, _)| leaf).collect();
+        let mut left: Vec<u64> =
+            (0..).zip(&self.seen).filter(|(_, seen)| !**seen).map(|(leaf, _)| leaf).collect();
         let mut lost = Vec::new();
         for record in Record::all(store) {
             let before = left.len();
@@ -190,7 +206,8 @@ pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Vec<Lost> {
 pub fn spans(log: &Examined, record: &Record, digests: &[Sum]) -> Vec<(u64, u64)> {
     let placed = log.places(digests).into_iter().flatten();
     let recorded = record.spans.iter().flat_map(|span| span.first..span.end());
-    let mut leaves: Vec<u64> = placed.chain(recorded).filter(|leaf| *leaf < log.leaves.len() as u64).collect();
+    let mut leaves: Vec<u64> =
+        placed.chain(recorded).filter(|leaf| *leaf < log.leaves.len() as u64).collect();
     leaves.sort_unstable();
     leaves.dedup();
     let mut spans: Vec<(u64, u64)> = Vec::new();

@@ -20,5 +20,9 @@ pub fn of(policy: &Policy) -> Result<Trust, Failure> {
         Ok(key) => Err(odd(format!("`{}` is no witness's key", key.name))),
         Err(what) => Err(odd(what)),
     });
-    Ok(Trust { witnesses: keys.collect::<Result<_, _>>()?, quorum: policy.witness.wanted(), ..Trust::default() })
+    Ok(Trust {
+        witnesses: keys.collect::<Result<_, _>>()?,
+        quorum: policy.witness.wanted(),
+        ..Trust::default()
+    })
 }

@@ -85,12 +85,19 @@ const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
 /// What this agent's report says. `workflows` are the ids and gates a hydrator may choose from.
-pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<Gate>>) -> Result<AgentReport, String> {
+pub fn read(
+    agent: &Agent,
+    report: &str,
+    workflows: &BTreeMap<String, Vec<Gate>>,
+) -> Result<AgentReport, String> {
     let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
     if let Some(name) = said_twice(&json) {
-        return Err(format!("`{}` stands twice in the `aops` block; it must stand once", json::cut(&name, 64)));
+        return Err(format!(
+            "`{}` stands twice in the `aops` block; it must stand once",
+            json::cut(&name, 64)
+        ));
     }
     match agent.id {
         AgentId::Hydrator => hydration(&json, workflows),
@@ -120,7 +127,8 @@ pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
     let object = object_around(report, at);
     let listed = |name: &str| object.as_ref().and_then(|json| texts(json, name).ok()).unwrap_or_default();
     let violation = object.as_ref().and_then(|json| text(json, "violation").ok());
-    let mut problems: Vec<String> = violation.into_iter().chain(listed("problems")).chain(listed("issues")).collect();
+    let mut problems: Vec<String> =
+        violation.into_iter().chain(listed("problems")).chain(listed("issues")).collect();
     problems.retain(|problem| !problem.trim().is_empty());
     if problems.is_empty() {
         problems.push(format!("`{}` said {verdict}; its report was not delivered whole", agent.name));
@@ -170,13 +178,16 @@ fn fenced(report: &str) -> Result<&str, String> {
     let mut at = 0;
     let mut after = "";
     for line in report.split_inclusive('\n') {
-        let (text, end) = (line.trim(), at + line.len());
+        let text = line.trim();
+        let end = at + line.len();
         let ticks = if is_code(line) { 0 } else { text.bytes().take_while(|b| *b == b'`').count() };
         match open {
             None if ticks >= 3 && !text[ticks..].contains('`') => {
                 let ours = text[ticks..].trim() == "aops";
                 if ours && found.is_some() {
-                    return Err("the report has more than one `aops` block; it must have exactly one".to_owned());
+                    return Err(
+                        "the report has more than one `aops` block; it must have exactly one".to_owned()
+                    );
                 }
                 open = Some((ticks, ours, end));
             }
@@ -205,7 +216,8 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<Gate>>) -> Result<Age
     let workflow = text(json, "workflow")?;
     let Some(gates) = workflows.get(&workflow) else {
         let known: Vec<&str> = workflows.keys().map(String::as_str).collect();
-        let (asked, known) = (json::cut(&workflow, 64), known.join(", "));
+        let asked = json::cut(&workflow, 64);
+        let known = known.join(", ");
         return Err(format!("there is no workflow `{asked}`; choose one of: {known}"));
     };
     let (task, parked) = task(json)?;
@@ -228,9 +240,9 @@ fn task(json: &Json) -> Result<(PlanFor, Option<u64>), String> {
     let said = text(json, "task")?;
     match said.strip_prefix("parked ").map(|n| n.trim().parse::<u64>()) {
         Some(Ok(n)) if n > 0 => Ok((PlanFor::Continue, Some(n))),
-        _ => PlanFor::of(&said)
-            .map(|task| (task, None))
-            .ok_or_else(|| "`task` must be one of new, continue, parked N (the number of a parked task)".to_owned()),
+        _ => PlanFor::of(&said).map(|task| (task, None)).ok_or_else(|| {
+            "`task` must be one of new, continue, parked N (the number of a parked task)".to_owned()
+        }),
     }
 }
 
@@ -238,7 +250,9 @@ fn critic(json: &Json) -> Result<AgentReport, String> {
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         problems: texts(json, "problems")?,
-        verdict: Some(verdict(json, &[AgentVerdict::Proceed, AgentVerdict::Revise, AgentVerdict::Halt])?.into()),
+        verdict: Some(
+            verdict(json, &[AgentVerdict::Proceed, AgentVerdict::Revise, AgentVerdict::Halt])?.into(),
+        ),
         ..AgentReport::default()
     })
 }

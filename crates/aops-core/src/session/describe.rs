@@ -20,7 +20,9 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             let said = seen.said.as_ref().map(describe_answer).unwrap_or_default();
             format!("{}{who}{said}{}", seen.event, describe_rehearsal(seen.rehearsed.as_ref()))
         }
-        Fact::Call(step) => describe_step(step, Some(describe_input(step, "")).filter(|input| !input.is_empty())),
+        Fact::Call(step) => {
+            describe_step(step, Some(describe_input(step, "")).filter(|input| !input.is_empty()))
+        }
         Fact::Question(asked) => format!("{} asks a person about {}", asked.gate, asked.line),
         Fact::Answer(answered) => answered.tell(longest),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
@@ -102,8 +104,9 @@ fn describe_input(step: &Step, root: &str) -> String {
         clipped @ Json::Object(_) => clipped.text_of("clipped").map(|text| text + "…"),
         value => value.text().map(std::borrow::Cow::into_owned),
     };
-    let named =
-        |name: &&str| members.iter().find(|(known, _)| known.as_ref() == *name).and_then(|(_, value)| told(value));
+    let named = |name: &&str| {
+        members.iter().find(|(known, _)| known.as_ref() == *name).and_then(|(_, value)| told(value))
+    };
     let builtin = step.call.server == "builtin";
     let text = ABOUT.iter().find_map(named).filter(|_| builtin).unwrap_or_else(|| {
         let texts = members.iter().filter_map(|(name, value)| Some(format!("{name}: {}", told(value)?)));
@@ -115,8 +118,8 @@ fn describe_input(step: &Step, root: &str) -> String {
 
 /// Of the client's own tools, the field that says most, the first that is there.
 const ABOUT: [&str; 14] = [
-    "command", "file_path", "notebook_path", "subagent_type", "pattern", "query", "url", "skill", "path", "to",
-    "task_id", "subject", "plan", "prompt",
+    "command", "file_path", "notebook_path", "subagent_type", "pattern", "query", "url", "skill", "path",
+    "to", "task_id", "subject", "plan", "prompt",
 ];
 
 /// A long line without its middle.
@@ -135,7 +138,8 @@ const TELLS: [&str; 9] =
 
 /// Of the client's own tools, what they do it to. The new text of a file is in the diff.
 const DEEDS: [&str; 11] = [
-    "command", "cwd", "file_path", "glob", "notebook_path", "path", "pattern", "query", "skill", "subagent_type", "url",
+    "command", "cwd", "file_path", "glob", "notebook_path", "path", "pattern", "query", "skill",
+    "subagent_type", "url",
 ];
 /// Of any other tool, what is said about the call.
 const WORDS: [&str; 6] = ["comment", "description", "explanation", "prompt", "reason", "summary"];
@@ -167,7 +171,8 @@ fn describe_answer(said: &Said) -> String {
 fn describe_step(step: &Step, input: Option<String>) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = input.map(|input| format!("  {input}")).unwrap_or_default();
-    let why = step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
+    let why =
+        step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     let would = describe_rehearsal(step.rehearsed.as_ref());
     format!("{} {} {}{who}{input}{why}{would}", step.to.name(), step.call.tool, step.call.id)
 }

@@ -30,7 +30,8 @@ pub use call_asked::CallAsked;
 pub use call_ended::{CallDenied, CallEnded, Measured, Under};
 pub use checked::Checked;
 pub use happened::{
-    AgentStarted, AgentStopped, BatchEnded, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded, TurnEnded,
+    AgentStarted, AgentStopped, BatchEnded, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded,
+    TurnEnded,
 };
 pub use kept::Kept;
 pub use opened::{FORMAT, Opened, Previous};

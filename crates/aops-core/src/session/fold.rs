@@ -23,8 +23,8 @@ use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::start_source::StartSource;
 use crate::session::fact::{
-    AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, Step, TurnBefore,
-    Violation, ViolationKind,
+    AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, Step,
+    TurnBefore, Violation, ViolationKind,
 };
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
@@ -50,7 +50,12 @@ pub struct Session {
 
 impl Default for Session {
     fn default() -> Self {
-        Self { state: Box::new(State::empty()).into(), memory: Box::default(), seq: 0, head: NO_DIGEST.to_owned() }
+        Self {
+            state: Box::new(State::empty()).into(),
+            memory: Box::default(),
+            seq: 0,
+            head: NO_DIGEST.to_owned(),
+        }
     }
 }
 
@@ -137,7 +142,9 @@ impl Session {
         }
         if let Some(call) = &violation.unasked {
             self.count_write(call.effect, call.drawn);
-            call.grows.iter().for_each(|file| self.grow(self.memory.progress.weight.grown.with(file.clone())));
+            call.grows
+                .iter()
+                .for_each(|file| self.grow(self.memory.progress.weight.grown.with(file.clone())));
         }
     }
 
@@ -323,7 +330,9 @@ impl Session {
 
     fn apply_agent_stop(&mut self, seen: &Seen, stop: &AgentStopped) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
-        if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), stop.uncounted) {
+        if let (Some(agent), Some(report), false) =
+            (agent, seen.words("last_assistant_message"), stop.uncounted)
+        {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
         let refused = seen.is_refused();
@@ -353,7 +362,9 @@ impl Session {
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
-                    if let (true, Some(digest)) = (step.ended().under.hindered, &open.means.jailing.line_sha256) {
+                    if let (true, Some(digest)) =
+                        (step.ended().under.hindered, &open.means.jailing.line_sha256)
+                    {
                         self.memory.questions.quiet.get_or_insert_default().hinder(digest);
                     }
                     self.update_step_refusal(&open, step);

@@ -12,8 +12,8 @@ pub use crate::session::parked::Parked;
 pub use crate::session::rolled_back::{RollbackState, Undone};
 pub use crate::session::run_step::{RunStep, StepRefusal};
 pub use crate::session::task_progress::{
-    Closing, IssueInHand, LastRun, PlanShown, Prompts, Proven, Started, TaskAudit, TaskPlan, TaskProgress, TaskTold,
-    Weight,
+    Closing, IssueInHand, LastRun, PlanShown, Prompts, Proven, Started, TaskAudit, TaskPlan, TaskProgress,
+    TaskTold, Weight,
 };
 pub use crate::session::waiver::{Waived, Waiver};
 

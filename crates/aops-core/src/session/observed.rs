@@ -197,7 +197,8 @@ impl Trail {
 
     pub(super) fn add_commit(&mut self, seq: u64, made: &Committed) {
         self.commits.retain(|known| known.commit != made.commit);
-        let (commit, root) = (made.commit.clone(), made.root.clone());
+        let commit = made.commit.clone();
+        let root = made.root.clone();
         self.commits.push(CommitMade { attested: 0, commit, root, seq });
         self.commits.drain(..self.commits.len().saturating_sub(MOST_COMMITS));
     }
@@ -223,7 +224,8 @@ mod tests {
     use super::*;
 
     fn made(commit: &str) -> Committed {
-        let (commit, root) = (commit.to_owned(), "/r".to_owned());
+        let commit = commit.to_owned();
+        let root = "/r".to_owned();
         Committed { before: None, by: CommittedBy::Outside, commit, root }
     }
 
@@ -232,7 +234,11 @@ mod tests {
         let mut trail = Trail::default();
         trail.add_commit(3, &made("a"));
         trail.add_commit(5, &made("b"));
-        trail.add_statement(&Attested { commit: "a".to_owned(), last_entry: 3, statement_sha256: "s".to_owned() });
+        trail.add_statement(&Attested {
+            commit: "a".to_owned(),
+            last_entry: 3,
+            statement_sha256: "s".to_owned(),
+        });
         assert_eq!(trail.unattested().map(|one| one.commit.as_str()).collect::<Vec<_>>(), ["b"]);
         trail.begin_turn();
         assert_eq!(trail.commits.len(), 1, "the other one is done");

@@ -216,7 +216,8 @@ mod tests {
         }
         let approved = Fact::Call(Step::default());
         assert_eq!(outcome(Phase::Review, Phase::Execute, &approved), Some("ASK_USER"));
-        let (prompt, end) = (event("UserPromptSubmit"), event("SessionEnd"));
+        let prompt = event("UserPromptSubmit");
+        let end = event("SessionEnd");
         assert_eq!(outcome(Phase::Execute, Phase::Hydrate, &prompt), Some("ASK_USER"));
         assert_eq!(outcome(Phase::Verify, Phase::Verify, &end), Some("ASK_USER"));
         for before in [Phase::Idle, Phase::Done, Phase::Halted] {
@@ -233,17 +234,31 @@ mod tests {
             let finding = Some(AgentReport { verdict: Some(Stored::of(verdict)), ..AgentReport::default() });
             Fact::Verdict(Reported { agent: AgentId::QaVerifier.into(), finding, ..Reported::default() })
         };
-        let (good, bad) = (said("VERIFIED"), said("ISSUES"));
+        let good = said("VERIFIED");
+        let bad = said("ISSUES");
         for (before, after, fact, wanted, entered) in [
             (Phase::Verify, Phase::Reflect, &good, "verify PASS", "reflect"),
             (Phase::Execute, Phase::Reflect, &good, "execute PASS, verify PASS", "reflect"),
-            (Phase::Execute, Phase::Intervene, &bad, "execute PASS, verify INTERVENTION_REQUIRED", "intervene"),
-            (Phase::Intervene, Phase::Intervene, &bad, "intervene PASS, verify INTERVENTION_REQUIRED", "intervene"),
+            (
+                Phase::Execute,
+                Phase::Intervene,
+                &bad,
+                "execute PASS, verify INTERVENTION_REQUIRED",
+                "intervene",
+            ),
+            (
+                Phase::Intervene,
+                Phase::Intervene,
+                &bad,
+                "intervene PASS, verify INTERVENTION_REQUIRED",
+                "intervene",
+            ),
             (Phase::Reflect, Phase::Reflect, &good, "verify PASS", ""),
             (Phase::Done, Phase::Reflect, &good, "verify PASS", "reflect"),
         ] {
             let change = change(before, after, fact);
-            let ends: Vec<String> = change.ends().map(|end| format!("{} {}", end.phase.name(), end.outcome)).collect();
+            let ends: Vec<String> =
+                change.ends().map(|end| format!("{} {}", end.phase.name(), end.outcome)).collect();
             assert_eq!(ends.join(", "), wanted, "{before:?}");
             assert_eq!(change.entered.map_or("", Phase::name), entered, "{before:?}");
         }
@@ -252,8 +267,9 @@ mod tests {
     #[test]
     fn in_a_run_only_the_driver_ends_a_phase() {
         let stage = |phase| Some(RunStep { phase, ..RunStep::default() });
-        let run =
-            |word: Option<&str>, stage| Fact::Run(Staged { outcome: word.map(Stored::of), stage, ..Staged::default() });
+        let run = |word: Option<&str>, stage| {
+            Fact::Run(Staged { outcome: word.map(Stored::of), stage, ..Staged::default() })
+        };
         let within = Standing { phase: Phase::Execute, step: Some(Phase::Review), over: true };
         let next = PhaseChange::of(within, within, &run(Some("PASS"), stage(Phase::Execute)));
         assert_eq!(
@@ -285,8 +301,7 @@ mod tests {
         let end = PhaseEnd { outcome: PhaseOutcome::Pass.into(), phase: Phase::Hydrate };
         let change = PhaseChange { ended: Some(end), entered: Some(Phase::Review), also_ended: None };
         let with = change.join(r#"{"about":{"z":1,"a":2},"event":"Stop"}"#.to_owned());
-        let wanted =
-            r#"{"about":{"z":1,"a":2},"ended":{"outcome":"PASS","phase":"hydrate"},"entered":"review","event":"Stop"}"#;
+        let wanted = r#"{"about":{"z":1,"a":2},"ended":{"outcome":"PASS","phase":"hydrate"},"entered":"review","event":"Stop"}"#;
         assert_eq!(with, wanted);
         assert_eq!(PhaseChange::read(&with), change);
         let quoted = r#"{"about":"\"ended\":{","event":"Stop"}"#;

@@ -23,8 +23,8 @@ pub enum Prompt {
 }
 
 const MACHINE_MADE: [&str; 6] = [
-    "<task-notification>", "<agent-notification>", "<teammate-message", "<system-reminder>", "<local-command-",
-    "<bash-input>",
+    "<task-notification>", "<agent-notification>", "<teammate-message", "<system-reminder>",
+    "<local-command-", "<bash-input>",
 ];
 
 /// Made by the client too.
@@ -32,13 +32,16 @@ const MADE_BY_OTHERS: [&str; 5] =
     ["<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task"];
 
 /// Our slash commands. Those of our plugin begin with `aops:`.
-const OURS: [&str; 6] =
-    ["aops-status", "aops-checkpoint", "aops-handover", "aops-task", "session-insights", "aops-session-insights"];
+const OURS: [&str; 6] = [
+    "aops-status", "aops-checkpoint", "aops-handover", "aops-task", "session-insights",
+    "aops-session-insights",
+];
 
 /// How a prompt begins that goes on with what was interrupted.
 const GOING_ON: [&str; 16] = [
-    "go on", "continue", "carry on", "keep going", "keep at it", "proceed", "resume", "go ahead", "pick it up",
-    "finish it", "finish what", "pick up where", "weiter", "mach weiter", "mache weiter", "fahre fort",
+    "go on", "continue", "carry on", "keep going", "keep at it", "proceed", "resume", "go ahead",
+    "pick it up", "finish it", "finish what", "pick up where", "weiter", "mach weiter", "mache weiter",
+    "fahre fort",
 ];
 
 /// What may follow there without saying what is meant.
@@ -87,10 +90,16 @@ impl Prompt {
 
     /// The words by which such a prompt names what is to go on.
     pub fn goes_on_with(text: &str) -> Option<Vec<String>> {
-        let words: Vec<String> =
-            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        let words: Vec<String> = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
         let polite = |word: &&String| {
-            matches!(word.as_str(), "please" | "ok" | "okay" | "yes" | "now" | "then" | "and" | "so" | "bitte" | "ja")
+            matches!(
+                word.as_str(),
+                "please" | "ok" | "okay" | "yes" | "now" | "then" | "and" | "so" | "bitte" | "ja"
+            )
         };
         let text = words[words.iter().take_while(polite).count()..].join(" ");
         let rest = GOING_ON.iter().find_map(|begin| text.strip_prefix(begin))?;
@@ -120,14 +129,19 @@ impl Prompt {
         }
         if let Some(rest) = text.strip_prefix('/') {
             let word = rest.split(char::is_whitespace).next().unwrap_or_default();
-            return if word.is_empty() || word.contains(['/', '.']) { Prompt::Ordinary } else { Prompt::Command };
+            return if word.is_empty() || word.contains(['/', '.']) {
+                Prompt::Ordinary
+            } else {
+                Prompt::Command
+            };
         }
         Prompt::Ordinary
     }
 }
 
 fn is_ours(text: &str) -> bool {
-    let word = text.trim_start().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
+    let word =
+        text.trim_start().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
     OURS.contains(&word) || word.starts_with("aops:")
 }
 
@@ -167,9 +181,10 @@ mod tests {
 
     #[test]
     fn a_prompt_may_go_on_with_what_was_interrupted() {
-        for text in
-            ["go on with it", "Continue.", "ok, please continue", "Carry on!", "resume the refactoring", "keep going"]
-        {
+        for text in [
+            "go on with it", "Continue.", "ok, please continue", "Carry on!", "resume the refactoring",
+            "keep going",
+        ] {
             assert!(Prompt::goes_on(text), "{text}");
         }
         for (text, only) in [

@@ -148,7 +148,9 @@ impl Unproven {
             return None;
         }
         let exact = waited(&self.since, decision.at_ms).filter(|_| !decision.allowed);
-        let (allowed, by, ms) = (decision.allowed, decision.by, exact.or(self.answered.ms));
+        let allowed = decision.allowed;
+        let by = decision.by;
+        let ms = exact.or(self.answered.ms);
         Some(Answered { allowed, by, ms, ..self.answered.clone() })
     }
 }
@@ -179,7 +181,8 @@ impl Answered {
             Answerer::Config => " by a permission rule",
             Answerer::Client => " by the client",
         };
-        let after = self.ms.and_then(|ms| i64::try_from(ms).ok()).map(|ms| format!(" after {}", time::age(ms)));
+        let after =
+            self.ms.and_then(|ms| i64::try_from(ms).ok()).map(|ms| format!(" after {}", time::age(ms)));
         format!("{verb}{by}{}", after.unwrap_or_default())
     }
 

@@ -64,7 +64,8 @@ impl SpokenPrompt {
 
 impl From<String> for TimerMark {
     fn from(text: String) -> Self {
-        let parts = text.split_once(':').and_then(|(length, digest)| Some((length.parse().ok()?, digest.to_owned())));
+        let parts =
+            text.split_once(':').and_then(|(length, digest)| Some((length.parse().ok()?, digest.to_owned())));
         parts.map_or(Self::Whole(text), |(length, digest)| Self::Beginning(length, digest))
     }
 }

@@ -54,7 +54,8 @@ pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called the project of its session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
+const FOLDER_VARIABLES: [&str; 5] =
+    ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
 impl ClientEnv {
     fn read() -> Self {
@@ -90,8 +91,15 @@ impl Env {
                 no_color: var("NO_COLOR").is_some(),
                 is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
             },
-            run: RunEnv { claimed: var(RUN).is_some(), proof: text(RUN).zip(text(RUN_KEY)), is_driving: false },
-            folders: FOLDER_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
+            run: RunEnv {
+                claimed: var(RUN).is_some(),
+                proof: text(RUN).zip(text(RUN_KEY)),
+                is_driving: false,
+            },
+            folders: FOLDER_VARIABLES
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), text(name)?)))
+                .collect(),
             now_ms: now_ms(),
             ..Self::default()
         }
@@ -104,8 +112,9 @@ impl Env {
         let home = path("HOME").unwrap_or_default();
         let mac = cfg!(target_os = "macos");
         let platform = |xdg: &str, unix: &str| {
-            let base = path(xdg)
-                .unwrap_or_else(|| if mac { home.join("Library/Application Support") } else { home.join(unix) });
+            let base = path(xdg).unwrap_or_else(|| {
+                if mac { home.join("Library/Application Support") } else { home.join(unix) }
+            });
             base.join("aops")
         };
         Self {
@@ -126,8 +135,10 @@ impl Env {
         let project = Some(&client.project).filter(|project| !project.as_os_str().is_empty());
         let project = project.or(client.called_in.as_ref());
         let project = project.map(|project| (PROJECT, project.to_string_lossy().into_owned()));
-        let value = |name: &str| self.folders.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        let folders = FOLDER_VARIABLES.iter().map(|name| (*name, value(name).unwrap_or_default())).chain(project);
+        let value =
+            |name: &str| self.folders.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let folders =
+            FOLDER_VARIABLES.iter().map(|name| (*name, value(name).unwrap_or_default())).chain(project);
         // A path that is no text is read from the variable itself.
         let is_whole = |value: &String| !value.contains(char::REPLACEMENT_CHARACTER);
         folders.filter(|(_, value)| is_whole(value)).map(|(name, value)| (name.to_owned(), value)).collect()
@@ -140,7 +151,8 @@ impl Env {
         let ClientEnv { is_around, is_claude, traceparent, called_in, .. } = self.client;
         let pid = process.map(|pid| pid.to_string()).unwrap_or_default();
         let agent = host.name().to_owned();
-        let client = ClientEnv { pid, agent, is_around, is_claude, traceparent, called_in, ..ClientEnv::default() };
+        let client =
+            ClientEnv { pid, agent, is_around, is_claude, traceparent, called_in, ..ClientEnv::default() };
         Self { host, client, ..self }
     }
 
@@ -312,7 +324,8 @@ fn path(name: &str) -> Option<PathBuf> {
 /// Where this client keeps its configuration.
 fn folder_of(client: Client, home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
     let [variable, usual, below] = client.row().folder;
-    let base = path(variable).unwrap_or_else(|| if usual.is_empty() { home.to_owned() } else { home.join(usual) });
+    let base =
+        path(variable).unwrap_or_else(|| if usual.is_empty() { home.to_owned() } else { home.join(usual) });
     if below.is_empty() { base } else { base.join(below) }
 }
 
@@ -399,10 +412,13 @@ pub fn user_name() -> String {
     // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a
     // valid `passwd`, and a found one has a name in the room that ends with a zero byte.
     let name = unsafe {
-        let (mut user, mut found) = (std::mem::zeroed::<libc::passwd>(), std::ptr::null_mut());
-        let (into, long) = (room.as_mut_ptr().cast(), room.len());
+        let mut user = std::mem::zeroed::<libc::passwd>();
+        let mut found = std::ptr::null_mut();
+        let into = room.as_mut_ptr().cast();
+        let long = room.len();
         let failed = libc::getpwuid_r(uid, &raw mut user, into, long, &raw mut found);
-        (failed == 0 && !found.is_null()).then(|| std::ffi::CStr::from_ptr(user.pw_name).to_string_lossy().into_owned())
+        (failed == 0 && !found.is_null())
+            .then(|| std::ffi::CStr::from_ptr(user.pw_name).to_string_lossy().into_owned())
     };
     name.unwrap_or_else(|| format!("uid {uid}"))
 }
@@ -418,13 +434,16 @@ fn read_boot_id() -> String {
     #[cfg(target_os = "macos")]
     return boot_session().unwrap_or_default();
     #[cfg(not(target_os = "macos"))]
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// `sysctl kern.bootsessionuuid`.
 #[cfg(target_os = "macos")]
 fn boot_session() -> Option<String> {
-    let (mut id, mut long) = ([0_u8; 64], 64_usize);
+    let mut id = [0_u8; 64];
+    let mut long = 64_usize;
     #[expect(unsafe_code, reason = "no safe crate here reads a sysctl")]
     // SAFETY: the name ends with a zero byte, the buffer is as long as `long` says, and nothing is set.
     let failed = unsafe {

@@ -139,7 +139,8 @@ impl Found {
     fn keep_owner(&self, file: &File) -> io::Result<()> {
         let Ok(old) = fs::metadata(&self.path) else { return Ok(()) };
         // Only the superuser may give a file away; for all others the owner is right already.
-        let (user, group) = (rustix::fs::Uid::from_raw(old.uid()), rustix::fs::Gid::from_raw(old.gid()));
+        let user = rustix::fs::Uid::from_raw(old.uid());
+        let group = rustix::fs::Gid::from_raw(old.gid());
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
         file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))
     }
@@ -154,7 +155,11 @@ impl Found {
 
 /// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old
 /// file or the new one, never a part. After an error `path` is as it was and the new file is gone.
-pub fn write_beside(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+pub fn write_beside(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     let spare = spare(path);
     let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&spare);
     let created = create().or_else(|error| match error.kind() {
@@ -240,7 +245,11 @@ pub fn mode_bits(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::unnecessary_cast, reason = "a u16 on macOS, a u32 on Linux")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::unnecessary_cast,
+    reason = "a u16 on macOS, a u32 on Linux"
+)]
 pub fn mode_of(bits: u32) -> Mode {
     Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
@@ -252,7 +261,8 @@ pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
 }
 
 fn missing(folder: &Path) -> Vec<&Path> {
-    let mut missing: Vec<_> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
+    let mut missing: Vec<_> =
+        folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
     missing.reverse();
     missing
 }
@@ -287,7 +297,9 @@ impl Scratch {
         let here = std::env::temp_dir();
         let mut tries = (0..100).map(|n| here.join(format!("aops-{name}-{}-{n}", std::process::id())));
         let make = |folder: PathBuf| DirBuilder::new().mode(0o700).create(&folder).map(|()| Self(folder));
-        tries.find_map(|folder| make(folder).ok()).ok_or_else(|| io::Error::other("cannot make a temporary folder"))
+        tries
+            .find_map(|folder| make(folder).ok())
+            .ok_or_else(|| io::Error::other("cannot make a temporary folder"))
     }
 }
 
@@ -301,16 +313,20 @@ impl Drop for Scratch {
 /// long as one.
 pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Result<()>, T) {
     std::thread::scope(|scope| {
-        let spawn =
-            |file| std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, move || File::sync_data(file));
+        let spawn = |file| {
+            std::thread::Builder::new()
+                .stack_size(64 << 10)
+                .spawn_scoped(scope, move || File::sync_data(file))
+        };
         let threads: Vec<_> = files.iter().map(|file| (file, spawn(file).ok())).collect();
         let done = work();
-        let synced =
-            threads.into_iter().try_for_each(|(file, thread)| match thread.map(std::thread::ScopedJoinHandle::join) {
+        let synced = threads.into_iter().try_for_each(|(file, thread)| {
+            match thread.map(std::thread::ScopedJoinHandle::join) {
                 Some(Ok(synced)) => synced,
                 // No thread could be had.
                 _ => file.sync_data(),
-            });
+            }
+        });
         (synced, done)
     })
 }
@@ -338,7 +354,8 @@ pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
             Err(Errno::EXIST) => false,
             made => made.map(|()| true).map_err(storage)?,
         };
-        let entered = folder::enter(&dir, name, false).map_err(|error| Failure::storage(path.display(), error))?;
+        let entered =
+            folder::enter(&dir, name, false).map_err(|error| Failure::storage(path.display(), error))?;
         dir = entered.ok_or_else(|| gone(&path))?;
         if made {
             // The umask may have taken the owner's own bits away.
@@ -374,14 +391,20 @@ mod tests {
         // A killed process left this.
         fs::write(spare(&path), "half").unwrap();
         replace_private(&path, b"first").unwrap();
-        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"first".to_vec(), vec!["a.json".to_owned()]));
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"first".to_vec(), vec!["a.json".to_owned()])
+        );
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let failed = write_beside(&path, 0o600, |file| {
             file.write_all(b"second")?;
             Err(io::Error::other("no room"))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no room");
-        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"first".to_vec(), vec!["a.json".to_owned()]));
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"first".to_vec(), vec!["a.json".to_owned()])
+        );
     }
 
     #[test]
@@ -391,7 +414,10 @@ mod tests {
         let found = find(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert_eq!(found.replace(b"ours", 0o600).unwrap_err().kind(), ErrorKind::ResourceBusy);
-        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"theirs".to_vec(), vec!["a.json".to_owned()]));
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"theirs".to_vec(), vec!["a.json".to_owned()])
+        );
     }
 
     /// None of them is waited for.
@@ -415,12 +441,21 @@ mod tests {
             assert_eq!(read_short(&at(name)), None, "{name}");
         }
         for name in ["plain", "link"] {
-            assert_eq!(open_itself(at(name), OpenOptions::new().read(true)).is_ok(), name == "plain", "{name}");
-            assert_eq!((read(at(name)).unwrap(), read_text(at(name)).unwrap()), (b"text".to_vec(), "text".to_owned()));
+            assert_eq!(
+                open_itself(at(name), OpenOptions::new().read(true)).is_ok(),
+                name == "plain",
+                "{name}"
+            );
+            assert_eq!(
+                (read(at(name)).unwrap(), read_text(at(name)).unwrap()),
+                (b"text".to_vec(), "text".to_owned())
+            );
         }
         assert!(read_text("/proc/self/stat").unwrap().contains(") "));
         assert!(
-            find(&at("fifo")).is_err() && find(&at("socket")).is_err() && find(&at("none")).unwrap().bytes.is_none()
+            find(&at("fifo")).is_err()
+                && find(&at("socket")).is_err()
+                && find(&at("none")).unwrap().bytes.is_none()
         );
     }
 
@@ -429,9 +464,11 @@ mod tests {
     fn a_line_is_added_once_and_the_others_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("info/exclude");
-        for (before, after) in
-            [(None, &b"/x/\n"[..]), (Some(&b"\xff\r\na"[..]), b"\xff\r\na\n/x/\n"), (Some(b"/x/\r\n"), b"/x/\r\n")]
-        {
+        for (before, after) in [
+            (None, &b"/x/\n"[..]),
+            (Some(&b"\xff\r\na"[..]), b"\xff\r\na\n/x/\n"),
+            (Some(b"/x/\r\n"), b"/x/\r\n"),
+        ] {
             if let Some(before) = before {
                 fs::write(&path, before).unwrap();
             }

@@ -64,7 +64,8 @@ fn ask_status(env: &Env, cwd: &Path) -> Result<Status, Asked> {
 
 /// The status, and beside it the untracked files.
 fn parse(said: &[u8]) -> (Status, Vec<String>) {
-    let (mut status, mut untracked) = (Status::default(), Vec::new());
+    let mut status = Status::default();
+    let mut untracked = Vec::new();
     let mut fields = said.split(|b| *b == 0).map(String::from_utf8_lossy);
     while let Some(field) = fields.next() {
         let path = |skip: usize| field.splitn(skip + 1, ' ').nth(skip).unwrap_or_default().to_owned();
@@ -83,6 +84,11 @@ fn parse(said: &[u8]) -> (Status, Vec<String>) {
     (status, untracked)
 }
 
+/// `+1`, `-2`
+fn count(text: &str) -> u64 {
+    text.trim_start_matches(['+', '-']).parse().unwrap_or(0)
+}
+
 fn header(status: &mut Status, field: &str) {
     let mut words = field.split(' ').skip(1);
     match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {
@@ -90,8 +96,8 @@ fn header(status: &mut Status, field: &str) {
         ("branch.head", name) => name.clone_into(&mut status.branch),
         ("branch.upstream", _) => status.upstream = true,
         ("branch.ab", ahead) => {
-            let count = |text: &str| text.trim_start_matches(['+', '-']).parse().unwrap_or(0);
-            (status.ahead, status.behind) = (count(ahead), words.next().map_or(0, count));
+            status.ahead = count(ahead);
+            status.behind = words.next().map_or(0, count);
         }
         _ => {}
     }
@@ -140,7 +146,12 @@ fn unasked(why: &str) -> Worktree {
     Worktree { asked: Asked::Unasked(why.to_owned()), ..Worktree::default() }
 }
 
-fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>, is_own: &dyn Fn(&Path) -> bool) -> Worktree {
+fn owed_in(
+    env: &Env,
+    cwd: &Path,
+    baseline: &BTreeMap<String, String>,
+    is_own: &dyn Fn(&Path) -> bool,
+) -> Worktree {
     let status = match ask_status(env, cwd) {
         Ok(status) => status,
         // A folder without a repository needs no git that says so.
@@ -174,8 +185,11 @@ fn has_repository(cwd: &Path) -> bool {
 /// The command that pushes the branch, and what it is for; `None` where there is no remote.
 fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Result<Option<(String, String)>, Asked> {
     let Some(remote) = ask_remote(env, cwd, &status.branch)? else { return Ok(None) };
-    let command =
-        if status.upstream { "git push".to_owned() } else { format!("git push -u {remote} {}", status.branch) };
+    let command = if status.upstream {
+        "git push".to_owned()
+    } else {
+        format!("git push -u {remote} {}", status.branch)
+    };
     let ahead = match (status.upstream, status.ahead) {
         (true, 0) => "the commit to come is".to_owned(),
         (true, 1) => "1 commit is".to_owned(),
@@ -202,8 +216,11 @@ fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Ask
         let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
         entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
     };
-    let keys =
-        [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
+    let keys = [
+        format!("branch.{branch}.pushremote"),
+        "remote.pushdefault".to_owned(),
+        format!("branch.{branch}.remote"),
+    ];
     let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
     let only = if let [only] = names.as_slice() { *only } else { "origin" };
     Ok((!names.is_empty()).then(|| configured.unwrap_or(only).to_owned()))
@@ -249,7 +266,8 @@ fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> 
 pub fn tree(env: &Env, root: &Path) -> Option<String> {
     let scratch = Scratch::new("tree").ok()?;
     let objects = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
-    let (index, own) = (scratch.0.join("index"), scratch.0.join("objects"));
+    let index = scratch.0.join("index");
+    let own = scratch.0.join("objects");
     std::fs::create_dir(&own).ok()?;
     let variables = [
         variable("GIT_INDEX_FILE", index),
@@ -350,7 +368,13 @@ fn start(
 }
 
 /// The whole answer of one git command that gets this on its standard input; or why there is none.
-pub fn run(env: &Env, cwd: &Path, words: &[&str], input: &[u8], timeout: Duration) -> Result<Vec<u8>, String> {
+pub fn run(
+    env: &Env,
+    cwd: &Path,
+    words: &[&str],
+    input: &[u8],
+    timeout: Duration,
+) -> Result<Vec<u8>, String> {
     match tried(env, cwd, words, (&[], input), (timeout, LONGEST)) {
         Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
         Ok(said) => Ok(said.stdout),
@@ -367,11 +391,13 @@ fn tried(
     (timeout, keep): (Duration, usize),
 ) -> Result<Outcome, Asked> {
     let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
-    let unstarted = |error: &dyn std::fmt::Display| Asked::Unasked(format!("`git` cannot be started: {error}"));
+    let unstarted =
+        |error: &dyn std::fmt::Display| Asked::Unasked(format!("`git` cannot be started: {error}"));
     let program = Program::find(env, Identity::OnPath("git")).map_err(|error| unstarted(&error))?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
     let args: Vec<String> = quiet.iter().chain(words).map(|arg| (*arg).to_owned()).collect();
-    let mut variables = vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
+    let mut variables =
+        vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
     variables.extend_from_slice(more);
     // One of them moves the user's configuration and ignore list of git; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
@@ -385,7 +411,9 @@ fn tried(
     match said.ending {
         Ending::Exit(0) => Ok(said),
         Ending::Exit(128) if why.contains("not a git repository") => Err(Asked::NoRepository),
-        Ending::Exit(_) => Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160)))),
+        Ending::Exit(_) => {
+            Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160))))
+        }
         Ending::Signal(_) => Err(failed("was killed")),
         Ending::TimedOut => Err(failed("did not end in time")),
     }

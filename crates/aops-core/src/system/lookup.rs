@@ -13,7 +13,8 @@ pub fn addresses(env: &Env, name: &str) -> Vec<IpAddr> {
     let Ok(program) = Program::find(env, Identity::System("getent")) else { return by_library(name) };
     let args = ["ahosts".to_owned(), name.to_owned()];
     let variables = [variable("PATH", env.search_path())];
-    let task = Task { keep: 1 << 16, ..Task::new(&program, &args, &env.cwd, &variables, Duration::from_secs(10)) };
+    let task =
+        Task { keep: 1 << 16, ..Task::new(&program, &args, &env.cwd, &variables, Duration::from_secs(10)) };
     let said = process::run(&task)
         .ok()
         .filter(|asked| asked.ending == Ending::Exit(0))

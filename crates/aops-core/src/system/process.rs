@@ -164,7 +164,11 @@ fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
     wait_in_steps(child, end, thread::sleep)
 }
 
-fn wait_in_steps(child: &mut Child, end: Instant, mut step: impl FnMut(Duration)) -> io::Result<Option<ExitStatus>> {
+fn wait_in_steps(
+    child: &mut Child,
+    end: Instant,
+    mut step: impl FnMut(Duration),
+) -> io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(500);
     loop {
         if let Some(status) = child.try_wait()? {
@@ -272,7 +276,8 @@ impl Stream {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let room = if self.last { bytes.len() } else { bytes.len().min(self.keep.saturating_sub(self.kept.len())) };
+        let room =
+            if self.last { bytes.len() } else { bytes.len().min(self.keep.saturating_sub(self.kept.len())) };
         self.kept.extend(&bytes[..room]);
         let old = self.kept.len().saturating_sub(self.keep);
         self.kept.drain(..old);
@@ -292,7 +297,8 @@ mod tests {
     }
 
     fn sh(line: &str, input: &[u8], timeout: Duration) -> Outcome {
-        let (args, folder) = (["-c".to_owned(), line.to_owned()], std::env::temp_dir());
+        let args = ["-c".to_owned(), line.to_owned()];
+        let folder = std::env::temp_dir();
         run(&Task { input, ..task(&args, &folder, timeout) }).unwrap()
     }
 
@@ -301,7 +307,10 @@ mod tests {
     #[test]
     fn says_how_it_ended_and_what_was_said() {
         let done = sh("cat; echo no >&2; exit 3", b"yes", LONG);
-        assert_eq!((done.ending, &done.stdout[..], &done.stderr[..]), (Ending::Exit(3), &b"yes"[..], &b"no\n"[..]));
+        assert_eq!(
+            (done.ending, &done.stdout[..], &done.stderr[..]),
+            (Ending::Exit(3), &b"yes"[..], &b"no\n"[..])
+        );
         assert!(!done.cut);
         assert_eq!(sh("kill -9 $$", b"", LONG).ending, Ending::Signal(9));
         let seen = sh("env", b"", LONG).stdout;

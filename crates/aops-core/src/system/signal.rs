@@ -13,8 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 pub fn settle() {
     // The reader is gone, the file-size limit is reached: `write` returns an error.
     set(&[libc::SIGPIPE, libc::SIGXFSZ], libc::SIG_IGN);
-    let (stdin, stdout, stderr) = (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
-    let mut streams = [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
+    let stdin = rustix::stdio::stdin();
+    let stdout = rustix::stdio::stdout();
+    let stderr = rustix::stdio::stderr();
+    let mut streams =
+        [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     if poll(&mut streams, Some(&at_once)).is_err() {
         return;

@@ -64,7 +64,8 @@ fn ask(socket: &Path, request: &[u8], wanted: u8) -> io::Result<Vec<u8>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(&string(request))?;
-    let (mut long, mut kind) = ([0; 4], [0]);
+    let mut long = [0; 4];
+    let mut kind = [0];
     stream.read_exact(&mut long)?;
     stream.read_exact(&mut kind)?;
     let long = u32::from_be_bytes(long);

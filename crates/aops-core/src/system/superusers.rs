@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn a_file_in_a_folder_of_anybody_else_is_nobodys_program() {
         let held = tempfile::tempdir().unwrap();
-        let (bin, name) = (held.path().join("bin"), "aops-planted");
+        let bin = held.path().join("bin");
+        let name = "aops-planted";
         fs::create_dir(&bin).unwrap();
         symlink("/bin/sh", bin.join(name)).unwrap();
         assert_eq!(program(name, bin.as_os_str(), held.path()), None, "a link to the system's program");
@@ -140,16 +141,25 @@ mod tests {
         symlink("/etc/hostname", held.path().join("link")).unwrap();
         fs::write(held.path().join("file"), "").unwrap();
         let own = held.path().join("file").to_string_lossy().into_owned();
-        let within =
-            [own.clone(), format!("/etc/..{own}"), format!("/proc/self/root{own}"), format!("/proc/1/root{own}")];
-        let others = ["/tmp/x", "/proc/self/cwd/x", "/proc/1/cwd/x", "/dev/fd/0", "etc/passwd"].map(str::to_owned);
-        for path in within.into_iter().chain([held.path().join("link").to_string_lossy().into_owned()]).chain(others) {
+        let within = [
+            own.clone(),
+            format!("/etc/..{own}"),
+            format!("/proc/self/root{own}"),
+            format!("/proc/1/root{own}"),
+        ];
+        let others =
+            ["/tmp/x", "/proc/self/cwd/x", "/proc/1/cwd/x", "/dev/fd/0", "etc/passwd"].map(str::to_owned);
+        for path in
+            within.into_iter().chain([held.path().join("link").to_string_lossy().into_owned()]).chain(others)
+        {
             assert!(!is_out_of_reach(Path::new(&path)), "{path}");
         }
         if geteuid().is_root() {
             return;
         }
-        for path in ["/etc/passwd", "/root/x/y", "/root", "/proc/meminfo", "/etc/no-such-file", "/usr/../etc/passwd"] {
+        for path in
+            ["/etc/passwd", "/root/x/y", "/root", "/proc/meminfo", "/etc/no-such-file", "/usr/../etc/passwd"]
+        {
             assert!(is_out_of_reach(Path::new(path)), "{path}");
         }
         let climbs = format!("/root/x/../..{own}");

@@ -37,7 +37,8 @@ pub fn wait_until_alone() {
 
 /// What `work` makes of each item, in any order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let next = AtomicUsize::new(0);
+    let made = Mutex::new(Vec::with_capacity(items.len()));
     run(items.len(), || {
         let mut own = Vec::new();
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -62,5 +62,9 @@ impl Write for Timed<'_> {
 /// Never zero, which would mean without an end.
 pub fn time_left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::Error::new(ErrorKind::TimedOut, "the request takes too long")) } else { Ok(left) }
+    if left.is_zero() {
+        Err(io::Error::new(ErrorKind::TimedOut, "the request takes too long"))
+    } else {
+        Ok(left)
+    }
 }

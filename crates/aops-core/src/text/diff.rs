@@ -38,9 +38,13 @@ mod tests {
 
     #[test]
     fn lines_are_counted_both_ways() {
-        for (old, new, want) in
-            [("", "", 0), ("", "a\nb\n", 2), ("a\nb\n", "", 2), ("a\nb\nc\n", "a\nx\nc\n", 2), ("a", "a\n", 2)]
-        {
+        for (old, new, want) in [
+            ("", "", 0),
+            ("", "a\nb\n", 2),
+            ("a\nb\n", "", 2),
+            ("a\nb\nc\n", "a\nx\nc\n", 2),
+            ("a", "a\n", 2),
+        ] {
             assert_eq!(count_lines(old, new), want, "{old:?} {new:?}");
         }
     }
@@ -67,7 +71,8 @@ mod tests {
     /// What `patch` would make of it.
     fn apply(old: &str, diff: &str) -> String {
         let old: Vec<_> = old.split_inclusive('\n').collect();
-        let (mut out, mut at) = (String::new(), 0);
+        let mut out = String::new();
+        let mut at = 0;
         let diff = diff.replace("\n\\ No newline at end of file\n", "\u{0}");
         for line in diff.split_inclusive(['\n', '\u{0}']).skip(2) {
             let text = line[1..].trim_end_matches('\u{0}');

@@ -32,13 +32,15 @@ fn without_kubernetes<'a>(json: &Json<'a>) -> Option<Json<'a>> {
     match json {
         Json::List(items) => {
             let changed: Vec<_> = items.iter().map(without_kubernetes).collect();
-            let joined = || items.iter().zip(&changed).map(|(old, new)| new.as_ref().unwrap_or(old).clone()).collect();
+            let joined =
+                || items.iter().zip(&changed).map(|(old, new)| new.as_ref().unwrap_or(old).clone()).collect();
             changed.iter().any(Option::is_some).then(|| Json::List(joined()))
         }
         Json::Object(members) => {
             let is_secret = json.get("kind").and_then(Json::text).is_some_and(|kind| kind == "Secret");
             let held = |name: &str| is_secret && matches!(name, "data" | "stringData");
-            let change = |name: &str, value| if held(name) { concealed(value) } else { without_kubernetes(value) };
+            let change =
+                |name: &str, value| if held(name) { concealed(value) } else { without_kubernetes(value) };
             let changed: Vec<_> = members.iter().map(|(name, value)| change(name, value)).collect();
             let join = |((name, old), new): (&(Cow<'a, str>, Json<'a>), &Option<Json<'a>>)| {
                 (name.clone(), new.as_ref().unwrap_or(old).clone())

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 /// Safe to print. Line feeds and tabs are.
 pub fn is_plain(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !turns && !c.is_control() || matches!(c, '\n' | '\t')
 }
 
@@ -76,7 +77,8 @@ mod tests {
 
     #[test]
     fn one_is_not_many() {
-        let said = [count(1_u64, "file"), count(0_usize, "file"), count(1_u8, "entry"), count(2_u32, "entry")];
+        let said =
+            [count(1_u64, "file"), count(0_usize, "file"), count(1_u8, "entry"), count(2_u32, "entry")];
         assert_eq!(said, ["1 file", "0 files", "1 entry", "2 entries"]);
     }
 }

@@ -43,13 +43,15 @@ fn pass(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::new();
     let mut anchors = Anchors::of(bytes);
-    let (mut kept, mut at) = (0, 0);
+    let mut kept = 0;
+    let mut at = 0;
     while let Some(spot) = anchors.next(at) {
         at = spot + 1;
         if let Some(found) = look(bytes, spot, kept) {
             out.push_str(&text[kept..found.from]);
             push(&mut out, found.name);
-            (kept, at) = (found.to, found.to);
+            kept = found.to;
+            at = found.to;
         }
     }
     if kept == 0 {
@@ -115,7 +117,8 @@ fn begins_word(bytes: &[u8], at: usize, floor: usize) -> bool {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', a, b] => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
         [colour @ .., b'm'] => {
-            let digits = colour.iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+            let digits =
+                colour.iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';').count();
             colour[..colour.len() - digits].ends_with(b"\x1b[")
         }
         _ => false,
@@ -197,11 +200,15 @@ fn padded(rest: &[u8]) -> [u8; BLOCK + 1] {
 }
 
 /// `is_sign` and `is_pair` for a whole block.
-#[expect(clippy::needless_bitwise_bool, reason = "with `||` there would be jumps, and no vector instructions")]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "with `||` there would be jumps, and no vector instructions"
+)]
 fn scan(block: &[u8; BLOCK + 1]) -> u64 {
     let mut flags = [0_u8; BLOCK];
     for n in 0..BLOCK {
-        let (b, c) = (block[n], block[n + 1]);
+        let b = block[n];
+        let c = block[n + 1];
         let sign = (b == b':') | (b == b'=') | (b == b'-') | (b == b'_') | (b == b'.');
         let key = (b == b'A') & ((c == b'K') | (c == b'S') | (c == b'B') | (c == b'I') | (c == b'T'));
         let scheme = (b == b'B') & ((c | 0x20 == b'e') | (c | 0x20 == b'a'));

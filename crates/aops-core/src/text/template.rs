@@ -62,8 +62,10 @@ pub fn whole_line(text: &str, longest: usize) -> String {
     if all.len() <= longest {
         return all.into_iter().collect();
     }
-    let (begin, end) = (longest * 3 / 4, all.len() - longest / 4);
-    let (first, last): (String, String) = (all[..begin].iter().collect(), all[end..].iter().collect());
+    let begin = longest * 3 / 4;
+    let end = all.len() - longest / 4;
+    let first: String = all[..begin].iter().collect();
+    let last: String = all[end..].iter().collect();
     format!("{first} [… {} characters are not shown …] {last}", end - begin)
 }
 

@@ -56,7 +56,8 @@ pub fn parse(text: &str, first: usize) -> Result<Node, Fault> {
     let mut tree = Tree { open: Vec::new(), root: None };
     for event in Parser::new_from_str(text) {
         let at = |line: usize| first + line.saturating_sub(1);
-        let (event, span) = event.map_err(|error| Fault { line: at(error.marker().line()), what: error.info() })?;
+        let (event, span) =
+            event.map_err(|error| Fault { line: at(error.marker().line()), what: error.info() })?;
         let line = at(span.start.line());
         tree.take(event, line).map_err(|what| Fault { line, what })?;
     }
@@ -143,7 +144,8 @@ mod tests {
     fn every_node_knows_its_line() {
         let root = parse("id: a\nsteps:\n  - id: one\n    needs: [x, y]\n", 2).unwrap();
         let Value::Map(pairs) = root.value else { panic!("a mapping") };
-        let lines: Vec<_> = pairs.iter().map(|(key, value)| (key.name.as_str(), key.line, value.line)).collect();
+        let lines: Vec<_> =
+            pairs.iter().map(|(key, value)| (key.name.as_str(), key.line, value.line)).collect();
         assert_eq!(lines, [("id", 2, 2), ("steps", 3, 4)]);
         let Value::List(steps) = &pairs[1].1.value else { panic!("a list") };
         let Value::Map(step) = &steps[0].value else { panic!("a mapping") };
@@ -162,12 +164,18 @@ mod tests {
     #[test]
     fn refused_with_a_line() {
         assert_eq!(fault("a: 1\nb: 2\na: 3"), "3: `a` is there twice");
-        assert_eq!(fault("a: &x 1\nb: *x"), "2: aliases (`*name`) are not understood here: write the value out");
+        assert_eq!(
+            fault("a: &x 1\nb: *x"),
+            "2: aliases (`*name`) are not understood here: write the value out"
+        );
         assert_eq!(fault("a: !!str 1"), "1: tags (`!name`) are not understood here");
         assert_eq!(fault("a: 1\n---\nb: 1"), "2: a second document begins here; one is expected");
         assert_eq!(fault("? [a]\n: 1"), "1: a key must be a text, not a list");
         assert_eq!(fault(""), "1: there is nothing here");
-        assert_eq!(fault(&("[".repeat(DEEPEST + 1) + &"]".repeat(DEEPEST + 1))), "1: nested more than 16 deep");
+        assert_eq!(
+            fault(&("[".repeat(DEEPEST + 1) + &"]".repeat(DEEPEST + 1))),
+            "1: nested more than 16 deep"
+        );
         let many: Vec<_> = (0..=MOST_KEYS).map(|n| format!("k{n}: 1\n")).collect();
         assert_eq!(fault(&many.concat()), "65: more than 64 keys in one mapping");
         assert!(fault("a: 1\n b: 2").starts_with("2: "), "{}", fault("a: 1\n b: 2"));

@@ -23,7 +23,8 @@ pub fn of(
     ground: &Ground,
     read: Option<fn(&str) -> Option<Fed>>,
 ) -> Vec<Danger> {
-    let project = ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
+    let project =
+        ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
     let place = Place { cwd: ground.cwd, home: ground.home, project, read };
     if let Some(line) = line {
         return dangers(line, &place);
@@ -35,11 +36,14 @@ pub fn of(
         }
         ToolTouches::File => named(tool, input, is_planned),
         ToolTouches::Patch => {
-            let path = input::patched_files(input).into_iter().find(|path| is_secret(path) && !is_planned(path));
+            let path =
+                input::patched_files(input).into_iter().find(|path| is_secret(path) && !is_planned(path));
             path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
         }
         _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, |_| false),
-        ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(tool, input, &place),
+        ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => {
+            strings(tool, input, &place)
+        }
         _ => Vec::new(),
     }
 }
@@ -76,11 +80,11 @@ enum Field {
 
 fn field(key: &str) -> Field {
     match key.to_ascii_lowercase().as_str() {
-        "command" | "commands" | "cmd" | "cmds" | "commandline" | "command_line" | "script" | "shell" | "bash"
-        | "line" | "argv" => Field::Line,
+        "command" | "commands" | "cmd" | "cmds" | "commandline" | "command_line" | "script" | "shell"
+        | "bash" | "line" | "argv" => Field::Line,
         "sql" | "query" | "statement" | "statements" | "queries" => Field::Query,
-        "text" | "body" | "message" | "content" | "description" | "comment" | "title" | "prompt" | "summary"
-        | "note" => Field::Prose,
+        "text" | "body" | "message" | "content" | "description" | "comment" | "title" | "prompt"
+        | "summary" | "note" => Field::Prose,
         _ => Field::Other,
     }
 }
@@ -126,7 +130,9 @@ fn strings(tool: &str, input: &str, place: &Place) -> Vec<Danger> {
 fn one(tool: &str, text: &str, kind: Field, place: &Place) -> Vec<Danger> {
     let shown = || text.chars().take(120).collect::<String>();
     match kind {
-        Field::Line => dangers(&cut(text, &Ground { cwd: place.cwd, home: place.home, variables: &[] }), place),
+        Field::Line => {
+            dangers(&cut(text, &Ground { cwd: place.cwd, home: place.home, variables: &[] }), place)
+        }
         Field::Query if destroys(text) => found("sql-destroy", shown()),
         Field::Other if !text.contains(char::is_whitespace) && is_secret(path(text)) => {
             found("secret-file", format!("{tool} {}", shown()))

@@ -30,7 +30,9 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
     let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
     match (around.listed, known.touches, line) {
         (Some(Effect::Read), ..) if !runs_line => CallClass::of(Ok(Effect::Read), false),
-        (Some(Effect::Write), ..) => CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true),
+        (Some(Effect::Write), ..) => {
+            CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true)
+        }
         (_, ToolTouches::Line, Some(line)) => class(line, &around.line),
         (_, ToolTouches::PowerShell, _) => {
             let class = command(input).map(|line| powershell_class(&line));

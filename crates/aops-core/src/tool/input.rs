@@ -103,7 +103,9 @@ pub fn path_of(text: &str, ground: &Ground) -> Word {
         }
     }
     match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => tidy(Word::of(&format!("{}{rest}", ground.home))),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            tidy(Word::of(&format!("{}{rest}", ground.home)))
+        }
         _ => tidy(Word::of(text)),
     }
 }
@@ -129,15 +131,15 @@ fn decoded(text: &str) -> Vec<Bit> {
 
 /// Keys under which a string is a command line, or a program.
 const COMMANDS: [&str; 18] = [
-    "command", "commands", "cmd", "cmds", "commandline", "command_line", "script", "code", "source", "program",
-    "shell", "bash", "line", "lines", "argv", "keys", "input", "exec",
+    "command", "commands", "cmd", "cmds", "commandline", "command_line", "script", "code", "source",
+    "program", "shell", "bash", "line", "lines", "argv", "keys", "input", "exec",
 ];
 /// Keys of the words that follow a program's name.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "params"];
 /// Keys under which a string is prose.
 const PROSE: [&str; 12] = [
-    "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query", "summary",
-    "note",
+    "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query",
+    "summary", "note",
 ];
 /// Parts of keys that name a place on the disk.
 const PLACES: [&str; 11] =
@@ -176,7 +178,8 @@ fn role(key: &str) -> Role {
 
 /// Every string at any depth; literals if the text is beyond the parser (too deep, lone surrogates).
 pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &str, ground: &Ground) {
-    let (types, patches) = (types_lines(name), takes_patches(name));
+    let types = types_lines(name);
+    let patches = takes_patches(name);
     let mut tool = Strings { targets, act, types, patches, ground, cwd: Word::of(ground.cwd) };
     let Ok(root) = serde_json::from_str::<Value>(input) else { return tool.places(input) };
     let mut waiting = vec![(root, Role::Other, 0)];
@@ -302,16 +305,20 @@ impl Strings<'_> {
         if let Some(line) = program_line(fields) {
             self.targets.line(&line, self.ground);
         }
-        let texts = fields.values().filter_map(Value::as_str).map(str::trim).filter(|text| !text.contains('\n'));
+        let texts =
+            fields.values().filter_map(Value::as_str).map(str::trim).filter(|text| !text.contains('\n'));
         let texts: Vec<(&str, Word)> = texts.map(|text| (text, path_of(text, self.ground))).collect();
         let texts: Vec<&(&str, Word)> = texts.iter().filter(|(_, path)| may_be_path(path)).collect();
-        let names: Vec<&&(&str, Word)> = texts.iter().filter(|(text, _)| !text.starts_with(['/', '~', '$'])).collect();
+        let names: Vec<&&(&str, Word)> =
+            texts.iter().filter(|(text, _)| !text.starts_with(['/', '~', '$'])).collect();
         for (_, folder) in texts.iter().filter(|(text, _)| text.starts_with(['/', '~', '$', '.'])) {
             let folder = folder.from_folder(&self.cwd);
             self.targets.over |= names.len() > MOST_NAMES;
             for (name, path) in names.iter().take(MOST_NAMES).filter(|(name, _)| name.contains('.')) {
                 self.targets.target(path, &folder, Act::Write);
-                for (_, between) in names.iter().filter(|(between, _)| between != name && !between.contains(' ')) {
+                for (_, between) in
+                    names.iter().filter(|(between, _)| between != name && !between.contains(' '))
+                {
                     self.targets.target(path, &between.from_folder(&folder), Act::Write);
                 }
             }

@@ -53,9 +53,11 @@ fn changes(text: &str, is_statement: bool) -> bool {
     let text = uncommented(&text.to_lowercase());
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let first = words.clone().next().unwrap_or_default();
-    let reaches = |word: &str| ["pg_", "lo_", "dblink", "xp_", "sp_"].iter().any(|family| word.starts_with(family));
+    let reaches =
+        |word: &str| ["pg_", "lo_", "dblink", "xp_", "sp_"].iter().any(|family| word.starts_with(family));
     let is_statement = is_statement || HEADS.contains(&first) && (first != "do" || text.contains("$$"));
-    is_statement && words.any(|word| CHANGING.contains(&word) || reaches(word) && text.contains(&format!("{word}(")))
+    is_statement
+        && words.any(|word| CHANGING.contains(&word) || reaches(word) && text.contains(&format!("{word}(")))
 }
 
 /// Without comments and what stands in single quotes.
@@ -63,7 +65,8 @@ fn uncommented(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let end = |from: usize, sign: &str| rest[from..].find(sign).map_or(rest.len(), |at| from + at + sign.len());
+        let end =
+            |from: usize, sign: &str| rest[from..].find(sign).map_or(rest.len(), |at| from + at + sign.len());
         let past = match c {
             '-' if rest.starts_with("--") => end(2, "\n"),
             '/' if rest.starts_with("/*") => end(2, "*/"),

@@ -48,7 +48,8 @@ static FREE: &[(Effect, &[&str])] = &[
 /// Words of an MCP tool's name: each verb must be a reading one. The first word is one, none of the others is
 /// a writing one, and behind `and`, `or` or `then` stands another reading one, or the plural of something.
 /// Removing takes whole folders.
-const READING: [&str; 9] = ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
+const READING: [&str; 9] =
+    ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
 #[rustfmt::skip]
 const WRITING: &[&str] = &[
     "add", "alter", "append", "apply", "approve", "archive", "assign", "cancel", "change", "clear", "clone", "close",
@@ -65,7 +66,8 @@ const JOINING: [&str; 6] = ["and", "or", "then", "n", "plus", "also"];
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
 /// Servers of trackers and memories, the words that look there, and what is free beside looking.
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
-const TRACKED: [&str; 9] = ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
+const TRACKED: [&str; 9] =
+    ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
 const KEPT: [&str; 7] = ["store", "create", "update", "claim", "close", "comment", "comments"];
 
 /// Tools that run a line or edit files, and those of whose calls nothing is known.
@@ -164,8 +166,8 @@ fn tracks(words: &[String]) -> bool {
 /// What is typed here is a line for a shell, whatever its key.
 pub(super) fn types_lines(name: &str) -> bool {
     const TYPING: [&str; 20] = [
-        "term", "terminal", "tmux", "shell", "iterm", "console", "tty", "pty", "keyboard", "keys", "keystrokes",
-        "type", "paste", "stdin", "repl", "exec", "execute", "run", "ssh", "screen",
+        "term", "terminal", "tmux", "shell", "iterm", "console", "tty", "pty", "keyboard", "keys",
+        "keystrokes", "type", "paste", "stdin", "repl", "exec", "execute", "run", "ssh", "screen",
     ];
     name.split("__").flat_map(words).any(|word| TYPING.contains(&word.as_str()))
 }
@@ -206,7 +208,8 @@ mod tests {
     /// Both questions have one answer: a tool that reads touches nothing.
     #[test]
     fn what_reads_touches_nothing() {
-        let (saves, to_file) = ("mcp__x__get_and_save", "mcp__x__fetch_to_file");
+        let saves = "mcp__x__get_and_save";
+        let to_file = "mcp__x__fetch_to_file";
         for name in ["Read", "mcp__x__get", saves, to_file, "mcp__x__view", "Unheard", "Sleep", "Bash"] {
             let known = tool(name);
             assert!(known.class.is_err() || known.touches == ToolTouches::Nothing, "{name}: {known:?}");

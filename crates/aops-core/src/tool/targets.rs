@@ -20,7 +20,9 @@ pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
 pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
     let mut all = Targets::default();
     match known(tool).touches {
-        ToolTouches::Nothing if tool.starts_with("mcp__") => all.hidden.extend(changing(input).map(Hidden::Program)),
+        ToolTouches::Nothing if tool.starts_with("mcp__") => {
+            all.hidden.extend(changing(input).map(Hidden::Program));
+        }
         ToolTouches::Nothing => {}
         ToolTouches::File => file(&mut all, input, ground),
         ToolTouches::Patch => patch(&mut all, tool, input, ground),

@@ -41,7 +41,8 @@ fn name(effect: Effect) -> &'static str {
 fn every_line_of_the_corpus_is_classed_as_it_says() {
     let corpus = include_str!("../../../../tests/fixtures/effect/lines.txt");
     let rows = corpus.lines().filter(|row| !row.starts_with('#') && !row.is_empty());
-    let (mut count, mut wrong) = (0, String::new());
+    let mut count = 0;
+    let mut wrong = String::new();
     for row in rows {
         let (wanted, line) = row.split_once('\t').expect(row);
         let said = classed(&line.replace('␤', "\n"));
@@ -49,7 +50,11 @@ fn every_line_of_the_corpus_is_classed_as_it_says() {
         if name(said.effect) != wanted {
             writeln!(wrong, "wanted {wanted}, said {} ({}): {line}", name(said.effect), said.why).unwrap();
         }
-        assert_eq!(said.effect.is_write(), !said.why.is_empty(), "a write says why, nothing else does: {line}");
+        assert_eq!(
+            said.effect.is_write(),
+            !said.why.is_empty(),
+            "a write says why, nothing else does: {line}"
+        );
         assert!(said.why.len() < 200 && !said.why.contains(char::is_control), "{}", said.why);
     }
     assert!(count >= 400, "{count} rows");
@@ -152,7 +157,10 @@ const NAMED: &[(Effect, &str)] = &[
         "AskUserQuestion EnterPlanMode ExitPlanMode TodoWrite TaskCreate TaskUpdate TaskStop KillShell Skill SlashCommand",
     ),
     (Effect::Spawn, "Agent Task"),
-    (Effect::Write, "Write Edit MultiEdit NotebookEdit EnterWorktree Unheard read bash Bashed mcp mcp__ __ Task2"),
+    (
+        Effect::Write,
+        "Write Edit MultiEdit NotebookEdit EnterWorktree Unheard read bash Bashed mcp mcp__ __ Task2",
+    ),
     (
         Effect::Tracker,
         "mcp__memory__store_memory mcp__memory__recall mcp__memory__retrieve_memory mcp__memory__create_entities \
@@ -229,7 +237,11 @@ fn tools_by_the_users_lists() {
     let write = |_: &str| Some(Effect::Write);
     assert_eq!(tool("mcp__db__frob", "{}", None, &read).effect, Effect::Read);
     assert_eq!(tool("mcp__db__get", "{}", None, &write).effect, Effect::Write);
-    assert_eq!(tool("Bash", r#"{"command":"ls > x"}"#, None, &read).effect, Effect::Write, "lines are judged");
+    assert_eq!(
+        tool("Bash", r#"{"command":"ls > x"}"#, None, &read).effect,
+        Effect::Write,
+        "lines are judged"
+    );
     assert_eq!(tool("Bash", r#"{"command":"ls"}"#, None, &write).effect, Effect::Write);
 }
 
@@ -305,12 +317,13 @@ proptest! {
 
 const SIGNS: &[&str] = &[";", "&&", "||", "|", "&", "\n"];
 const READING: &[&str] = &[
-    "ls", "cat <<'E'\nx\nE\n", "echo 'a'", "x=1", "git status", "[ -f x ]", "echo \"$(pwd)\"", "(ls)", "bd list",
-    "echo ${x:-y}",
+    "ls", "cat <<'E'\nx\nE\n", "echo 'a'", "x=1", "git status", "[ -f x ]", "echo \"$(pwd)\"", "(ls)",
+    "bd list", "echo ${x:-y}",
 ];
 const PARTS: &[&str] = &[
-    "ls", "$x", "$(", ")", "(", "{", "}", "'", "\"", "`", "\\", ";", "&&", "||", "|", "&", "\n", "<<E", "E", ">", "<",
-    "2>&1", "/dev/null", "x=", "if", "then", "fi", "for", "in", "do", "done", "while", "case", "esac", ";;", "[[",
-    "]]", "((", "))", "find", "-exec", "{}", "\\;", "+", "sed", "s/a/b/", "awk", "{print}", "sort", "-o", "git", "log",
-    "-c", "sudo", "env", "xargs", "-I", "sh", "-c", "eval", "${x:-", "$((", "*", "é", "#", "!",
+    "ls", "$x", "$(", ")", "(", "{", "}", "'", "\"", "`", "\\", ";", "&&", "||", "|", "&", "\n", "<<E", "E",
+    ">", "<", "2>&1", "/dev/null", "x=", "if", "then", "fi", "for", "in", "do", "done", "while", "case",
+    "esac", ";;", "[[", "]]", "((", "))", "find", "-exec", "{}", "\\;", "+", "sed", "s/a/b/", "awk",
+    "{print}", "sort", "-o", "git", "log", "-c", "sudo", "env", "xargs", "-I", "sh", "-c", "eval", "${x:-",
+    "$((", "*", "é", "#", "!",
 ];

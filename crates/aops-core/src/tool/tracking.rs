@@ -43,12 +43,13 @@ const SYNCING: &str = "mb";
 
 /// Options without a value; any other takes the next word, unless it has a `=`.
 const FLAGS: [&str; 14] = [
-    "--claim", "--continue", "--force", "--json", "--mb-no-cmd-logging", "--no-auto-flush", "--no-auto-import",
-    "--quiet", "--release", "--replace-all", "--suggest-next", "--unassign", "-f", "-q",
+    "--claim", "--continue", "--force", "--json", "--mb-no-cmd-logging", "--no-auto-flush",
+    "--no-auto-import", "--quiet", "--release", "--replace-all", "--suggest-next", "--unassign", "-f", "-q",
 ];
 
 /// Verbs that change issues otherwise.
-const CHANGING: [&str; 10] = ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
+const CHANGING: [&str; 10] =
+    ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
 
 impl Tracks {
     /// Its program has a verb that syncs.
@@ -90,7 +91,10 @@ fn of_tool(name: &str, input: &str) -> Option<Tracks> {
 fn of_words(command: &str, words: &[String]) -> Option<Tracks> {
     let is_tracker = |program: &String| program == command || PROGRAMS.contains(&base(program));
     let (program, rest) = words.split_first().filter(|(program, _)| is_tracker(program))?;
-    let (mut claims, mut releases, mut status, mut plain) = (false, false, None, Vec::new());
+    let mut claims = false;
+    let mut releases = false;
+    let mut status = None;
+    let mut plain = Vec::new();
     let mut rest = rest.iter().map(String::as_str);
     while let Some(word) = rest.next() {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
@@ -141,7 +145,10 @@ mod tests {
         let ground = Ground { cwd: "/p", home: "/home/u", variables: &[] };
         let cut = targets::line("Bash", &input, &ground);
         let reach = targets::of("Bash", &input, cut.as_ref(), &ground);
-        of("/opt/track", "Bash", &input, &reach).into_iter().map(|tracks| (tracks.how, tracks.ids.join(" "))).collect()
+        of("/opt/track", "Bash", &input, &reach)
+            .into_iter()
+            .map(|tracks| (tracks.how, tracks.ids.join(" ")))
+            .collect()
     }
 
     #[test]
@@ -183,7 +190,10 @@ mod tests {
         let of = |tool: &str, input: &str| of("bd", tool, input, &Targets::default());
         let one = |how| vec![Tracks { by: "beads".to_owned(), how, ids: vec!["a-1".to_owned()] }];
         assert_eq!(of("mcp__beads__claim", "{\"issue_id\":\"a-1\"}"), one(How::Claims));
-        assert_eq!(of("mcp__beads__update", "{\"issue_id\":\"a-1\",\"status\":\"in_progress\"}"), one(How::Claims));
+        assert_eq!(
+            of("mcp__beads__update", "{\"issue_id\":\"a-1\",\"status\":\"in_progress\"}"),
+            one(How::Claims)
+        );
         assert_eq!(of("mcp__beads__close_issue", "{\"id\":\"a-1\"}"), one(How::Leaves));
         assert_eq!(of("mcp__beads__show", "{\"issue_id\":\"a-1\"}"), []);
         assert_eq!(of("mcp__other__close", "{\"issue_id\":\"a-1\"}"), []);

@@ -38,7 +38,8 @@ fn inside(path: &str) -> &str {
 
 pub(super) fn act(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Result<Acted, Failure> {
     let root = rustix::fs::openat(CWD, "/", FOLDER, Mode::empty()).map_err(|e| Failure::storage("/", e))?;
-    let mut acting = Acting { store, plan, opener: Opener::new(&root), made: Vec::new(), acted: Acted::default() };
+    let mut acting =
+        Acting { store, plan, opener: Opener::new(&root), made: Vec::new(), acted: Acted::default() };
     let pairs = || plan.files.iter().zip(&present.files);
     for (goal, before) in pairs().rev().filter(|(goal, _)| goal.content == Content::Absent) {
         acting.file(goal, before);
@@ -97,7 +98,8 @@ impl Acting<'_> {
     }
 
     fn write(&mut self, goal: &KeptFile) -> Result<Option<File>, Failure> {
-        let (store, path) = (self.store, inside(&goal.path));
+        let store = self.store;
+        let path = inside(&goal.path);
         match &goal.content {
             Content::Absent => {
                 let remove = |dir: &OwnedFd, name: &[u8]| unlinkat(dir, name, AtFlags::empty());

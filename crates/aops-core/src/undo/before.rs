@@ -32,7 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
 pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
     let losses = losses(line)?;
-    let is_told = rules.is_empty() || !dangers(&losses.rest, place).iter().any(|left| rules.contains(&left.rule.id()));
+    let is_told =
+        rules.is_empty() || !dangers(&losses.rest, place).iter().any(|left| rules.contains(&left.rule.id()));
     is_told.then_some(losses)
 }
 
@@ -81,7 +82,13 @@ impl Command<'_> {
             return Ok(None);
         }
         let rule = self.rules.first().map(String::as_str);
-        let cause = Cause { call_id: self.call_id, cwd: self.cwd, line: self.line, rule, session_id: self.session_id };
+        let cause = Cause {
+            call_id: self.call_id,
+            cwd: self.cwd,
+            line: self.line,
+            rule,
+            session_id: self.session_id,
+        };
         keep(self.env, self.root, &found, cause).map(Some).map_err(|failure| failure.to_string())
     }
 
@@ -198,7 +205,8 @@ fn refs_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<(String, Strin
     }
     let pair = |line: &String| line.split_once(' ').map(|(id, name)| (name.to_owned(), id.to_owned()));
     let is_kept = |(name, _): &(String, String)| one.refs.iter().any(|(known, _)| known == name);
-    let listed = lines(env, root, &["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"]);
+    let listed =
+        lines(env, root, &["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"]);
     listed.iter().filter_map(pair).filter(is_kept).collect()
 }
 

@@ -123,7 +123,9 @@ fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
     for kept in &present.repositories {
         let found = Repository::of(env, kept);
         left.heads.push(found.as_ref().and_then(|found| found.head().0));
-        let refs = |found: &Repository| kept.refs.iter().map(|(name, _)| (name.clone(), found.value(name))).collect();
+        let refs = |found: &Repository| {
+            kept.refs.iter().map(|(name, _)| (name.clone(), found.value(name))).collect()
+        };
         left.refs.push(found.as_ref().map(refs).unwrap_or_default());
         let all = found.filter(|_| kept.stashes.is_some()).and_then(|found| found.stashes().ok());
         left.stashes.push(all.unwrap_or_default().into_iter().map(|(id, _)| id).collect());
@@ -135,8 +137,10 @@ fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
 fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), Failure> {
     let whole = !survey.has_conflicts();
     let Survey { keeping, items, repositories, .. } = survey;
-    let items: Vec<Item> =
-        items.into_iter().filter(|item| matches!(item.fate, Fate::Comes | Fate::Changes | Fate::Goes)).collect();
+    let items: Vec<Item> = items
+        .into_iter()
+        .filter(|item| matches!(item.fate, Fate::Comes | Fate::Changes | Fate::Goes))
+        .collect();
     let goals = goals(env, store, &keeping, &items)?;
     let mut looker = Looker::default();
     let draft = shelf::begin(store)?;
@@ -203,7 +207,12 @@ fn keep_bytes(store: &Store, bytes: &[u8]) -> Result<Sum, Failure> {
 }
 
 /// How each path shall be. Files of a commit are written out by git and kept, so that the rest needs no git.
-pub(super) fn goals(env: &Env, store: &Store, keeping: &Keeping, items: &[Item]) -> Result<Vec<KeptFile>, Failure> {
+pub(super) fn goals(
+    env: &Env,
+    store: &Store,
+    keeping: &Keeping,
+    items: &[Item],
+) -> Result<Vec<KeptFile>, Failure> {
     let mut written: BTreeMap<String, KeptFile> = BTreeMap::new();
     for (at, kept) in keeping.repositories.iter().enumerate() {
         let of_commit = |item: &Item| match &item.source {
@@ -222,7 +231,9 @@ pub(super) fn goals(env: &Env, store: &Store, keeping: &Keeping, items: &[Item])
     }
     let goal = |item: &Item| match &item.source {
         Source::Kept(at) => Ok(keeping.files[*at].clone()),
-        Source::Commit(_, None) => Ok(KeptFile { content: Content::Absent, mode: 0, path: item.path.clone(), size: 0 }),
+        Source::Commit(_, None) => {
+            Ok(KeptFile { content: Content::Absent, mode: 0, path: item.path.clone(), size: 0 })
+        }
         Source::Commit(..) => {
             let none = || Failure::storage(name::shown(&item.path), "git did not write it out");
             written.remove(&item.path).ok_or_else(none)
@@ -241,7 +252,9 @@ fn write_out(
     let scratch = Scratch::new("undo").map_err(failed)?;
     let real = files::real(&scratch.0).map_err(failed)?;
     repository.write_out(head, &paths.iter().map(String::as_str).collect::<Vec<_>>(), &real)?;
-    let (root, mut looker, mut all) = (name::text(real.as_os_str().as_bytes()), Looker::default(), Vec::new());
+    let root = name::text(real.as_os_str().as_bytes());
+    let mut looker = Looker::default();
+    let mut all = Vec::new();
     for path in paths {
         let whole = format!("{root}/{path}");
         let seen = looker.look(&whole);
@@ -258,7 +271,8 @@ fn write_out(
 fn emptied(keeping: &Keeping, path: &str) -> Vec<String> {
     let was_there = |above: &str| keeping.folders.iter().any(|folder| folder.path == above);
     let is_inside = |above: &str| {
-        let mut roots = keeping.repositories.iter().filter(|kept| !above.starts_with(&format!("{}/", kept.git)));
+        let mut roots =
+            keeping.repositories.iter().filter(|kept| !above.starts_with(&format!("{}/", kept.git)));
         roots.any(|kept| above.starts_with(&format!("{}/", kept.root)))
     };
     let above = path.match_indices('/').map(|(at, _)| &path[..at]);
@@ -280,10 +294,14 @@ fn with_mode(path: &str, looker: &mut Looker) -> Option<KeptFolder> {
 impl Folders {
     fn of(keeping: &Keeping, goals: &[KeptFile], looker: &mut Looker) -> Self {
         let mut come: BTreeMap<String, u32> = BTreeMap::new();
-        let (mut restricted, mut seen) = (Vec::new(), BTreeSet::new());
-        let coming = goals.iter().filter(|goal| goal.content != Content::Absent).map(|goal| goal.path.as_str());
-        for path in
-            goals.iter().map(|goal| goal.path.as_str()).chain(keeping.folders.iter().map(|one| one.path.as_str()))
+        let mut restricted = Vec::new();
+        let mut seen = BTreeSet::new();
+        let coming =
+            goals.iter().filter(|goal| goal.content != Content::Absent).map(|goal| goal.path.as_str());
+        for path in goals
+            .iter()
+            .map(|goal| goal.path.as_str())
+            .chain(keeping.folders.iter().map(|one| one.path.as_str()))
         {
             let above = path.rsplit_once('/').map_or("", |(above, _)| above);
             if let Some(folder) = with_mode(above, looker).filter(|_| seen.insert(above.to_owned())) {

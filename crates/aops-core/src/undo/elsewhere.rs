@@ -26,7 +26,8 @@ pub fn write_to(env: &Env, root: &Path, number: u64, to: &Path) -> Result<usize,
         Source::Kept(at) => survey.keeping.files[*at].content != Content::Absent,
         Source::Commit(_, path) => path.is_some(),
     };
-    let items: Vec<Item> = survey.items.iter().filter(|item| has_content(item) && item.is_whole()).cloned().collect();
+    let items: Vec<Item> =
+        survey.items.iter().filter(|item| has_content(item) && item.is_whole()).cloned().collect();
     let failed = |e: &dyn std::fmt::Display| Failure::storage(to.display(), e);
     files::make_folders(to, 0o755).map_err(|e| failed(&e))?;
     let folder = rustix::fs::openat(CWD, to, FOLDER, Mode::empty()).map_err(|e| failed(&e))?;
@@ -43,11 +44,19 @@ pub fn write_to(env: &Env, root: &Path, number: u64, to: &Path) -> Result<usize,
     Ok(all.len())
 }
 
-fn write(store: &Store, opener: &mut Opener, number: u64, file: &KeptFile, place: &str) -> Result<(), Failure> {
+fn write(
+    store: &Store,
+    opener: &mut Opener,
+    number: u64,
+    file: &KeptFile,
+    place: &str,
+) -> Result<(), Failure> {
     let bytes = |new: &mut File| match &file.content {
         Content::Blob(sum) => write_content(store, &sum.0, file.mode, new),
         _ => match open_link(store, number, file)? {
-            Some(kept) => copy_content(&kept, file.mode, new).map_err(|e| Failure::storage(name::shown(place), e)),
+            Some(kept) => {
+                copy_content(&kept, file.mode, new).map_err(|e| Failure::storage(name::shown(place), e))
+            }
             None => Ok(()),
         },
     };

@@ -153,7 +153,8 @@ impl Keeping {
             let mut parts = path.strip_prefix('/').unwrap_or("..").split('/');
             parts.any(|part| matches!(part, "" | "." | "..") || part.contains('\0'))
         };
-        let paths = self.files.iter().map(|file| &file.path).chain(self.folders.iter().map(|folder| &folder.path));
+        let paths =
+            self.files.iter().map(|file| &file.path).chain(self.folders.iter().map(|folder| &folder.path));
         let paths = paths.chain(&self.gone_folders);
         let mut links = self.files.iter().filter_map(|file| match &file.content {
             Content::Link(link) => Some(&link.name),
@@ -161,6 +162,8 @@ impl Keeping {
         });
         let odd_link = links.find(|name| name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_digit()));
         let odd = paths.into_iter().find(|path| is_odd(path)).or(odd_link);
-        odd.map(|path| format!("`{}` is not a path that was kept", crate::checkpoint::tree::name::shown(path)))
+        odd.map(|path| {
+            format!("`{}` is not a path that was kept", crate::checkpoint::tree::name::shown(path))
+        })
     }
 }

@@ -49,7 +49,9 @@ pub struct Clean {
 
 impl Clean {
     pub fn is_clean(&self, path: &str, is_empty: bool) -> bool {
-        self.tracked.contains(path) && !self.changed.contains(path) && (is_empty || !self.meant.contains(path))
+        self.tracked.contains(path)
+            && !self.changed.contains(path)
+            && (is_empty || !self.meant.contains(path))
     }
 }
 
@@ -112,7 +114,8 @@ impl<'a> Repository<'a> {
         if self.is_below(tip, goal) {
             return false;
         }
-        let others = self.0.line(&["for-each-ref", "--contains", tip, "--format=%(refname)"]).unwrap_or_default();
+        let others =
+            self.0.line(&["for-each-ref", "--contains", tip, "--format=%(refname)"]).unwrap_or_default();
         !others.lines().any(|other| other != own && !other.starts_with("refs/aops/"))
     }
 
@@ -135,18 +138,26 @@ impl<'a> Repository<'a> {
     /// The settings of this branch in the repository's own file.
     pub fn settings(&self, branch: &str) -> Vec<(String, String)> {
         let said = self.0.ask(&["config", "--local", "-z", "--list"]).unwrap_or_default();
-        let split = |line: String| line.split_once('\n').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let split =
+            |line: String| line.split_once('\n').map(|(key, value)| (key.to_owned(), value.to_owned()));
         lines(&said).filter_map(split).filter(|(key, _)| is_of_branch(key, branch)).collect()
     }
 
     pub fn clean(&self) -> Result<Clean, Failure> {
         let tracked = lines(&self.0.ask(&["ls-files", "-z"])?).collect();
-        let args =
-            ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"];
+        let args = [
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--untracked-files=no",
+            "--ignore-submodules=all",
+            "--no-renames",
+        ];
         let said = self.0.ask(&args)?;
         let mut clean = Clean { tracked, ..Clean::default() };
         for line in lines(&said) {
-            let (state, path) = (line.get(..4).unwrap_or_default(), |n: usize| line.splitn(n, ' ').nth(n - 1));
+            let state = line.get(..4).unwrap_or_default();
+            let path = |n: usize| line.splitn(n, ' ').nth(n - 1);
             match state {
                 "1 .A" => clean.meant.extend(path(9).map(str::to_owned)),
                 _ if state.starts_with("u ") => clean.changed.extend(path(11).map(str::to_owned)),
@@ -209,8 +220,10 @@ impl<'a> Repository<'a> {
     pub fn only_in_index(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let of_line = |line: &String| line.split_once('\t').map(|(about, _)| about.to_owned());
         let said = self.0.ask(&["ls-files", "-s", "-z"])?;
-        let staged = lines(&said).filter_map(|line| of_line(&line)).filter(|about| !about.starts_with("160000"));
-        let mut ids: BTreeSet<String> = staged.filter_map(|about| about.split(' ').nth(1).map(str::to_owned)).collect();
+        let staged =
+            lines(&said).filter_map(|line| of_line(&line)).filter(|about| !about.starts_with("160000"));
+        let mut ids: BTreeSet<String> =
+            staged.filter_map(|about| about.split(' ').nth(1).map(str::to_owned)).collect();
         if self.head().0.is_some() {
             let said = self.0.ask(&["ls-tree", "-r", "-z", "--full-tree", "HEAD"])?;
             for about in lines(&said).filter_map(|line| of_line(&line)) {
@@ -245,7 +258,8 @@ impl Repository<'_> {
             return Ok(());
         }
         let long = one.new.len().max(one.old.len()).max(40);
-        let wanted = format!("update {} {} {}\n", one.name, or_zeros(&one.new, long), or_zeros(&one.old, long));
+        let wanted =
+            format!("update {} {} {}\n", one.name, or_zeros(&one.new, long), or_zeros(&one.old, long));
         self.0.run(&["update-ref", "-m", note, "--stdin"], &[], wanted.as_bytes()).map(drop)
     }
 
@@ -279,12 +293,18 @@ impl Repository<'_> {
         if !now.is_empty() {
             self.0.ask(&["config", "--local", "--remove-section", &format!("branch.{branch}")])?;
         }
-        wanted.iter().try_for_each(|(key, value)| self.0.ask(&["config", "--local", "--add", key, value]).map(drop))
+        wanted
+            .iter()
+            .try_for_each(|(key, value)| self.0.ask(&["config", "--local", "--add", key, value]).map(drop))
     }
 
     /// Makes the list of stashes this one. Those that are neither in it nor in the list before are newer, and
     /// stay on top.
-    pub fn set_stashes(&self, wanted: &[(String, String)], before: &[(String, String)]) -> Result<(), Failure> {
+    pub fn set_stashes(
+        &self,
+        wanted: &[(String, String)],
+        before: &[(String, String)],
+    ) -> Result<(), Failure> {
         let now = self.stashes()?;
         let is_newer = |id: &str| !wanted.iter().chain(before).any(|(known, _)| known == id);
         let newer = now.iter().filter(|(id, _)| is_newer(id)).cloned();
@@ -293,7 +313,9 @@ impl Repository<'_> {
             return Ok(());
         }
         self.0.ask(&["stash", "clear"])?;
-        all.iter().rev().try_for_each(|(id, words)| self.0.ask(&["stash", "store", "-m", words, id]).map(drop))
+        all.iter()
+            .rev()
+            .try_for_each(|(id, words)| self.0.ask(&["stash", "store", "-m", words, id]).map(drop))
     }
 
     pub fn write_object(&self, bytes: &[u8]) -> Result<(), Failure> {
@@ -316,7 +338,9 @@ impl Repository<'_> {
             // Unlike a rename, a link fails where another git holds the lock.
             let locked = fs::hard_link(&spare, &lock);
             let _ = fs::remove_file(&spare);
-            locked.map_err(|_| failed(&"is held by another git\nhint: end it, or remove that file if none runs"))?;
+            locked.map_err(|_| {
+                failed(&"is held by another git\nhint: end it, or remove that file if none runs")
+            })?;
         }
         fs::rename(&lock, &index).map_err(|e| failed(&e))
     }

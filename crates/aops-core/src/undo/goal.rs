@@ -51,10 +51,16 @@ pub fn survey(
 ) -> Result<Decided, Failure> {
     let mut survey = Survey { repository, kept, left, force, said: Decided::default() };
     let (commit, branch) = repository.head();
-    let (git, root) = (repository.git_folder(), kept.root.clone());
+    let git = repository.git_folder();
+    let root = kept.root.clone();
     survey.said.goal = Goal { git: git.clone(), root: root.clone(), ..Goal::default() };
-    survey.said.before =
-        KeptRepository { git, root, head: commit.clone(), head_ref: branch.clone(), ..KeptRepository::default() };
+    survey.said.before = KeptRepository {
+        git,
+        root,
+        head: commit.clone(),
+        head_ref: branch.clone(),
+        ..KeptRepository::default()
+    };
     survey.switch(commit.as_deref(), branch.as_deref());
     survey.refs(branch.as_deref())?;
     let is_back = survey.head(commit.as_deref(), branch.as_deref());
@@ -89,7 +95,10 @@ impl Survey<'_> {
             }
             let called = short(name);
             let why = if !wanted.is_empty() && !self.repository.has_object(wanted) {
-                Some(format!("`{called}` cannot come back: its commit {} is gone from the repository", id(wanted)))
+                Some(format!(
+                    "`{called}` cannot come back: its commit {} is gone from the repository",
+                    id(wanted)
+                ))
             } else if stood_on.contains(name) {
                 Some(format!("`{called}` stays: a working tree is on it"))
             } else if !self.force && self.has_new_commits(name, &now, wanted) {
@@ -139,9 +148,11 @@ impl Survey<'_> {
         }
         let was = self.kept.head_ref.as_deref();
         if was != branch && self.said.goal.switched.is_none() {
-            let called = |name: Option<&str>| name.map_or("no branch".to_owned(), |name| format!("`{}`", short(name)));
+            let called =
+                |name: Option<&str>| name.map_or("no branch".to_owned(), |name| format!("`{}`", short(name)));
             let hint = was.map(|was| format!("; `git switch {}` first brings back both", short(was)));
-            let (is, was) = (called(branch), called(was));
+            let is = called(branch);
+            let was = called(was);
             let hint = hint.unwrap_or_default();
             self.said.conflicts.push(format!("the index stays: HEAD is on {is} now and was on {was}{hint}"));
             return false;
@@ -156,12 +167,14 @@ impl Survey<'_> {
         };
         let name = branch.unwrap_or("HEAD");
         if !self.repository.has_commit(kept) {
-            let words = format!("HEAD and the index stay: the commit {} is gone from the repository", id(kept));
+            let words =
+                format!("HEAD and the index stay: the commit {} is gone from the repository", id(kept));
             self.said.conflicts.push(words);
             return false;
         }
         if !self.force && !self.is_of_command(name, kept, now) {
-            let words = format!("HEAD and the index stay: {} has moved on to {} since", called_head(name), id(now));
+            let words =
+                format!("HEAD and the index stay: {} has moved on to {} since", called_head(name), id(now));
             self.said.conflicts.push(words);
             return false;
         }
@@ -179,7 +192,8 @@ impl Survey<'_> {
         }
         // Its end was not seen. Forward is where new commits are made; back or aside is where a reset goes.
         let repository = self.repository;
-        repository.is_below(now, kept) || !repository.is_below(kept, now) && !repository.loses(name, now, kept)
+        repository.is_below(now, kept)
+            || !repository.is_below(kept, now) && !repository.loses(name, now, kept)
     }
 
     fn index(&mut self, is_back: bool) {
@@ -199,7 +213,8 @@ impl Survey<'_> {
 
     fn stashes(&mut self) -> Result<(), Failure> {
         let Some(kept) = &self.kept.stashes else { return Ok(()) };
-        let (there, gone): (Vec<_>, Vec<_>) = kept.iter().cloned().partition(|(id, _)| self.repository.has_commit(id));
+        let (there, gone): (Vec<_>, Vec<_>) =
+            kept.iter().cloned().partition(|(id, _)| self.repository.has_commit(id));
         if !gone.is_empty() {
             let words = format!("{} cannot come back: gone from the repository", stashes(gone.len()));
             self.said.conflicts.push(words);

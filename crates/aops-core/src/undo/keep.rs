@@ -46,7 +46,8 @@ pub struct Cause<'a> {
 pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keeping, Failure> {
     let store = Store::open(env, root)?;
     let draft = shelf::begin(&store)?;
-    let (mut files, few) = (keep_files(&store, &draft, found)?, found.files.len() <= FEW);
+    let mut files = keep_files(&store, &draft, found)?;
+    let few = found.files.len() <= FEW;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut repositories: Vec<KeptRepository> = Vec::new();
     for want in &found.repositories {
@@ -119,7 +120,9 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     shelf::finish(env, &store, &draft, &parted)?;
     shelf::remove(&store, number)?;
     // The new ones hold the same commits.
-    for (repository, _) in repositories.iter().zip(&parted.repositories).filter(|(_, kept)| !kept.pins.is_empty()) {
+    for (repository, _) in
+        repositories.iter().zip(&parted.repositories).filter(|(_, kept)| !kept.pins.is_empty())
+    {
         repository.unpin(&pins_of(number))?;
     }
     Ok(parted)
@@ -194,7 +197,8 @@ fn keep_repository(
     want: &RepositoryWant,
 ) -> Result<KeptRepository, Failure> {
     let failed = |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", want.root.display()));
-    let index = if want.index { read_index(store, &want.git).map_err(|e| failed(e.to_string()))? } else { None };
+    let index =
+        if want.index { read_index(store, &want.git).map_err(|e| failed(e.to_string()))? } else { None };
     let mut indexed = Vec::new();
     for id in &want.indexed {
         let bytes = git::run(env, &want.root, &["cat-file", "blob", id], b"", PATIENCE).map_err(failed)?;

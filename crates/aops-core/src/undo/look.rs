@@ -176,7 +176,9 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
     for loss in &losses.all {
         match loss {
             Loss::Removed(word) => removed.extend(look.expand(word)?),
-            Loss::Found { root, names } if look.is_ruled("find-delete") => removed.extend(look.search(root, names)?),
+            Loss::Found { root, names } if look.is_ruled("find-delete") => {
+                removed.extend(look.search(root, names)?);
+            }
             Loss::Overwritten(word) => {
                 for path in look.expand(word)? {
                     look.overwritten(&path)?;
@@ -220,7 +222,8 @@ impl Look<'_> {
     }
 
     fn check(&self) -> Result<(), Unkept> {
-        let (files, bytes) = (self.found.files.len(), self.found.copied());
+        let files = self.found.files.len();
+        let bytes = self.found.copied();
         if files > self.bounds.files || bytes > self.bounds.bytes {
             return Err(Unkept::TooMuch { files, bytes: self.found.bytes() });
         }
@@ -237,7 +240,8 @@ impl Look<'_> {
         if copied == 0 {
             return Ok(());
         }
-        let free = rustix::fs::statvfs(self.place.root).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let free =
+            rustix::fs::statvfs(self.place.root).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         if free.is_ok_and(|free| free < copied + ROOM) { Err(Unkept::NoRoom) } else { Ok(()) }
     }
 }

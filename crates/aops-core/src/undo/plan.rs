@@ -61,8 +61,9 @@ impl Plan {
             Content::Blob(sum) => Some(*sum),
             _ => None,
         };
-        let of_git =
-            |one: &Goal| one.index.into_iter().chain(one.indexed.iter().map(|(_, sum)| *sum)).collect::<Vec<_>>();
+        let of_git = |one: &Goal| {
+            one.index.into_iter().chain(one.indexed.iter().map(|(_, sum)| *sum)).collect::<Vec<_>>()
+        };
         self.files.iter().filter_map(of_file).chain(self.repositories.iter().flat_map(of_git))
     }
 }
@@ -70,7 +71,8 @@ impl Plan {
 impl Goal {
     pub fn is_empty(&self) -> bool {
         let Self { config, head, index, indexed, refs, stashes, switched, .. } = self;
-        let nothing = config.is_empty() && indexed.is_empty() && refs.is_empty() && head.is_none() && index.is_none();
+        let nothing =
+            config.is_empty() && indexed.is_empty() && refs.is_empty() && head.is_none() && index.is_none();
         nothing && stashes.is_none() && switched.is_none()
     }
 }

@@ -33,8 +33,11 @@ pub enum Present {
 }
 
 /// A plain file that may be anything by now.
-const READ: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// Looks at paths; the folder of the last one is kept open, since lists are sorted.
 #[derive(Debug, Default)]
@@ -127,7 +130,11 @@ impl Looker {
                 let long = file.metadata().map_or(0, |about| about.len());
                 let put = store.keep(&mut file, long, false);
                 let (digest, size) = put.map_err(|e| Failure::storage(name::shown(path), e))?;
-                if digest == sum.0 { Ok(kept(Content::Blob(Sum(digest)), mode, size)) } else { Err(changed()) }
+                if digest == sum.0 {
+                    Ok(kept(Content::Blob(Sum(digest)), mode, size))
+                } else {
+                    Err(changed())
+                }
             }
             _ => Err(changed()),
         }
@@ -159,7 +166,9 @@ impl Present {
 
 /// Digest and size of a file, read from its beginning.
 pub fn hash(mut file: &File) -> std::io::Result<(Sum, u64)> {
-    let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; 256 << 10]);
+    let mut hash = Sha256::new();
+    let mut size = 0;
+    let mut piece = vec![0; 256 << 10];
     loop {
         let n = file.read(&mut piece)?;
         if n == 0 {

@@ -42,7 +42,8 @@ fn all(store: &Store) -> Result<Vec<Keeping>, Failure> {
 
 /// Removes what is older than `undo.keep_days`, and the oldest while more than `undo.keep_mb` is kept.
 pub fn retain(env: &Env, store: &Store, policy: &Policy) -> Result<Retained, Failure> {
-    let (most, days) = (policy.undo.keep_mb << 20, i64::try_from(policy.undo.keep_days).unwrap_or(i64::MAX / DAY_MS));
+    let most = policy.undo.keep_mb << 20;
+    let days = i64::try_from(policy.undo.keep_days).unwrap_or(i64::MAX / DAY_MS);
     if shelf::is_undoing(store) {
         return Ok(Retained::default());
     }

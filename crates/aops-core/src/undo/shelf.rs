@@ -76,7 +76,8 @@ pub fn begin(store: &Store) -> Result<Draft, Failure> {
     let shelf = make(&store.dir, FOLDER, PRIVATE)?;
     let all = folders(&shelf)?;
     clear_unfinished(&shelf, &all)?;
-    let said = read_file(&shelf, LAST)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
+    let said =
+        read_file(&shelf, LAST)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
     let number = said.max(all.last().copied()).unwrap_or(0) + 1;
     store.put(&shelf, LAST, |file| writeln!(file, "{number}").map(|()| true))?;
     Ok(Draft { number, folder: make(&shelf, &number.to_string(), PRIVATE)? })
@@ -186,7 +187,8 @@ pub fn is_undoing(store: &Store) -> bool {
 pub fn plan(env: &Env, store: &Store) -> Result<Option<Plan>, Failure> {
     let Some(plan) = look_at_plan(store)? else { return Ok(None) };
     let vouched = store.witnessed(env)?.get(&id(PLAN)).is_some_and(|digest| *digest == digest_of(&plan));
-    let forged = || Failure::new(Code::ChecksumMismatch, format!("`{FOLDER}/{PLAN}` is not the plan that was made"));
+    let forged =
+        || Failure::new(Code::ChecksumMismatch, format!("`{FOLDER}/{PLAN}` is not the plan that was made"));
     if vouched { Ok(Some(plan)) } else { Err(forged()) }
 }
 

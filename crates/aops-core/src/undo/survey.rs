@@ -75,13 +75,19 @@ impl Survey {
         let still = |item: &Item| matches!(item.fate, Fate::Same | Fate::Conflict(_));
         self.items.iter().all(still)
             && self.repositories.iter().flatten().all(nothing)
-            && !self.keeping.folders.iter().any(|folder| Looker::default().look(&folder.path) == Present::Absent)
+            && !self
+                .keeping
+                .folders
+                .iter()
+                .any(|folder| Looker::default().look(&folder.path) == Present::Absent)
             && !self.keeping.gone_folders.iter().any(|path| Looker::default().folder_mode(path).is_some())
     }
 
     pub fn has_conflicts(&self) -> bool {
         let of_git = self.repositories.iter().flatten().any(|decided| !decided.conflicts.is_empty());
-        of_git || !self.conflicts.is_empty() || self.items.iter().any(|item| matches!(item.fate, Fate::Conflict(_)))
+        of_git
+            || !self.conflicts.is_empty()
+            || self.items.iter().any(|item| matches!(item.fate, Fate::Conflict(_)))
     }
 }
 
@@ -92,7 +98,8 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
     for sum in shelf::contents(&keeping) {
         store.unpack(&sum.0, &mut std::io::sink())?;
     }
-    let (mut whole, mut wrong) = (0, None);
+    let mut whole = 0;
+    let mut wrong = None;
     for file in &keeping.files {
         match open_link(store, number, file) {
             Err(failure) if failure.code == Code::ChecksumMismatch => wrong = wrong.or(Some(failure)),
@@ -148,7 +155,9 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
     let keeping = read_whole(env, store, number)?;
     let left = shelf::left(store, number)?.filter(|left| left.files.len() == keeping.files.len());
     let mut work = Work { env, store, force, left, cleans: Vec::new(), looker: Looker::default() };
-    let (mut items, mut repositories, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut items = Vec::new();
+    let mut repositories = Vec::new();
+    let mut conflicts = Vec::new();
     for (at, kept) in keeping.repositories.iter().enumerate() {
         let Some(repository) = Repository::of(env, kept) else {
             work.cleans.push(None);
@@ -192,7 +201,12 @@ impl Work<'_> {
     fn item(&mut self, keeping: &Keeping, at: usize, kept: &KeptFile) -> Result<Item, Failure> {
         let now = self.looker.look(&kept.path);
         if let Some(why) = spoiled(self.store, keeping.number, kept)? {
-            return Ok(Item { path: kept.path.clone(), fate: Fate::Conflict(why), source: Source::Kept(at), now });
+            return Ok(Item {
+                path: kept.path.clone(),
+                fate: Fate::Conflict(why),
+                source: Source::Kept(at),
+                now,
+            });
         }
         let linked = match now {
             Present::File { .. } => linked(self.store, keeping.number, kept)?,
@@ -245,11 +259,14 @@ impl Work<'_> {
     ) -> Result<Vec<Item>, Failure> {
         let kept = &keeping.repositories[at];
         let Some(repository) = Repository::of(self.env, kept) else { return Ok(Vec::new()) };
-        let Some(head) = kept.head.as_deref().filter(|_| decided.tree.is_some() || !kept.committed.is_empty()) else {
+        let Some(head) =
+            kept.head.as_deref().filter(|_| decided.tree.is_some() || !kept.committed.is_empty())
+        else {
             return Ok(Vec::new());
         };
         if !repository.has_commit(head) {
-            conflicts.push(format!("{} committed files stay away: their commit is gone", kept.committed.len()));
+            conflicts
+                .push(format!("{} committed files stay away: their commit is gone", kept.committed.len()));
             return Ok(Vec::new());
         }
         let there = repository.files(head)?;
@@ -259,9 +276,11 @@ impl Work<'_> {
             if known.contains(whole.as_str()) {
                 continue;
             }
-            let (now, has) = (self.looker.look(&whole), there.contains(&path));
+            let now = self.looker.look(&whole);
+            let has = there.contains(&path);
             let is_expected = self.cleans[at].as_ref().is_some_and(|clean| clean.is_clean(&path, false));
-            let fate = if now == Present::Absent && !has { Fate::Same } else { self.fate(&now, has, is_expected) };
+            let fate =
+                if now == Present::Absent && !has { Fate::Same } else { self.fate(&now, has, is_expected) };
             items.push(Item { path: whole, fate, source: Source::Commit(at, has.then_some(path)), now });
         }
         let done: BTreeSet<String> = items.iter().map(|item| item.path.clone()).collect();
@@ -272,8 +291,11 @@ impl Work<'_> {
                 removed.push((path, self.looker.look(&whole), whole));
             }
         }
-        let back: Vec<&str> =
-            removed.iter().filter(|(_, now, _)| now.sum().is_some()).map(|(path, ..)| path.as_str()).collect();
+        let back: Vec<&str> = removed
+            .iter()
+            .filter(|(_, now, _)| now.sum().is_some())
+            .map(|(path, ..)| path.as_str())
+            .collect();
         let sums = if back.is_empty() { BTreeMap::new() } else { in_commit(&repository, head, &back)? };
         for (path, now, whole) in removed {
             let is_same = now.sum().is_some() && sums.get(path.as_str()) == now.sum().as_ref();
@@ -310,7 +332,8 @@ fn in_commit(repository: &Repository, head: &str, paths: &[&str]) -> Result<BTre
     let scratch = Scratch::new("undo").map_err(failed)?;
     repository.write_out(head, paths, &scratch.0)?;
     let real = files::real(&scratch.0).map_err(failed)?;
-    let (root, mut looker) = (name::text(real.as_os_str().as_bytes()).into_owned(), Looker::default());
+    let root = name::text(real.as_os_str().as_bytes()).into_owned();
+    let mut looker = Looker::default();
     let sum = |path: &&str| Some(((*path).to_owned(), looker.look(&format!("{root}/{path}")).sum()?));
     Ok(paths.iter().filter_map(sum).collect())
 }

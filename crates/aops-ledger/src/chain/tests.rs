@@ -48,7 +48,15 @@ fn ledger(numbers: &[u64], marks: &[usize]) -> Vec<String> {
         let state = sha256(&[total.to_string().as_bytes()]);
         let mark = marks.contains(&n).then_some(Mark { state: &state, memory: &memory });
         let with = format!("{{\"n\":{number}}}");
-        let frame = Frame { prev: &prev, seq: n as u64 + 1, mark, trace_id: "t", ts: "now", kind: "add", with: &with };
+        let frame = Frame {
+            prev: &prev,
+            seq: n as u64 + 1,
+            mark,
+            trace_id: "t",
+            ts: "now",
+            kind: "add",
+            with: &with,
+        };
         let (line, digest) = frame.write();
         prev = digest;
         line
@@ -111,7 +119,10 @@ fn only_whole_batches_are_applied() {
         } else {
             (fourth, 15, 4)
         };
-        assert!(done == want && walk.folded.0.is(total, entries) && walk.bytes == want as u64, "cut at {cut}");
+        assert!(
+            done == want && walk.folded.0.is(total, entries) && walk.bytes == want as u64,
+            "cut at {cut}"
+        );
         assert!(is_tear(&text.as_bytes()[done..cut]), "cut at {cut}");
     }
     assert_eq!(end_of_last_batch(text.as_bytes()), Some(fourth));
@@ -143,7 +154,9 @@ fn every_kind_of_damage_has_its_name() {
 
 #[test]
 fn words_and_zeros_are_no_tear() {
-    for (rest, tear) in [("", true), ("{\"_dig", true), ("{}", false), ("\n", true), ("{\"_digest\":\"\0", false)] {
+    for (rest, tear) in
+        [("", true), ("{\"_dig", true), ("{}", false), ("\n", true), ("{\"_digest\":\"\0", false)]
+    {
         assert_eq!(is_tear(rest.as_bytes()), tear, "{rest:?}");
     }
 }

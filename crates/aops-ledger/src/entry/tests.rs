@@ -3,13 +3,22 @@ use crate::json::{self, unchanged};
 use crate::sha256::NO_DIGEST;
 
 fn frame<'a>(mark: Option<Mark<'a>>, with: &'a str) -> Frame<'a> {
-    Frame { prev: NO_DIGEST, seq: 17, mark, trace_id: "a\"b", ts: "2026-01-13T10:00:00.123Z", kind: "call", with }
+    Frame {
+        prev: NO_DIGEST,
+        seq: 17,
+        mark,
+        trace_id: "a\"b",
+        ts: "2026-01-13T10:00:00.123Z",
+        kind: "call",
+        with,
+    }
 }
 
 #[test]
 fn a_line_is_its_own_canonical_form_and_reads_back() {
     let mark = Mark { state: NO_DIGEST, memory: NO_DIGEST };
-    for (mark, with) in [(None, "{}"), (Some(mark), "{}"), (None, "{\"a\":1}"), (Some(mark), "{\"a\":{\"b\":\"é\"}}")]
+    for (mark, with) in
+        [(None, "{}"), (Some(mark), "{}"), (None, "{\"a\":1}"), (Some(mark), "{\"a\":{\"b\":\"é\"}}")]
     {
         let (line, digest) = frame(mark, with).write();
         let line = line.strip_suffix('\n').unwrap();

@@ -74,7 +74,11 @@ fn a_torn_line_hides_no_other() {
     for cut in 1..bytes.len() {
         fs::write(&path, [&bytes[..], &bytes[..cut]].concat()).unwrap();
         Heads::at(folder.path(), false).export(&head("new", 5)).unwrap();
-        assert_eq!((newest(&folder, "new"), newest(&folder, "old-000000")), (Some(5), Some(0)), "cut at {cut}");
+        assert_eq!(
+            (newest(&folder, "new"), newest(&folder, "old-000000")),
+            (Some(5), Some(0)),
+            "cut at {cut}"
+        );
     }
 }
 

@@ -53,7 +53,9 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
         (-(1_i64 << 53)..(1_i64 << 53)).prop_map(Into::into),
         // between 2^53 and 1e21 a double is spelt as an integer too large to be read as one: written once,
         // never re-read
-        any::<f64>().prop_filter("plain", |f| f.is_finite() && !(9e15..1e21).contains(&f.abs())).prop_map(Into::into),
+        any::<f64>()
+            .prop_filter("plain", |f| f.is_finite() && !(9e15..1e21).contains(&f.abs()))
+            .prop_map(Into::into),
         "\\PC*".prop_map(Into::into),
         any::<String>().prop_map(Into::into),
     ];

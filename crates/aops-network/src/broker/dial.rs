@@ -19,7 +19,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
 /// Everything that happens to a connection's socket, told once.
-pub(super) const ALL: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+pub(super) const ALL: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 impl Broker<'_> {
     /// It may go to this name: where that is, is asked now.
@@ -80,8 +81,8 @@ impl Broker<'_> {
 
     fn dial_checked(&mut self, id: u64, connection: &mut Connection, addresses: &[SocketAddr]) -> Next {
         // A proxy is the person's, wherever it is, and looks the name up itself.
-        let may_be_private =
-            connection.through.is_some() || connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
+        let may_be_private = connection.through.is_some()
+            || connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
         let checked = addresses.iter().filter(|address| may_be_private || is_public(address.ip()));
         let mut checked: Vec<SocketAddr> = checked.copied().collect();
         checked.reverse();
@@ -147,14 +148,20 @@ impl Broker<'_> {
             // A socket that is new takes so little at once.
             let asked = (&*far).write_all(question);
             connection.stage = Stage::Asking(Vec::new());
-            return if asked.is_ok() { self.answered(connection) } else { self.fail(connection, "cannot be reached") };
+            return if asked.is_ok() {
+                self.answered(connection)
+            } else {
+                self.fail(connection, "cannot be reached")
+            };
         }
         self.start(connection)
     }
 
     /// The proxy may have answered.
     pub(super) fn answered(&mut self, connection: &mut Connection) -> Next {
-        let (Some(far), Stage::Asking(answer)) = (&connection.far, &mut connection.stage) else { return Next::Close };
+        let (Some(far), Stage::Asking(answer)) = (&connection.far, &mut connection.stage) else {
+            return Next::Close;
+        };
         let mut byte = [0];
         // One by one: what follows the answer is the host's.
         let said = loop {

@@ -23,7 +23,9 @@ impl Broker<'_> {
         let Ok(at) = near.local_addr() else { return };
         // The machine's own port, behind a door for every address.
         let door = match door {
-            Door::Everywhere(port) if at.ip() == Ipv4Addr::LOCALHOST && self.local_ports().contains(&port) => {
+            Door::Everywhere(port)
+                if at.ip() == Ipv4Addr::LOCALHOST && self.local_ports().contains(&port) =>
+            {
                 Door::Local(port)
             }
             Door::Everywhere(port) if self.is_proxy(at.ip(), port) => Door::Proxy,
@@ -54,10 +56,12 @@ impl Broker<'_> {
             IpAddr::V4(address) => self.names.name_at(address).map(Name::as_str),
             IpAddr::V6(_) => None,
         };
-        let is_this =
-            |host: &str| name == Some(host) || host.parse() == Ok(at) || host == "localhost" && at.is_loopback();
+        let is_this = |host: &str| {
+            name == Some(host) || host.parse() == Ok(at) || host == "localhost" && at.is_loopback()
+        };
         let mut known = self.outside.proxies.iter().flat_map(Proxies::all);
-        port == PROXY && at == Ipv4Addr::LOCALHOST || known.any(|proxy| proxy.port == port && is_this(&proxy.host))
+        port == PROXY && at == Ipv4Addr::LOCALHOST
+            || known.any(|proxy| proxy.port == port && is_this(&proxy.host))
     }
 
     fn enter(&mut self, id: u64, connection: &mut Connection, door: Door) -> Next {
@@ -68,7 +72,8 @@ impl Broker<'_> {
             Door::Everywhere(_) => self.judge_address(id, connection),
             Door::Local(port) => {
                 // A server of the machine may listen on one of the two alone.
-                let both: [SocketAddr; 2] = [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
+                let both: [SocketAddr; 2] =
+                    [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
                 connection.stage = Stage::Dialling(both.to_vec());
                 if self.machine.contains(&port) {
                     let now = self.now();
@@ -79,7 +84,8 @@ impl Broker<'_> {
             }
             // Many servers listen on one of the two alone.
             Door::Served(port) => {
-                let both: [SocketAddr; 2] = [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
+                let both: [SocketAddr; 2] =
+                    [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
                 connection.stage = Stage::Dialling(both.to_vec());
                 self.dial(id, connection)
             }
@@ -108,10 +114,11 @@ impl Broker<'_> {
     pub(super) fn first_bytes(&mut self, id: u64, connection: &mut Connection) -> Next {
         let ended = connection.fill();
         let judged = match connection.stage {
-            Stage::Hello => hello::read(&connection.read).map(|hello| self.judge_hello(id, connection, hello)),
-            Stage::Request(way) => {
-                request::read(&connection.read, way).map(|request| self.judge_request(id, connection, request))
+            Stage::Hello => {
+                hello::read(&connection.read).map(|hello| self.judge_hello(id, connection, hello))
             }
+            Stage::Request(way) => request::read(&connection.read, way)
+                .map(|request| self.judge_request(id, connection, request)),
             _ => None,
         };
         match judged {
@@ -147,7 +154,12 @@ impl Broker<'_> {
         }
     }
 
-    fn judge_request(&mut self, id: u64, connection: &mut Connection, read: Result<Request, BadRequest>) -> Next {
+    fn judge_request(
+        &mut self,
+        id: u64,
+        connection: &mut Connection,
+        read: Result<Request, BadRequest>,
+    ) -> Next {
         match read {
             Err(bad) => self.refuse_with(connection, bad.status(), &bad.to_string(), ""),
             Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
@@ -195,7 +207,12 @@ impl Broker<'_> {
         };
         let rest = &connection.read[head..];
         let Ok(taken) = body.take(rest) else {
-            return self.refuse_with(connection, BadRequest::Body.status(), &BadRequest::Body.to_string(), "");
+            return self.refuse_with(
+                connection,
+                BadRequest::Body.status(),
+                &BadRequest::Body.to_string(),
+                "",
+            );
         };
         connection.up.first = [&ours, &rest[..taken]].concat();
         connection.up.body = Some(body);

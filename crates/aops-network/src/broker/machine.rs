@@ -34,7 +34,12 @@ impl Broker<'_> {
             published.filter_map(|(listener, _)| Some(listener.local_addr().ok()?.port())).collect();
         let all = lists.iter().flatten().flat_map(|text| listening(text));
         let on_loopback = all.filter(|(address, _)| is_on_loopback(address)).map(|(_, port)| port);
-        on_loopback.filter(|port| !published.contains(port)).collect::<BTreeSet<u16>>().into_iter().take(MOST).collect()
+        on_loopback
+            .filter(|port| !published.contains(port))
+            .collect::<BTreeSet<u16>>()
+            .into_iter()
+            .take(MOST)
+            .collect()
     }
 }
 

@@ -61,12 +61,14 @@ impl Broker<'_> {
     /// The same port, or the next that is free.
     fn open_outside(&mut self, port: u16) -> bool {
         let ports = (port..=u16::MAX).take(MOST_TRIED.into());
-        let Some(listener) = ports.into_iter().find_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
+        let Some(listener) =
+            ports.into_iter().find_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
         else {
             return false;
         };
         let number = self.number();
-        let opened = listener.set_nonblocking(true).is_ok() && self.watch(&listener, number, EventFlags::IN).is_ok();
+        let opened =
+            listener.set_nonblocking(true).is_ok() && self.watch(&listener, number, EventFlags::IN).is_ok();
         if opened {
             self.doors.insert(number, (listener, Door::Served(port)));
         }
@@ -75,7 +77,9 @@ impl Broker<'_> {
 
     fn tell_served(&mut self) {
         let served = self.doors.values().filter_map(|(listener, door)| match door {
-            Door::Served(inside) => Some(Served { inside: *inside, outside: listener.local_addr().ok()?.port() }),
+            Door::Served(inside) => {
+                Some(Served { inside: *inside, outside: listener.local_addr().ok()?.port() })
+            }
             _ => None,
         });
         self.counts.served = served.collect();
@@ -92,7 +96,8 @@ mod tests {
         let four = "  sl  local_address rem_address   st tx_queue\n   0: 0100007F:0BB8 00000000:0000 0A 00000000:00000000\n   \
                     1: 0100007F:0BB9 0100007F:1F90 01 00000000:00000000\n   2: 00000000:0050 00000000:0000 0A 0:0\n";
         assert_eq!(listening(four).collect::<Vec<_>>(), [("0100007F", 3000), ("00000000", 80)]);
-        let six = "sl\n 0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 0\n";
+        let six =
+            "sl\n 0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 0\n";
         assert_eq!(listening(six).map(|(_, port)| port).collect::<Vec<_>>(), [8080]);
         assert_eq!(listening("sl\nbroken\n1: x\n").count(), 0);
     }

@@ -83,7 +83,8 @@ impl Flow {
             Flowed::Ended => {}
             other => return other,
         }
-        let flowed = if self.body.is_some() { self.go_counted(from, to) } else { self.go_whole(from, to, pipes) };
+        let flowed =
+            if self.body.is_some() { self.go_counted(from, to) } else { self.go_whole(from, to, pipes) };
         self.ended |= flowed == Flowed::Ended;
         flowed
     }

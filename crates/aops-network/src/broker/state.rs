@@ -196,7 +196,13 @@ impl<'a> Broker<'a> {
     }
 
     /// The same with another status, where a request is answered.
-    pub(super) fn refuse_with(&mut self, connection: &mut Connection, status: &str, why: &str, hint: &str) -> Next {
+    pub(super) fn refuse_with(
+        &mut self,
+        connection: &mut Connection,
+        status: &str,
+        why: &str,
+        hint: &str,
+    ) -> Next {
         let said = match connection.tone {
             Tone::Tls => DENIED.to_vec(),
             Tone::Http => {

@@ -3,7 +3,9 @@
 //! Waits for sockets, signals and the end of the session, and gives each what has come its turn.
 
 use super::connection::{Role, Stage};
-use super::state::{AT_ONCE, Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS};
+use super::state::{
+    AT_ONCE, Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS,
+};
 use crate::dns;
 use crate::inner::{self, Wish};
 use crate::list::{Mode, Publish, Verdict};
@@ -34,7 +36,11 @@ pub fn run(outside: Outside, ready: impl FnOnce()) -> io::Result<()> {
     let mut looked = Instant::now();
     loop {
         events.clear();
-        match epoll::wait(&broker.epoll, rustix::buffer::spare_capacity(&mut events), broker.patience().as_ref()) {
+        match epoll::wait(
+            &broker.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            broker.patience().as_ref(),
+        ) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -156,7 +162,9 @@ impl Broker<'_> {
                 // Who sent the signal sees by this that the new list holds.
                 self.save();
             }
-            Err(why) => (self.outside.tell)(&format!("the network's list cannot be read, so the old one stays: {why}")),
+            Err(why) => (self.outside.tell)(&format!(
+                "the network's list cannot be read, so the old one stays: {why}"
+            )),
         }
         true
     }
@@ -166,8 +174,10 @@ impl Broker<'_> {
         let local = self.local_ports();
         let fallen = |name, port| matches!(self.list.judge(name, port), Verdict::Refuse(_));
         let judged = self.connections.iter().filter(|(_, connection)| {
-            let under_way =
-                matches!(connection.stage, Stage::Resolving | Stage::Dialling(_) | Stage::Asking(_) | Stage::Relaying);
+            let under_way = matches!(
+                connection.stage,
+                Stage::Resolving | Stage::Dialling(_) | Stage::Asking(_) | Stage::Relaying
+            );
             let name = connection.name.as_ref();
             let is_local = connection.role == Role::Local;
             let gone = is_local && !local.contains(&connection.port);
@@ -211,7 +221,8 @@ impl Broker<'_> {
                 Ok((near, _)) if self.connections.len() < self.outside.most => self.accept(near, door),
                 // One too many: it is closed.
                 Ok(_) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(_) => return,
             }
         }
@@ -252,10 +263,14 @@ impl Broker<'_> {
             let Some(mut connection) = self.connections.remove(&id) else { continue };
             let next = match connection.stage {
                 Stage::Dialling(_) => self.dial(id, &mut connection),
-                Stage::Asking(_) => self.fail(&mut connection, "cannot be reached, your proxy does not answer"),
+                Stage::Asking(_) => {
+                    self.fail(&mut connection, "cannot be reached, your proxy does not answer")
+                }
                 Stage::Resolving => self.fail(&mut connection, "cannot be reached, its name is not known"),
                 Stage::Hello | Stage::Request(_) if connection.read.is_empty() => Next::Close,
-                Stage::Hello | Stage::Request(_) => self.refuse(&mut connection, "it did not say for whom it is", ""),
+                Stage::Hello | Stage::Request(_) => {
+                    self.refuse(&mut connection, "it did not say for whom it is", "")
+                }
                 Stage::Relaying => Next::Wait,
                 Stage::Closing => Next::Close,
             };

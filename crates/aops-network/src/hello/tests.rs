@@ -68,9 +68,13 @@ fn a_hidden_name_is_seen() {
 
 #[test]
 fn what_is_no_hello_is_told_at_once() {
-    for bytes in
-        [&b"SSH-2.0-x\r\n"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x80\x2e\x01\x03\x01", b"\x16\x02", b"\x16\x03\x01\0\0"]
-    {
+    for bytes in [
+        &b"SSH-2.0-x\r\n"[..],
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x80\x2e\x01\x03\x01",
+        b"\x16\x02",
+        b"\x16\x03\x01\0\0",
+    ] {
         assert_eq!(said(bytes), "this is no TLS", "{bytes:?}");
     }
     // An alert's record, and another message of the handshake.

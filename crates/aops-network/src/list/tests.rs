@@ -13,7 +13,8 @@ const NOT_LISTED: Verdict = Verdict::Refuse(Refusal::NotListed);
 
 #[test]
 fn a_host_is_reached_at_the_usual_ports_or_at_those_that_are_named() {
-    let list = list("mode list\nallow a.test person\nallow db.test:5432 derived\nallow *.wide.test managed\n");
+    let list =
+        list("mode list\nallow a.test person\nallow db.test:5432 derived\nallow *.wide.test managed\n");
     for port in USUAL_PORTS {
         assert_eq!(judge(&list, "a.test", port), Verdict::Pass(Pass::Listed(Word::Person)));
         assert_eq!(judge(&list, "x.y.wide.test", port), Verdict::Pass(Pass::Listed(Word::Managed)));
@@ -29,8 +30,9 @@ fn a_host_is_reached_at_the_usual_ports_or_at_those_that_are_named() {
 
 #[test]
 fn what_is_denied_is_denied_whoever_allows_it() {
-    let list =
-        list("mode ask\nallow *.test person\nallow gist.test person\ndeny gist.test project\ndeny b.test:22 managed\n");
+    let list = list(
+        "mode ask\nallow *.test person\nallow gist.test person\ndeny gist.test project\ndeny b.test:22 managed\n",
+    );
     for port in [22, 80, 443, 5000] {
         assert_eq!(judge(&list, "gist.test", port), Verdict::Refuse(Refusal::Denied(Word::Project)));
     }
@@ -148,7 +150,11 @@ fn after_a_secret_hosts_that_take_uploads_need_a_person_again() {
     assert!(matches!(verdict(&list, "transfer.sh"), Verdict::Pass(_)));
     list.guard();
     assert_eq!(verdict(&list, "gist.github.com"), Verdict::Refuse(Refusal::AfterSecret));
-    assert_eq!(verdict(&list, "transfer.sh"), Verdict::Refuse(Refusal::NotListed), "that yes came before the secret");
+    assert_eq!(
+        verdict(&list, "transfer.sh"),
+        Verdict::Refuse(Refusal::NotListed),
+        "that yes came before the secret"
+    );
     for host in ["github.com", "registry.npmjs.org"] {
         assert!(matches!(verdict(&list, host), Verdict::Pass(_)), "{host}");
     }
@@ -156,5 +162,8 @@ fn after_a_secret_hosts_that_take_uploads_need_a_person_again() {
     // A person's answer after it counts.
     list.allow.push((Pattern::of("gist.github.com").unwrap(), Word::Session));
     assert!(matches!(verdict(&list, "gist.github.com"), Verdict::Pass(_)));
-    assert!(Refusal::is_open_in_words(&Refusal::AfterSecret.to_string()) && !Refusal::Denied(Word::Person).is_open());
+    assert!(
+        Refusal::is_open_in_words(&Refusal::AfterSecret.to_string())
+            && !Refusal::Denied(Word::Person).is_open()
+    );
 }

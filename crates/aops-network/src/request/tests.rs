@@ -24,7 +24,8 @@ fn a_request_is_passed_on_in_our_own_words() {
     assert_eq!((request.name.as_str(), request.port), ("plain.test", 80));
     assert_eq!(&text[request.head..request.head + 3], "abc");
     assert_eq!(request.body, Body::Length(3));
-    let ours = "POST /a?b HTTP/1.1\r\nHost: plain.test\r\nX-A: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n";
+    let ours =
+        "POST /a?b HTTP/1.1\r\nHost: plain.test\r\nX-A: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n";
     assert_eq!(String::from_utf8(request.ours).unwrap(), ours);
 }
 
@@ -34,11 +35,15 @@ fn a_proxys_request_names_its_host_in_the_target() {
     assert_eq!((request.name.as_str(), request.port), ("plain.test", 8080));
     assert!(request.ours.starts_with(b"GET /x HTTP/1.0\r\nHost: plain.test:8080\r\n"));
     assert!(
-        plain(proxy("GET http://plain.test HTTP/1.1\r\nHost: plain.test\r\n\r\n")).ours.starts_with(b"GET / HTTP/1.1")
+        plain(proxy("GET http://plain.test HTTP/1.1\r\nHost: plain.test\r\n\r\n"))
+            .ours
+            .starts_with(b"GET / HTTP/1.1")
     );
     assert_eq!(proxy("GET /x HTTP/1.1\r\nHost: plain.test\r\n\r\n"), Err(BadRequest::Place));
     let connect = proxy("CONNECT Tls.Test:443 HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert!(matches!(connect, Ok(Request::Connect { name, port: 443, head: 42 }) if name.as_str() == "tls.test"));
+    assert!(
+        matches!(connect, Ok(Request::Connect { name, port: 443, head: 42 }) if name.as_str() == "tls.test")
+    );
     assert_eq!(direct("CONNECT tls.test:443 HTTP/1.1\r\nHost: x\r\n\r\n"), Err(BadRequest::Place));
 }
 
@@ -124,7 +129,11 @@ fn what_two_servers_could_read_in_two_ways_is_refused() {
         "Transfer-Encoding: identity\r\n",
         "Transfer-Encoding: xchunked\r\n",
     ] {
-        assert_eq!(direct(&format!("POST / HTTP/1.1\r\n{host}{fields}\r\n")), Err(BadRequest::Body), "{fields:?}");
+        assert_eq!(
+            direct(&format!("POST / HTTP/1.1\r\n{host}{fields}\r\n")),
+            Err(BadRequest::Body),
+            "{fields:?}"
+        );
     }
     assert_eq!(
         plain(direct(&format!("POST / HTTP/1.1\r\n{host}transfer-encoding: Chunked\r\n\r\n"))).body,
@@ -142,10 +151,12 @@ fn what_cannot_become_a_request_is_not_waited_for() {
 #[test]
 fn a_refusal_says_the_next_step() {
     let said =
-        String::from_utf8(refusal(FORBIDDEN, "evil.test", "refused, it is not on the list", "hint: ask\n")).unwrap();
+        String::from_utf8(refusal(FORBIDDEN, "evil.test", "refused, it is not on the list", "hint: ask\n"))
+            .unwrap();
     let (head, body) = said.split_once("\r\n\r\n").unwrap();
     assert!(
-        head.starts_with("HTTP/1.1 403 Forbidden\r\n") && head.ends_with(&format!("Content-Length: {}", body.len()))
+        head.starts_with("HTTP/1.1 403 Forbidden\r\n")
+            && head.ends_with(&format!("Content-Length: {}", body.len()))
     );
     assert_eq!(body, "aops-hook: `evil.test` refused, it is not on the list\nhint: ask\n");
 }

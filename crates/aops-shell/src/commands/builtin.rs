@@ -10,19 +10,20 @@ use crate::syntax::{Bit, Line, Word, is_armed, is_set_by_shell};
 
 /// Variables that choose programs, files or the way a line is read.
 static CHOOSING: &[&str] = &[
-    "BROWSER", "CDPATH", "CFLAGS", "DISPLAY", "EDITOR", "ENV", "EXECIGNORE", "FCEDIT", "FIGNORE", "FPATH", "FUNCNEST",
-    "GLOBIGNORE", "GOFLAGS", "HOME", "INPUTRC", "MAKEFLAGS", "PAGER", "PATH", "PROMPT_COMMAND", "NULLCMD",
-    "POSIXLY_CORRECT", "PWD", "READNULLCMD", "SHELL", "SHELLOPTS", "STTY", "TERM", "TMPDIR", "VISUAL", "WATCHFMT",
-    "aliases", "cdpath", "commands", "fpath", "functions", "galiases", "histchars", "manpath", "module_path",
-    "nameddirs", "options", "parameters", "path", "prompt", "saliases", "watch",
+    "BROWSER", "CDPATH", "CFLAGS", "DISPLAY", "EDITOR", "ENV", "EXECIGNORE", "FCEDIT", "FIGNORE", "FPATH",
+    "FUNCNEST", "GLOBIGNORE", "GOFLAGS", "HOME", "INPUTRC", "MAKEFLAGS", "PAGER", "PATH", "PROMPT_COMMAND",
+    "NULLCMD", "POSIXLY_CORRECT", "PWD", "READNULLCMD", "SHELL", "SHELLOPTS", "STTY", "TERM", "TMPDIR",
+    "VISUAL", "WATCHFMT", "aliases", "cdpath", "commands", "fpath", "functions", "galiases", "histchars",
+    "manpath", "module_path", "nameddirs", "options", "parameters", "path", "prompt", "saliases", "watch",
 ];
 
 /// Beginnings of names that programs look for.
 static FAMILIES: &[&str] = &[
-    "ACA_", "AOPS", "BASH", "BAT_", "BD_", "BEADS", "CARGO", "CLAUDE", "CURL_", "DOCKER_", "DYLD_", "GH_", "GIT_",
-    "AWS_", "BZIP", "GO", "GPG", "GREP_", "GZIP", "HELM", "HIST", "JAVA_", "KUBE", "JQ_", "LD_", "LESS", "MAN",
-    "NODE_", "NPM_", "PERL", "PIP_", "PS4", "PYTHON", "PROMPT", "PS1", "PS2", "PS3", "RIPGREP", "RPROMPT", "RUBY",
-    "RUST", "SSH_", "TAR_", "TF_", "UNZIP", "UV_", "XDG_", "XZ_", "YARN_", "ZDOT", "ZIP", "ZSTD_", "npm_",
+    "ACA_", "AOPS", "BASH", "BAT_", "BD_", "BEADS", "CARGO", "CLAUDE", "CURL_", "DOCKER_", "DYLD_", "GH_",
+    "GIT_", "AWS_", "BZIP", "GO", "GPG", "GREP_", "GZIP", "HELM", "HIST", "JAVA_", "KUBE", "JQ_", "LD_",
+    "LESS", "MAN", "NODE_", "NPM_", "PERL", "PIP_", "PS4", "PYTHON", "PROMPT", "PS1", "PS2", "PS3",
+    "RIPGREP", "RPROMPT", "RUBY", "RUST", "SSH_", "TAR_", "TF_", "UNZIP", "UV_", "XDG_", "XZ_", "YARN_",
+    "ZDOT", "ZIP", "ZSTD_", "npm_",
 ];
 
 /// A variable a line may set: no other program looks at it.
@@ -36,9 +37,10 @@ fn is_own(name: &str) -> bool {
 
 /// Variables that zsh keeps as numbers: what is assigned to them is computed.
 static INTEGERS: &[&str] = &[
-    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE", "KEYTIMEOUT",
-    "LINENO", "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM", "REPORTMEMORY", "REPORTTIME",
-    "SAVEHIST", "SECONDS", "SHLVL", "SRANDOM", "TMOUT", "TRY_BLOCK_ERROR", "TTYIDLE", "UID", "status",
+    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE",
+    "KEYTIMEOUT", "LINENO", "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM",
+    "REPORTMEMORY", "REPORTTIME", "SAVEHIST", "SECONDS", "SHLVL", "SRANDOM", "TMOUT", "TRY_BLOCK_ERROR",
+    "TTYIDLE", "UID", "status",
 ];
 
 /// Every variable the line sets, and every one it computes with.
@@ -47,7 +49,8 @@ pub fn variables(line: &Line) -> Class {
         Some(held) => held.set && held.number,
         None => ["RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "UID", "PPID"].contains(&name.as_str()),
     };
-    let index = |name: &String| !is_set_by_shell(name) && line.variables.get(name).is_none_or(|held| !held.set);
+    let index =
+        |name: &String| !is_set_by_shell(name) && line.variables.get(name).is_none_or(|held| !held.set);
     let texts = line.indexes.iter().filter(|name| !index(name));
     if let Some(name) = line.numbers.iter().chain(texts).find(|name| !number(name)) {
         return Err(format!("it computes with `{}`, which may be a program", clean(name)));
@@ -114,7 +117,9 @@ pub fn only_prints(name: &str, value: &Word) -> bool {
     match name {
         name if PRINTING.contains(&name) => firm,
         "COLUMNS" | "LINES" => firm && value.bits.iter().all(|bit| matches!(bit, Bit::Char('0'..='9'))),
-        "TERM" => ["dumb", "xterm", "xterm-256color", "vt100", "screen"].iter().any(|known| firm && value.is(known)),
+        "TERM" => {
+            ["dumb", "xterm", "xterm-256color", "vt100", "screen"].iter().any(|known| firm && value.is(known))
+        }
         name if name.ends_with("PAGER") => firm && (value.bits.is_empty() || value.is("cat")),
         name => name.starts_with("LC_") && firm,
     }
@@ -196,7 +201,10 @@ pub(super) fn counted(command: &Invocation) -> Class {
 pub(super) fn wait(command: &Invocation) -> Class {
     let known = |word: &Word| word.is("-n") || word.is("-f") || word.starts_with("%") && word.is_firm();
     command.unless(
-        command.arguments.iter().find(|word| !known(word) && (word.is_option() || !is_number(word, command.line))),
+        command
+            .arguments
+            .iter()
+            .find(|word| !known(word) && (word.is_option() || !is_number(word, command.line))),
     )
 }
 
@@ -218,7 +226,10 @@ pub(super) fn shopt(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let sets = sorted.has(&["-s", "-u"]);
     command.unless(
-        sorted.operands.into_iter().find(|word| sets && !names.iter().any(|name| word.is(name) && word.is_firm())),
+        sorted
+            .operands
+            .into_iter()
+            .find(|word| sets && !names.iter().any(|name| word.is(name) && word.is_firm())),
     )
 }
 

@@ -13,8 +13,9 @@ pub(super) fn test(command: &Invocation) -> Class {
         _ => command.arguments,
     };
     // A word that may be several, or none, may be an operator.
-    let splits =
-        |word: &&Word| word.splits && !is_number(word, command.line) && shape(word, command.line) != WordShape::Operand;
+    let splits = |word: &&Word| {
+        word.splits && !is_number(word, command.line) && shape(word, command.line) != WordShape::Operand
+    };
     command.unless(words.iter().find(splits))?;
     let joins = |word: &Word| ["-a", "-o"].iter().any(|sign| word.is(sign) && word.is_firm());
     let sign = |word: &&Word| ["!", "(", ")"].iter().any(|sign| word.is(sign) && word.is_firm());
@@ -31,9 +32,9 @@ fn is_harmless(term: &[&Word], command: &Invocation) -> bool {
         [] | [_] => true,
         [operator, _] | [_, operator, _] if !operator.is_firm() => false,
         [operator, word] => match operator.lossy().as_str() {
-            "-v" | "-R" => {
-                word.literal().is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
-            }
+            "-v" | "-R" => word
+                .literal()
+                .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')),
             "-t" => number(word),
             operator => operator.len() == 2 && operator.starts_with('-'),
         },

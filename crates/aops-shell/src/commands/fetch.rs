@@ -51,7 +51,8 @@ pub(super) fn wget(command: &Invocation) -> Class {
     let nowhere = |word: &Word| word.is("-") || is_nowhere(word);
     let mut kept = sorted.values(&["-O", "--output-document"]).peekable();
     let asks = kept.peek().is_none()
-        && (sorted.has(&["--spider"]) || command.arguments.len() == 1 && sorted.has(&["--version", "--help"]));
+        && (sorted.has(&["--spider"])
+            || command.arguments.len() == 1 && sorted.has(&["--version", "--help"]));
     let prints = asks || kept.peek().is_some() && kept.all(nowhere);
     let gets = sorted.values(&["--method"]).all(|word| word.is("GET") || word.is("HEAD"));
     command.reads_if(prints && gets, "")?;

@@ -89,7 +89,8 @@ static DUMPING: &[&str] = &[
 /// Programs that keep what a file holds, in a file of their own.
 static KEEPING: &[&str] = &[
     "7z", "7za", "7zr", "7zz", "ar", "bsdtar", "bzip2", "cpio", "csplit", "dd", "ditto", "gtar", "gzip",
-    "llvm-objcopy", "lz4", "objcopy", "pax", "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip", "zstd",
+    "llvm-objcopy", "lz4", "objcopy", "pax", "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip",
+    "zstd",
 ];
 
 /// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes
@@ -104,19 +105,27 @@ pub(super) fn copies(command: &Invocation) -> Files {
         return Vec::new();
     }
     let folder = command.sort_by(&["-C= --directory="]).values(&["-C", "--directory"]).next().cloned();
-    let links =
-        |word: &Word| word.is("--link") || word.is_option() && !word.starts_with("--") && word.lossy().contains('l');
+    let links = |word: &Word| {
+        word.is("--link") || word.is_option() && !word.starts_with("--") && word.lossy().contains('l')
+    };
     let act = match name {
         "cpio" | "pax" if command.arguments.iter().any(links) => HARD_LINK,
         _ => Act::Copy,
     };
     let mut files = Vec::new();
-    for word in
-        command.arguments.iter().chain(&simple.arriving).flat_map(|word| std::iter::once(word).chain(&word.named))
+    for word in command
+        .arguments
+        .iter()
+        .chain(&simple.arriving)
+        .flat_map(|word| std::iter::once(word).chain(&word.named))
     {
         let address = word.starts_with("file://").then(|| word.after(7));
-        let parts =
-            [Some(word.clone()), word.past('='), address, folder.as_ref().map(|folder| word.from_folder(folder))];
+        let parts = [
+            Some(word.clone()),
+            word.past('='),
+            address,
+            folder.as_ref().map(|folder| word.from_folder(folder)),
+        ];
         for part in parts.into_iter().flatten() {
             files.extend(held(&part, act).into_iter().filter(|_| keeps));
             files.push((part, act));
@@ -155,7 +164,8 @@ pub(super) fn mounted(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     for word in command.arguments.iter().filter(|word| !word.lossy().ends_with(":ro")) {
         let text = word.lossy();
-        let host = text.split_once(':').map(|(host, _)| host.rsplit('=').next().unwrap_or(host).chars().count());
+        let host =
+            text.split_once(':').map(|(host, _)| host.rsplit('=').next().unwrap_or(host).chars().count());
         let bits = host.map(|length| word.bits[..length.min(word.bits.len())].to_vec());
         files.extend(bits.map(|bits| (Word { bits, ..Word::default() }, Act::Into)));
         // `--mount type=bind,src=folder,dst=…`
@@ -180,7 +190,11 @@ pub(super) fn opened(command: &Invocation) -> Touched {
     let mut programs: Vec<String> = commands.map(Word::lossy).collect();
     let looks = (command.name == "view" || sorted.has(&["-R"])) && programs.is_empty();
     programs.extend(command.simple.script.clone());
-    Touched { files: if looks { Vec::new() } else { all(sorted.operands, Act::Write) }, programs, ..Touched::default() }
+    Touched {
+        files: if looks { Vec::new() } else { all(sorted.operands, Act::Write) },
+        programs,
+        ..Touched::default()
+    }
 }
 
 /// What lets `tar` list.
@@ -205,14 +219,17 @@ pub(super) fn tar(command: &Invocation) -> Class {
 
 /// `xxd` takes each option as a word of its own, and none after a file: `xxd a -i` writes to `-i`.
 pub(super) fn xxd(command: &Invocation) -> Class {
-    const ALONE: [&str; 15] =
-        ["-a", "-b", "-C", "-d", "-E", "-e", "-i", "-p", "-ps", "-plain", "-r", "-u", "-v", "--version", "-version"];
+    const ALONE: [&str; 15] = [
+        "-a", "-b", "-C", "-d", "-E", "-e", "-i", "-p", "-ps", "-plain", "-r", "-u", "-v", "--version",
+        "-version",
+    ];
     const VALUED: [&str; 7] = ["-c", "-g", "-l", "-n", "-o", "-R", "-s"];
     let mut words = command.arguments.iter();
     let mut files = 0;
     while let Some(word) = words.next() {
         let text = word.lossy();
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x');
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x');
         let glued = text.get(..2).is_some_and(|name| VALUED.contains(&name)) && digits(&text[2..]);
         let known = match shape(word, command.line) {
             _ if files > 0 => false,
@@ -233,7 +250,9 @@ pub(super) fn xxd(command: &Invocation) -> Class {
 pub(super) fn ldd(command: &Invocation) -> Class {
     let folders = ["/bin/", "/usr/", "/lib/", "/lib64/", "/sbin/"];
     let known = |word: &&Word| {
-        word.is_firm() && folders.iter().any(|folder| word.starts_with(folder)) && !word.lossy().contains("..")
+        word.is_firm()
+            && folders.iter().any(|folder| word.starts_with(folder))
+            && !word.lossy().contains("..")
     };
     let sorted = command.sorted()?;
     command.unless(sorted.operands.into_iter().find(|word| !known(word)))

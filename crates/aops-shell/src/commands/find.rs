@@ -9,17 +9,18 @@ use crate::syntax::{Word, found};
 /// Words of an expression that stand alone.
 static ALONE: &[&str] = &[
     "!", "(", ")", ",", "-E", "-H", "-L", "-P", "-X", "-a", "-and", "-d", "-daystart", "-depth", "-empty",
-    "-executable", "-false", "-follow", "-ignore_readdir_race", "-ls", "-mount", "-nogroup", "-noleaf", "-not",
-    "-nouser", "-nowarn", "-o", "-or", "-print", "-print0", "-prune", "-quit", "-readable", "-s", "-true", "-warn",
-    "-writable", "-x", "-xdev",
+    "-executable", "-false", "-follow", "-ignore_readdir_race", "-ls", "-mount", "-nogroup", "-noleaf",
+    "-not", "-nouser", "-nowarn", "-o", "-or", "-print", "-print0", "-prune", "-quit", "-readable", "-s",
+    "-true", "-warn", "-writable", "-x", "-xdev",
 ];
 
 /// Tests that take one value.
 static VALUED: &[&str] = &[
-    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fstype", "-gid", "-group", "-ilname",
-    "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth", "-mindepth", "-mmin",
-    "-mtime", "-name", "-newer", "-newerat", "-newerct", "-newermm", "-newermt", "-path", "-perm", "-printf", "-regex",
-    "-regextype", "-samefile", "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype",
+    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fstype", "-gid", "-group",
+    "-ilname", "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth",
+    "-mindepth", "-mmin", "-mtime", "-name", "-newer", "-newerat", "-newerct", "-newermm", "-newermt",
+    "-path", "-perm", "-printf", "-regex", "-regextype", "-samefile", "-size", "-type", "-uid", "-used",
+    "-user", "-wholename", "-xtype",
 ];
 
 const EXECUTING: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
@@ -82,7 +83,8 @@ pub(super) fn fd(command: &Invocation) -> Class {
 /// With a command, every argument may be written: which files it gets is not followed.
 pub(super) fn fd_touched(command: &Invocation) -> Touched {
     let runs = |word: &Word| {
-        word.starts_with("--ex") || word.is_option() && !word.starts_with("--") && word.lossy().contains(['x', 'X'])
+        word.starts_with("--ex")
+            || word.is_option() && !word.starts_with("--") && word.lossy().contains(['x', 'X'])
     };
     if !command.arguments.iter().any(runs) {
         return Touched::nothing();

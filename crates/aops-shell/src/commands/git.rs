@@ -21,12 +21,13 @@ const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-l
     --version --help --html-path --man-path --info-path --exec-path";
 
 /// Options before the verb that take the next word.
-const VALUED: [&str; 7] = ["-C", "--work-tree", "-c", "--git-dir", "--namespace", "--exec-path", "--config-env"];
+const VALUED: [&str; 7] =
+    ["-C", "--work-tree", "-c", "--git-dir", "--namespace", "--exec-path", "--config-env"];
 
 /// Settings that change how git prints, or whose name stands in a commit: these beginnings, and these whole.
 static SETTINGS: &[&str] = &[
-    "color.", "core.quotepath=", "advice.", "user.name=", "user.email=", "diff.noprefix=", "log.showsignature=",
-    "core.abbrev=", "diff.renames=",
+    "color.", "core.quotepath=", "advice.", "user.name=", "user.email=", "diff.noprefix=",
+    "log.showsignature=", "core.abbrev=", "diff.renames=",
 ];
 const WHOLE: [&str; 3] = ["core.pager=cat", "commit.gpgsign=false", "tag.gpgsign=false"];
 
@@ -63,7 +64,8 @@ fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
             let text = setting.lossy().to_lowercase();
             let key = text.find('=').map_or(text.len(), |at| at + 1);
             let firm = setting.shifts.is_none_or(|from| from >= key) && !setting.splits;
-            let known = SETTINGS.iter().any(|known| text.starts_with(known)) || WHOLE.contains(&text.as_str());
+            let known =
+                SETTINGS.iter().any(|known| text.starts_with(known)) || WHOLE.contains(&text.as_str());
             if !firm || !known {
                 return Err(command.refusal(&format!("-c {text}")));
             }
@@ -100,7 +102,8 @@ fn closing(verb: &str, command: &Invocation) -> Class {
     for word in command.arguments {
         let text = word.lossy();
         // These run a program of the line's choice, here or there.
-        let runs = ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
+        let runs =
+            ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
         if runs && matches!(verb, "push" | "fetch") {
             return Err(command.refusal(&text));
         }
@@ -127,7 +130,8 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
     let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     if let Some((.., lists)) = SUBVERBS.iter().find(|(name, subs, _)| {
         // Nothing in the list stands for no operand, which one that is not certain is not.
-        *name == verb && (subs.is_empty() || subs.contains(&sub.as_str()) && (first.is_none() || !sub.is_empty()))
+        *name == verb
+            && (subs.is_empty() || subs.contains(&sub.as_str()) && (first.is_none() || !sub.is_empty()))
     }) {
         return command.reads_if(command.sorted_by(lists).is_ok(), &sub);
     }
@@ -137,7 +141,8 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
             !command.sorted_by(&["-nv --push --all"])?.operands.into_iter().any(is_program)
         }
         "reflog" => {
-            let changes = |word: &Word| ["expire", "delete", "drop", "write"].iter().any(|verb| word.is(verb));
+            let changes =
+                |word: &Word| ["expire", "delete", "drop", "write"].iter().any(|verb| word.is(verb));
             command.sorted_by(&[DIFF, LOG]).is_ok() && !command.arguments.iter().any(changes)
         }
         "symbolic-ref" => is_one(&command.sorted_by(&["-q --short --quiet --no-recurse"])?),
@@ -166,14 +171,18 @@ fn config(command: &Invocation) -> Class {
     let first = command.arguments.first().filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     let is_verb = matches!(first.as_str(), "get" | "list");
     // Behind a key an option is the new value: `git config a.b --get`.
-    let key =
-        sorted.operands.first().and_then(|key| command.arguments.iter().position(|word| std::ptr::eq(*key, word)));
-    let late = key.filter(|_| !is_verb).and_then(|at| command.arguments[at..].iter().find(|word| word.is_option()));
+    let key = sorted
+        .operands
+        .first()
+        .and_then(|key| command.arguments.iter().position(|word| std::ptr::eq(*key, word)));
+    let late =
+        key.filter(|_| !is_verb).and_then(|at| command.arguments[at..].iter().find(|word| word.is_option()));
     command.unless(late)?;
     let named = sorted.options.iter().any(|(name, _)| name.starts_with("--get"));
     let lists = sorted.has(&["-l", "--list"]) || is_verb;
-    let changes =
-        |word: &&Word| ["edit", "set", "unset", "rename-section", "remove-section"].iter().any(|verb| word.is(verb));
+    let changes = |word: &&Word| {
+        ["edit", "set", "unset", "rename-section", "remove-section"].iter().any(|verb| word.is(verb))
+    };
     let plain = is_one(&sorted) && !sorted.operands.iter().any(changes);
     command.reads_if(named || lists || plain, &first)
 }
@@ -223,7 +232,8 @@ fn written(command: &Invocation) -> Files {
     // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to
     // judge.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
-    let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
+    let narrow =
+        paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
     let act = spared(&verb, &sorted).unwrap_or(if ignored { Act::Whole } else { Act::Sweep });
     all.extend(narrow.map(|path| (path, act)));
@@ -290,7 +300,8 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
         let text = word.lossy();
         let next = arguments.get(at + 1);
         let value = word.past('=').filter(|_| text.starts_with("--"));
-        let runs = text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
+        let runs =
+            text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
         if runs {
             all.extend(value.as_ref().or(next).map(programs::code));
         }

@@ -36,8 +36,8 @@ const WRITING: &[&str] = &[
 ];
 const LETTERS: &str = "AaiIowW";
 const FORMS: &[&str] = &[
-    "compile", "dev", "fix", "fmt", "format", "generate", "init", "install", "migrate", "rage", "start", "sync",
-    "upgrade",
+    "compile", "dev", "fix", "fmt", "format", "generate", "init", "install", "migrate", "rage", "start",
+    "sync", "upgrade",
 ];
 /// Formatters, which write unless they are told to check.
 const FORMATTERS: &[&str] = &["black", "isort"];
@@ -77,7 +77,8 @@ fn touched(name: &str, words: &[Word]) -> Option<Touched> {
     };
     let first = words.iter().find(|word| !word.is_option());
     let forms = first.is_some_and(|verb| FORMS.iter().any(|form| verb.is(form)));
-    let checks = words.iter().any(|word| ["--check", "-c", "--check-only", "--diff"].iter().any(|only| word.is(only)));
+    let checks =
+        words.iter().any(|word| ["--check", "-c", "--check-only", "--diff"].iter().any(|only| word.is(only)));
     let mends = FORMATTERS.contains(&name) && !checks;
     (!words.iter().any(writes) && !forms && !mends).then(Touched::default)
 }

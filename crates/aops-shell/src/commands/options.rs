@@ -80,7 +80,11 @@ pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> So
             let certain = &word.bits[..word.shifts.unwrap_or(word.bits.len())];
             let firm = certain.iter().take_while(|bit| matches!(bit, Bit::Char(_))).count();
             let text = word.lossy();
-            if text.starts_with("--") { sorting.long(word, &text, firm) } else { sorting.letters(word, &text, firm) }
+            if text.starts_with("--") {
+                sorting.long(word, &text, firm);
+            } else {
+                sorting.letters(word, &text, firm);
+            }
         } else {
             sorting.sorted.operands.push(word);
         }

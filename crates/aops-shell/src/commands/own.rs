@@ -49,9 +49,11 @@ pub(super) fn tracker(command: &Invocation) -> Class {
         let text = word.lossy();
         let name = text.split('=').next().unwrap_or_default();
         let listed = |sign: &str| {
-            BD.split(' ').any(|row| row.strip_suffix(sign) == Some(name) && row.ends_with('=') != sign.is_empty())
+            BD.split(' ')
+                .any(|row| row.strip_suffix(sign) == Some(name) && row.ends_with('=') != sign.is_empty())
         };
-        let known = word.is_firm() || text.contains('=') && word.shifts.is_none_or(|at| at > name.chars().count());
+        let known =
+            word.is_firm() || text.contains('=') && word.shifts.is_none_or(|at| at > name.chars().count());
         if !known || word.splits {
             return Err(command.refusal(&text));
         }
@@ -61,7 +63,9 @@ pub(super) fn tracker(command: &Invocation) -> Class {
             true if listed("") || matches!(name, "-q" | "-v" | "-h") => {}
             false if TRACKING.contains(&name) => return Ok(Effect::Tracker),
             // `mb sync` brings the two forms of its own issues together; with an argument it writes anywhere.
-            false if name == "sync" && command.name == "mb" && words.len() == 0 => return Ok(Effect::Tracker),
+            false if name == "sync" && command.name == "mb" && words.len() == 0 => {
+                return Ok(Effect::Tracker);
+            }
             _ => return Err(command.refusal(&text)),
         }
     }

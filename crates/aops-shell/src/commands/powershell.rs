@@ -5,11 +5,11 @@ use crate::effect::Effect;
 
 /// Cmdlets that only read, and their short names. Sorted.
 static READERS: &[&str] = &[
-    "cat", "cd", "compare-object", "dir", "echo", "format-list", "format-table", "gc", "gci", "get-childitem",
-    "get-command", "get-content", "get-date", "get-filehash", "get-help", "get-item", "get-itemproperty",
-    "get-location", "get-process", "get-service", "gl", "join-path", "ls", "measure-object", "out-string", "pwd",
-    "resolve-path", "select-object", "select-string", "set-location", "sls", "sort-object", "split-path", "test-path",
-    "type",
+    "cat", "cd", "compare-object", "dir", "echo", "format-list", "format-table", "gc", "gci",
+    "get-childitem", "get-command", "get-content", "get-date", "get-filehash", "get-help", "get-item",
+    "get-itemproperty", "get-location", "get-process", "get-service", "gl", "join-path", "ls",
+    "measure-object", "out-string", "pwd", "resolve-path", "select-object", "select-string", "set-location",
+    "sls", "sort-object", "split-path", "test-path", "type",
 ];
 
 /// Signs by which a line does more than name cmdlets and their arguments.

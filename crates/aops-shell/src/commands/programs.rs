@@ -6,15 +6,15 @@ use crate::syntax::{Bit, Word, is_text};
 
 /// Options whose value is a message.
 static MESSAGES: &[&str] = &[
-    "--body", "--comment", "--description", "--header", "--message", "--notes", "--prompt", "--query", "--reason",
-    "--subject", "--text", "--title", "-H", "-m",
+    "--body", "--comment", "--description", "--header", "--message", "--notes", "--prompt", "--query",
+    "--reason", "--subject", "--text", "--title", "-H", "-m",
 ];
 
 /// Commands worth finding behind others.
 static BEHIND: &[&str] = &[
-    "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node", "perl",
-    "php", "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar", "tee", "truncate",
-    "tsx", "unlink", "xargs", "zsh",
+    "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node",
+    "perl", "php", "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar",
+    "tee", "truncate", "tsx", "unlink", "xargs", "zsh",
 ];
 
 /// Lines that may run when this command does.
@@ -67,10 +67,11 @@ pub(super) fn code(word: &Word) -> String {
 /// Words without which a program hardly writes. A program can hide better than this; looking for tampering
 /// afterwards covers that.
 const SIGNS: [&str; 45] = [
-    "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<", ".once",
-    ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm", "truncate", "copy",
-    "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess", "system", "exec", "spawn", "popen",
-    "dump(", "replace(", "delete", "base64", "import(", "getattr", "append", "save", ">", "install", "fileutils",
+    "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<",
+    ".once", ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm",
+    "truncate", "copy", "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess",
+    "system", "exec", "spawn", "popen", "dump(", "replace(", "delete", "base64", "import(", "getattr",
+    "append", "save", ">", "install", "fileutils",
 ];
 
 /// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next
@@ -95,7 +96,8 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let mut operands = sorted.operands.clone();
     let code = texts(command);
-    let mut programs: Vec<String> = code.iter().map(Word::lossy).chain(command.simple.script.clone()).collect();
+    let mut programs: Vec<String> =
+        code.iter().map(Word::lossy).chain(command.simple.script.clone()).collect();
     if name == "deno" && operands.first().is_some_and(|word| word.is("eval")) {
         programs.extend(operands.iter().map(|word| word.lossy()));
     }
@@ -110,8 +112,9 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
         let reading = matches!(module.as_str(), "json.tool" | "tokenize" | "ast" | "py_compile" | "dis");
         operands.retain(|word| !word.is(&module));
         if matches!(module.as_str(), "zipfile" | "tarfile" | "venv" | "virtualenv") {
-            let files =
-                all(operands.iter().copied(), Act::Into).into_iter().chain(all(operands.iter().copied(), Act::Write));
+            let files = all(operands.iter().copied(), Act::Into)
+                .into_iter()
+                .chain(all(operands.iter().copied(), Act::Write));
             return Touched { files: files.collect(), programs, ..Touched::default() };
         }
         operands.drain(..usize::from(reading).min(operands.len()));
@@ -120,8 +123,13 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
         operands.clear();
     }
     // What it runs it does not write.
-    let scripted = matches!(name, "python" | "pypy" | "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "tsx");
-    if scripted && code.is_empty() && !command.arguments.iter().any(|word| word.is("-m")) && !operands.is_empty() {
+    let scripted =
+        matches!(name, "python" | "pypy" | "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "tsx");
+    if scripted
+        && code.is_empty()
+        && !command.arguments.iter().any(|word| word.is("-m"))
+        && !operands.is_empty()
+    {
         operands.remove(0);
     }
     Touched { files: all(operands, Act::Write), programs, ..Touched::default() }
@@ -140,6 +148,8 @@ fn has_mode(program: &str) -> bool {
         && (0..bytes.len()).filter(|&at| matches!(bytes[at], b'\'' | b'"')).any(|at| {
             let mode = &bytes[at + 1..];
             let length = mode.iter().take(5).take_while(|b| b"rwaxbt+".contains(b)).count();
-            length > 0 && mode.get(length) == Some(&bytes[at]) && mode[..length].iter().any(|b| b"wax+".contains(b))
+            length > 0
+                && mode.get(length) == Some(&bytes[at])
+                && mode[..length].iter().any(|b| b"wax+".contains(b))
         })
 }

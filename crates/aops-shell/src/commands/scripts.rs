@@ -157,21 +157,25 @@ fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool
 fn function(rest: &mut Peekable<Chars>) -> bool {
     match rest.next() {
         Some('{' | '}') => true,
-        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => ended(rest),
+        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => {
+            ended(rest)
+        }
         Some('q' | 'Q' | 'l') => {
             while rest.next_if(|c| c.is_ascii_digit() || *c == ' ').is_some() {}
             ended(rest)
         }
         Some(sign @ ('s' | 'y')) => {
-            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\') else {
+            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\')
+            else {
                 return false;
             };
             if !delimited(rest, mark, sign == 's') || !delimited(rest, mark, false) {
                 return false;
             }
-            while rest.next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9')).is_some()
-            {
-            }
+            while rest
+                .next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9'))
+                .is_some()
+            {}
             ended(rest)
         }
         Some('#' | 'r') => {
@@ -262,7 +266,8 @@ fn awk_only_reads(program: &str) -> bool {
         Some(sign) => program.len() - sign - 1,
         None => program.len(),
     };
-    let mut reader = AwkReader { rest: program, before: LastToken::Other, printing: None, goes_on: false, tame };
+    let mut reader =
+        AwkReader { rest: program, before: LastToken::Other, printing: None, goes_on: false, tame };
     while let Some(c) = reader.rest.chars().next() {
         if !reader.token(c) {
             return false;
@@ -329,8 +334,9 @@ impl AwkReader<'_> {
             "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
             // Without brackets behind it, what it takes may be a pattern.
             "getline" | "length" => self.before = LastToken::Bracket,
-            "return" | "in" | "case" | "else" | "do" | "if" | "while" | "exit" | "delete" | "for" | "function"
-            | "func" | "next" | "nextfile" | "break" | "continue" | "default" | "switch" | "BEGIN" | "END" => {
+            "return" | "in" | "case" | "else" | "do" | "if" | "while" | "exit" | "delete" | "for"
+            | "function" | "func" | "next" | "nextfile" | "break" | "continue" | "default" | "switch"
+            | "BEGIN" | "END" => {
                 self.before = LastToken::Other;
             }
             _ => {}

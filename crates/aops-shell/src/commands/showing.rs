@@ -74,7 +74,9 @@ pub fn showing(name: &str) -> Option<Showing> {
     match name {
         _ if NAMES.contains(&name) => Some(Showing::Names),
         "du" => Some(Showing::NamesBy(options(DU))),
-        "egrep" | "fgrep" | "grep" | "zgrep" => Some(Showing::Content(FileOptions { list: GREP, pattern: true })),
+        "egrep" | "fgrep" | "grep" | "zgrep" => {
+            Some(Showing::Content(FileOptions { list: GREP, pattern: true }))
+        }
         _ => {
             let (_, list) = CONTENT.iter().find(|(names, _)| names.contains(&name))?;
             Some(Showing::Content(options(list)))

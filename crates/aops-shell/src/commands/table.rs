@@ -214,7 +214,8 @@ pub(super) fn find(name: &str) -> Option<Row> {
 /// It is asked for its version and nothing else.
 pub(super) fn asks_version(command: &Invocation) -> bool {
     let [only] = command.arguments else { return false };
-    let known = VERSIONED.binary_search_by_key(&command.name, |(name, _)| name).map_or("", |at| VERSIONED[at].1);
+    let known =
+        VERSIONED.binary_search_by_key(&command.name, |(name, _)| name).map_or("", |at| VERSIONED[at].1);
     only.is_firm() && known.split(' ').any(|option| !option.is_empty() && only.is(option))
 }
 
@@ -240,7 +241,8 @@ mod tests {
     /// What a row lists as harmless is a flag, or takes a value, in the one notation.
     #[test]
     fn options_are_well_formed() {
-        for (name, row) in TABLE.iter().map(|(name, row)| (name, row)).chain(GROUPS.iter().map(|(n, row)| (&n[0], row)))
+        for (name, row) in
+            TABLE.iter().map(|(name, row)| (name, row)).chain(GROUPS.iter().map(|(n, row)| (&n[0], row)))
         {
             for option in row.options.split_ascii_whitespace() {
                 let bare = option.trim_end_matches(['=', '>', '?', '#']);

@@ -105,7 +105,8 @@ const X509: &str = "@ -in -noout -text -subject -issuer -dates -startdate -endda
     -checkend -verify -modulus -hash -r -hex -crl_nextupdate -crl_lastupdate";
 
 /// `docker compose`, which has options of its own before its verb.
-const COMPOSE: &str = "-f= -p= --file= --project-name= --profile= --env-file= --project-directory= --ansi= --progress=";
+const COMPOSE: &str =
+    "-f= -p= --file= --project-name= --profile= --env-file= --project-directory= --ansi= --progress=";
 #[rustfmt::skip]
 const COMPOSING: &[Verb] = &[
     ("config", "@ -q --quiet --services --images --volumes --profiles --networks --environment --format --hash --no-interpolate"), ("events", ANY), ("images", ANY), ("logs", ANY), ("ls", ANY), ("port", ANY), ("ps", ANY), ("stats", ANY), ("top", ANY),
@@ -141,8 +142,9 @@ fn is(word: &Word, text: &str) -> bool {
 
 fn looks(command: &Invocation, arguments: &[Word], globals: &str, verbs: &[Verb]) -> bool {
     let mut rest = arguments;
-    let found =
-        |rest: &[Word]| verbs.iter().filter(|(verb, _)| begins(rest, verb)).max_by_key(|(verb, _)| verb.len()).copied();
+    let found = |rest: &[Word]| {
+        verbs.iter().filter(|(verb, _)| begins(rest, verb)).max_by_key(|(verb, _)| verb.len()).copied()
+    };
     while let Some((word, behind)) = rest.split_first().filter(|_| found(rest).is_none()) {
         let text = word.lossy();
         let name = text.split('=').next().unwrap_or_default();
@@ -190,7 +192,8 @@ fn may_follow(command: &Invocation, words: &[Word], options: &str) -> bool {
                 // One dash and a whole word: no letters are bundled, and none has its value behind it.
                 let words = ["go", "terraform", "tofu", "openssl", "xcodebuild", "plutil", "ip", "diskutil"];
                 let bundles = !words.contains(&command.name);
-                let letters = || !name.starts_with("--") && name.chars().skip(1).all(|c| listed(&format!("-{c}")));
+                let letters =
+                    || !name.starts_with("--") && name.chars().skip(1).all(|c| listed(&format!("-{c}")));
                 // `-ojson`, `-n3`: a letter with its value.
                 let glued = || {
                     let (letter, value) = text.split_at_checked(2).unwrap_or_default();
@@ -223,7 +226,8 @@ const FAR: [&str; 22] = [
 
 /// `aws ec2 describe-instances`, `gcloud compute instances list`: by the words before the first option.
 fn looks_far(command: &Invocation) -> bool {
-    let words: Vec<String> = command.arguments.iter().take_while(|word| !word.is_option()).map(Word::lossy).collect();
+    let words: Vec<String> =
+        command.arguments.iter().take_while(|word| !word.is_option()).map(Word::lossy).collect();
     let firm = command
         .arguments
         .iter()
@@ -234,11 +238,13 @@ fn looks_far(command: &Invocation) -> bool {
         "aws" => {
             let verb = words.get(1).map(String::as_str).unwrap_or_default();
             let sees = ["describe-", "list-"].iter().any(|begin| verb.starts_with(begin));
-            words.len() == 2 && (sees || verb == "get-caller-identity") || words.iter().take(2).eq(["s3", "ls"])
+            words.len() == 2 && (sees || verb == "get-caller-identity")
+                || words.iter().take(2).eq(["s3", "ls"])
         }
         _ => FAR.contains(&words.join(" ").as_str()),
     };
-    let bare = words.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_/:.".contains(&b)));
+    let bare =
+        words.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_/:.".contains(&b)));
     firm && bare && looks && !command.arguments.iter().any(odd)
 }
 

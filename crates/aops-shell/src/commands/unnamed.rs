@@ -8,8 +8,9 @@ use crate::syntax::Word;
 /// It may read a file that is neither a word of it nor below one.
 pub(super) fn opens(command: &Invocation) -> bool {
     let given = Given(command.arguments);
-    let says =
-        |words: &[&str]| command.arguments.iter().any(|word| words.iter().any(|text| word.lossy().contains(text)));
+    let says = |words: &[&str]| {
+        command.arguments.iter().any(|word| words.iter().any(|text| word.lossy().contains(text)))
+    };
     match command.name {
         "awk" | "gawk" | "mawk" | "nawk" => says(&["getline", "ARGV"]),
         "sed" | "gsed" => scripts::sed_opens(command),
@@ -19,8 +20,8 @@ pub(super) fn opens(command: &Invocation) -> bool {
         "du" => given.long("--files0-from") || given.letter('L') || given.long("--dereference"),
         "file" => given.letter('f') || given.long("--files-from"),
         "date" | "gdate" => given.letter('f') || given.long("--file"),
-        "b2sum" | "cksum" | "md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "shasum"
-        | "sum" => given.letter('c') || given.long("--check"),
+        "b2sum" | "cksum" | "md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum"
+        | "shasum" | "sum" => given.letter('c') || given.long("--check"),
         "grep" | "egrep" | "fgrep" | "zgrep" => {
             given.letter('R') || given.letter('S') || given.long("--dereference-recursive")
         }
@@ -38,7 +39,9 @@ pub(super) fn opens(command: &Invocation) -> bool {
         }
         // What a link's own parent is, they know and the letters of the path do not; `-` is where the shell
         // was before.
-        "cd" | "pushd" | "popd" => command.arguments.iter().any(|word| !word.is("--") && leads_elsewhere(word)),
+        "cd" | "pushd" | "popd" => {
+            command.arguments.iter().any(|word| !word.is("--") && leads_elsewhere(word))
+        }
         "set" => given.letter('P') || command.arguments.iter().any(|word| word.is("physical")),
         _ => is_of_a_file(command.arguments),
     }
@@ -52,7 +55,8 @@ fn leads_elsewhere(word: &Word) -> bool {
 fn is_of_a_file(words: &[Word]) -> bool {
     words.iter().any(|word| {
         let text = word.lossy().to_ascii_lowercase();
-        let is_far = |scheme: &str| ["http", "https", "ssh", "git"].iter().any(|known| scheme.ends_with(known));
+        let is_far =
+            |scheme: &str| ["http", "https", "ssh", "git"].iter().any(|known| scheme.ends_with(known));
         text.contains("file:")
             || text.split("://").next().is_some_and(|scheme| scheme.len() < text.len() && !is_far(scheme))
     })

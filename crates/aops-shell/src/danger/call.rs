@@ -44,7 +44,10 @@ impl<'a> Call<'a> {
 
     /// The words before `--` that begin with a dash.
     pub(super) fn options(&self) -> impl Iterator<Item = &String> {
-        self.texts.iter().take_while(|text| *text != "--").filter(|text| text.len() > 1 && text.starts_with('-'))
+        self.texts
+            .iter()
+            .take_while(|text| *text != "--")
+            .filter(|text| text.len() > 1 && text.starts_with('-'))
     }
 
     /// One of these options is there: `--force` also as `--force=…`, `-f` also among other letters.
@@ -62,8 +65,9 @@ impl<'a> Call<'a> {
     /// Everything that is no option; after `--` everything. Each with its place.
     pub(super) fn operands(&self) -> Vec<(usize, &'a Word)> {
         let end = self.texts.iter().position(|text| text == "--").unwrap_or(self.texts.len());
-        let is_operand =
-            |at: usize| at > end || at < end && !(self.texts[at].len() > 1 && self.texts[at].starts_with('-'));
+        let is_operand = |at: usize| {
+            at > end || at < end && !(self.texts[at].len() > 1 && self.texts[at].starts_with('-'))
+        };
         self.words.iter().enumerate().filter(|(at, _)| is_operand(*at)).collect()
     }
 }
@@ -112,7 +116,9 @@ pub(super) fn may_be(bits: &[Bit], text: &str) -> bool {
 
 /// Only the running shell knows any of it.
 pub(super) fn is_unknown(word: &Word) -> bool {
-    !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())
+    !word.bits.is_empty()
+        && word.bits.iter().all(|bit| *bit == Bit::Any)
+        && (word.said.is_none() || word.is_filtered())
 }
 
 /// The name of something that is made for tests, or for a while: `app_test`, `docker-compose.test.yml`,
@@ -130,7 +136,8 @@ pub(super) fn is_trial(name: &str) -> bool {
 
 /// It says that it runs among tests: `RAILS_ENV=test`, `--env=testing`.
 pub(super) fn is_among_tests(call: &Call) -> bool {
-    let named = |name: &str| name.ends_with("_ENV") || name.ends_with("DATABASE") || name.ends_with("DATABASE_URL");
+    let named =
+        |name: &str| name.ends_with("_ENV") || name.ends_with("DATABASE") || name.ends_with("DATABASE_URL");
     let mut set = call.simple.assigned.iter().zip(&call.simple.values);
     let glued = |text: &String| {
         text.split_once('=').is_some_and(|(name, value)| (named(name) || name == "--env") && is_trial(value))

@@ -28,15 +28,16 @@ pub(super) fn cmd(search: &mut Search, call: &Call) {
 /// `lvm lvremove x`, `watch -n 5 ls`: the first operand is the program.
 pub(super) fn direct(search: &mut Search, call: &Call) {
     let value = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-n" | "--interval");
-    let first = call.operands().into_iter().find(|(at, _)| !value(*at)).map_or(call.words.len(), |(at, _)| at);
+    let first =
+        call.operands().into_iter().find(|(at, _)| !value(*at)).map_or(call.words.len(), |(at, _)| at);
     search.words(call.from(first), call.simple);
 }
 
 /// The lines or words behind `ssh host`.
 pub(super) fn ssh(search: &mut Search, call: &Call) {
     const VALUED: &[&str] = &[
-        "-b", "-c", "-D", "-E", "-F", "-i", "-J", "-l", "-L", "-m", "-o", "-p", "-R", "-S", "-w", "-W", "-B", "-e",
-        "-Q",
+        "-b", "-c", "-D", "-E", "-F", "-i", "-J", "-l", "-L", "-m", "-o", "-p", "-R", "-S", "-w", "-W", "-B",
+        "-e", "-Q",
     ];
     let at = call.behind_options(0, VALUED);
     system::option_lines(search, call);
@@ -54,13 +55,14 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
 /// `ssh -R 2222:localhost:22 host`: another machine reaches a port of this one.
 fn tunnels(search: &mut Search, call: &Call) {
     let glued = call.texts.iter().filter_map(|text| text.strip_prefix("-R"));
-    let bundled = |pair: &&[String]| pair[0].starts_with('-') && !pair[0].starts_with("--") && pair[0].ends_with('R');
+    let bundled =
+        |pair: &&[String]| pair[0].starts_with('-') && !pair[0].starts_with("--") && pair[0].ends_with('R');
     let given = call.texts.windows(2).filter(bundled).map(|pair| pair[1].clone());
     for ends in given.chain(glued.map(str::to_owned)).filter(|text| !text.is_empty()) {
         match ends.rsplit(':').next().unwrap_or_default() {
             "22" | "2375" | "2376" | "3389" | "5900" => search.add("reverse-shell", call.simple),
-            "1433" | "1521" | "2379" | "3306" | "5432" | "6379" | "6443" | "8200" | "9200" | "11211" | "27017"
-            | "445" => {
+            "1433" | "1521" | "2379" | "3306" | "5432" | "6379" | "6443" | "8200" | "9200" | "11211"
+            | "27017" | "445" => {
                 search.add("firewall-off", call.simple);
             }
             _ => {}
@@ -99,9 +101,13 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
 
 /// A new container loses nothing of this machine, but shows what is mounted into it.
 fn shows_mounted(search: &mut Search, call: &Call, run: usize) {
-    const READERS: &[&str] = &["cat", "head", "tail", "base64", "xxd", "grep", "less", "more", "strings", "od"];
+    const READERS: &[&str] =
+        &["cat", "head", "tail", "base64", "xxd", "grep", "less", "more", "strings", "od"];
     let mounts = call.texts.iter().any(|text| {
-        text.starts_with("-v") || text.starts_with("--volume") || text.starts_with("--mount") || text.starts_with("-it")
+        text.starts_with("-v")
+            || text.starts_with("--volume")
+            || text.starts_with("--mount")
+            || text.starts_with("-it")
     });
     let reads = call.texts[run..].iter().any(|text| READERS.contains(&text.as_str()));
     if mounts && reads {
@@ -110,8 +116,9 @@ fn shows_mounted(search: &mut Search, call: &Call, run: usize) {
 }
 
 fn is_root(volume: &str) -> bool {
-    let source =
-        volume.split([',', ':']).find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
+    let source = volume
+        .split([',', ':'])
+        .find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
     let source = source.or_else(|| volume.split(':').next()).unwrap_or_default();
     matches!(source, "/" | "/etc" | "/root" | "/var/run/docker.sock" | "/boot" | "/dev")
 }
@@ -120,7 +127,8 @@ fn is_root(volume: &str) -> bool {
 pub(super) fn docker(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
     let all = |word: &Word| word.printed.iter().any(|name| matches!(&**name, "docker" | "podman"));
-    let stops = call.texts.first().is_some_and(|verb| matches!(verb.as_str(), "stop" | "kill" | "rm" | "rmi"));
+    let stops =
+        call.texts.first().is_some_and(|verb| matches!(verb.as_str(), "stop" | "kill" | "rm" | "rmi"));
     let piped = call.words.last().is_some_and(|word| word.splits && word.shifts == Some(0));
     if stops && (call.words.iter().any(all) || piped) {
         search.add("container-wipe", call.simple);
@@ -132,7 +140,8 @@ pub(super) fn docker(search: &mut Search, call: &Call) {
 pub(super) fn kubectl(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
     let plain = |text: &String| text.split_whitespace().collect::<String>().to_lowercase();
-    let stops = |text: &String| plain(text).contains("\"replicas\":0") || plain(text).contains("\"finalizers\":null");
+    let stops =
+        |text: &String| plain(text).contains("\"replicas\":0") || plain(text).contains("\"finalizers\":null");
     if call.texts.iter().any(|text| text == "patch") && call.texts.iter().any(stops) {
         search.add("cluster-delete", call.simple);
     }
@@ -141,10 +150,10 @@ pub(super) fn kubectl(search: &mut Search, call: &Call) {
 
 /// Those that take the command without a verb before it.
 const DIRECT: &[&str] = &[
-    "npx", "bunx", "pnpx", "uvx", "dotenv", "firejail", "fakeroot", "proxychains", "proxychains4", "torsocks",
-    "systemd-run", "runuser", "setpriv", "systemd-inhibit", "dbus-run-session", "gdb", "valgrind", "rlwrap",
-    "cross-env", "doppler", "wsl", "pkexec", "gosu", "su-exec", "catchsegv", "numactl", "cpulimit", "prlimit",
-    "watchexec", "entr",
+    "npx", "bunx", "pnpx", "uvx", "dotenv", "firejail", "fakeroot", "proxychains", "proxychains4",
+    "torsocks", "systemd-run", "runuser", "setpriv", "systemd-inhibit", "dbus-run-session", "gdb",
+    "valgrind", "rlwrap", "cross-env", "doppler", "wsl", "pkexec", "gosu", "su-exec", "catchsegv", "numactl",
+    "cpulimit", "prlimit", "watchexec", "entr",
 ];
 
 /// `poetry run x`, `npx x`, `bundle exec x`, `uv run x`, `op run -- x`: the command behind them.
@@ -160,9 +169,11 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     let runs = |text: &String| matches!(text.as_str(), "run" | "exec" | "x" | "dlx");
     let verb = || call.texts.iter().position(runs).map_or(usize::MAX, |at| at + 1);
     let rest = call.from(if DIRECT.contains(&call.name) { 0 } else { verb() });
-    let valued = ["--unit", "-p", "--property", "--uid", "--gid", "--slice", "--description", "-E", "--setenv"];
-    let is_value =
-        |at: usize| call.name == "systemd-run" && at > 0 && valued.iter().any(|option| rest[at - 1].is(option));
+    let valued =
+        ["--unit", "-p", "--property", "--uid", "--gid", "--slice", "--description", "-E", "--setenv"];
+    let is_value = |at: usize| {
+        call.name == "systemd-run" && at > 0 && valued.iter().any(|option| rest[at - 1].is(option))
+    };
     let first = (0..rest.len()).find(|at| !rest[*at].is_option() && !is_value(*at)).unwrap_or(rest.len());
     search.words(&rest[first..], call.simple);
 }
@@ -179,7 +190,8 @@ pub(super) fn lines(search: &mut Search, call: &Call) {
     if let Some(script) = call.simple.script.as_ref().filter(|_| matches!(call.name, "at" | "batch")) {
         search.text(script, call.simple);
     }
-    let sent = call.texts.iter().position(|text| matches!(text.as_str(), "send-keys" | "send" | "-X" | "stuff"));
+    let sent =
+        call.texts.iter().position(|text| matches!(text.as_str(), "send-keys" | "send" | "-X" | "stuff"));
     if let Some(at) = sent {
         // `send-keys rm Space -rf Space src Enter`
         let begin = call.behind_options(at + 1, &["-t", "-N", "-p"]);
@@ -197,7 +209,9 @@ pub(super) fn lines(search: &mut Search, call: &Call) {
 
 /// Text as it is typed: `\n`, `\r`, `\015` and `^M` end a line.
 fn typed(text: &str) -> String {
-    ["\\n", "\\r", "\\015", "\\012", "^M", "\r"].iter().fold(text.to_owned(), |text, sign| text.replace(sign, "\n"))
+    ["\\n", "\\r", "\\015", "\\012", "^M", "\r"]
+        .iter()
+        .fold(text.to_owned(), |text, sign| text.replace(sign, "\n"))
 }
 
 /// `expect -c 'send "rm -rf src\r"'`: what it types into another program.
@@ -228,7 +242,8 @@ pub(super) fn unknown(search: &mut Search, call: &Call) {
             code::judge(search, call.simple, &code);
         }
         if option == "--eval" && matches!(call.name, "make" | "gmake") {
-            let recipe = code.split_once(':').map_or("", |(_, recipe)| recipe.trim_start_matches([';', ' ', '\t']));
+            let recipe =
+                code.split_once(':').map_or("", |(_, recipe)| recipe.trim_start_matches([';', ' ', '\t']));
             search.text(recipe, call.simple);
         }
     }
@@ -236,7 +251,10 @@ pub(super) fn unknown(search: &mut Search, call: &Call) {
         return search.words(call.from(at + 1), call.simple);
     }
     let removes = |at: &usize| {
-        let next = call.texts.get(at + 1).is_some_and(|text| text.starts_with('-') && text.contains(['r', 'R', 'f']));
+        let next = call
+            .texts
+            .get(at + 1)
+            .is_some_and(|text| text.starts_with('-') && text.contains(['r', 'R', 'f']));
         matches!(call.texts[*at].as_str(), "rm" | "shred" | "/bin/rm") && next
     };
     if let Some(at) = (0..call.texts.len()).find(removes) {
@@ -307,7 +325,8 @@ pub(super) fn behind_c(search: &mut Search, call: &Call) {
 pub(super) fn editor(search: &mut Search, call: &Call) {
     let is_flag = |at: usize| {
         let text = call.texts[at].as_str();
-        matches!(text, "--cmd" | "-S") || text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+        matches!(text, "--cmd" | "-S")
+            || text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
     };
     let is_value = |at: usize| at > 0 && is_flag(at - 1);
     let plus = |at: usize| call.texts[at].starts_with('+') && call.texts[at].len() > 1;
@@ -317,10 +336,13 @@ pub(super) fn editor(search: &mut Search, call: &Call) {
     let mut steps = commands.iter().flat_map(|text| text.split(['|', '\n'])).map(str::trim);
     let all = ["%d", "%delete", "1,$d", ",d", "%d_", "%d _", "0,$d", "g/.*/d", "g/^/d", "%d!"];
     if steps.clone().any(|step| all.contains(&step)) {
-        let files = (0..call.words.len()).filter(|at| !is_value(*at) && !plus(*at) && !call.words[*at].is_option());
+        let files =
+            (0..call.words.len()).filter(|at| !is_value(*at) && !plus(*at) && !call.words[*at].is_option());
         files.for_each(|at| content::emptied(search, call.simple, &call.words[at]));
     }
-    for line in steps.by_ref().filter_map(|step| step.strip_prefix('!').or_else(|| step.strip_prefix("silent !"))) {
+    for line in
+        steps.by_ref().filter_map(|step| step.strip_prefix('!').or_else(|| step.strip_prefix("silent !")))
+    {
         search.text(line, call.simple);
     }
     for text in &commands {

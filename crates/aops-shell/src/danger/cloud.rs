@@ -41,7 +41,9 @@ fn is_all_trial(call: &Call) -> bool {
 fn is_local(call: &Call) -> bool {
     let here = |text: &str| {
         let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-        ["localhost", "127.0.0.1", "0.0.0.0", "host.docker.internal"].iter().any(|host| rest.starts_with(host))
+        ["localhost", "127.0.0.1", "0.0.0.0", "host.docker.internal"]
+            .iter()
+            .any(|host| rest.starts_with(host))
     };
     let cluster = |text: &str| {
         ["kind-", "k3d-"].iter().any(|begin| text.starts_with(begin))
@@ -78,11 +80,15 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     let words = call.words.iter().map(Word::code);
     let glued = call.texts.iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned()));
     let given: Vec<String> = words.chain(glued).chain(call.simple.script.clone()).collect();
-    let short =
-        call.texts.iter().filter(|text| text.starts_with("-e") || text.starts_with("-c")).map(|text| &text[2..]);
+    let short = call
+        .texts
+        .iter()
+        .filter(|text| text.starts_with("-e") || text.starts_with("-c"))
+        .map(|text| &text[2..]);
     let files = files(search, call);
     let is_unread = files.contains(&Fed::TooLong);
-    let texts = files.into_iter().filter_map(|file| if let Fed::Text(text) = file { Some(text) } else { None });
+    let texts =
+        files.into_iter().filter_map(|file| if let Fed::Text(text) = file { Some(text) } else { None });
     let given: Vec<String> = given.into_iter().chain(texts).collect();
     if is_unread
         || given.iter().any(|text| sql::destroys(text) || sql::drops_documents(text))
@@ -111,11 +117,13 @@ fn replaced_database(call: &Call) -> Option<Word> {
 /// The database that it works in is one for tests.
 fn is_trial_database(search: &Search, call: &Call) -> bool {
     let options = ["-d", "--dbname", "-D", "--database", "--db"];
-    let is_value = |at: usize| at > 0 && call.texts[at - 1].starts_with('-') && !call.texts[at - 1].contains('=');
+    let is_value =
+        |at: usize| at > 0 && call.texts[at - 1].starts_with('-') && !call.texts[at - 1].contains('=');
     let operands =
         call.operands().into_iter().filter(|(at, word)| !is_value(*at) && !word.lossy().contains([' ', '(']));
     let glued = call.words.iter().filter(|word| word.starts_with("--d")).filter_map(|word| word.past('='));
-    let named = call.values(&options).cloned().chain(glued).chain(operands.take(1).map(|(_, word)| word.clone()));
+    let named =
+        call.values(&options).cloned().chain(glued).chain(operands.take(1).map(|(_, word)| word.clone()));
     let named: Vec<Word> = named.collect();
     let last = |word: &Word| {
         word.lossy().split('?').next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned()
@@ -130,7 +138,8 @@ fn files(search: &Search, call: &Call) -> Vec<Fed> {
     let Some(read) = search.place.read else { return Vec::new() };
     let here = Word::of(search.place.cwd);
     let folder = call.simple.folders.first().unwrap_or(&here);
-    let glued = call.words.iter().filter(|word| word.starts_with("--file=")).filter_map(|word| word.past('='));
+    let glued =
+        call.words.iter().filter(|word| word.starts_with("--file=")).filter_map(|word| word.past('='));
     let fed = call.simple.arriving.iter().filter(|_| call.simple.fed.is_empty()).cloned();
     let named = call.values(&["-f", "--file", "-i", "--input-file"]).cloned().chain(glued).chain(fed);
     let paths = named.filter_map(|word| word.from_folder(folder).tidied().literal());
@@ -157,12 +166,15 @@ pub(super) fn aws(search: &mut Search, call: &Call) {
     if call.texts.iter().any(|text| sql::destroys(text.trim_start_matches("QueryString="))) {
         search.add("sql-destroy", call.simple);
     }
-    let glued = call.words.iter().filter(|word| word.starts_with("--command=")).filter_map(|word| word.past('='));
+    let glued =
+        call.words.iter().filter(|word| word.starts_with("--command=")).filter_map(|word| word.past('='));
     for line in call.values(&["--command"]).cloned().chain(glued) {
         search.perhaps(&line.code(), call.simple);
     }
-    let copying =
-        ["cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "upload-batch", "move", "moveto"];
+    let copying = [
+        "cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "upload-batch", "move",
+        "moveto",
+    ];
     let copies = call.texts.iter().take(3).any(|text| copying.contains(&text.as_str()));
     if copies {
         secret::sends(search, call);
@@ -184,7 +196,10 @@ pub(super) fn request(search: &mut Search, call: &Call) {
         search.add("http-delete", call.simple);
     }
     let changes = call.texts.iter().any(|text| {
-        matches!(text.to_lowercase().trim_start_matches("-x").trim_start_matches("--request="), "post" | "put")
+        matches!(
+            text.to_lowercase().trim_start_matches("-x").trim_start_matches("--request="),
+            "post" | "put"
+        )
     });
     let body = call.texts.iter().any(|text| {
         let text = text.to_lowercase();

@@ -25,7 +25,8 @@ const READS: &[&str] = &[
     "load_dotenv_values", "file", "foreach", "readtextfile", "path",
 ];
 const DECODES: &[&str] = &[
-    "b64decode", "urlsafe_b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads",
+    "b64decode", "urlsafe_b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64",
+    "base64_decode", "loads",
 ];
 
 pub(super) fn interpreted(search: &mut Search, call: &Call) {
@@ -34,7 +35,12 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     remote::installs(search, call);
     match call.name {
         "perl" | "ruby" => {
-            secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
+            secret::named(
+                search,
+                call.simple,
+                call.operands().into_iter().map(|(_, word)| word),
+                "secret-file",
+            );
         }
         "awk" | "gawk" | "mawk" | "nawk" => secret::reads(search, call),
         _ => {}
@@ -47,9 +53,10 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
             content::emptied(search, call.simple, word);
         }
     }
-    let is_value =
-        matches!(call.name, "rscript" | "jq") || call.options().any(|text| matches!(text.as_str(), "-p" | "--print"));
-    if !printed::is_kept(call.simple) && programs.iter().any(|text| shown::prints_environment(text, is_value)) {
+    let is_value = matches!(call.name, "rscript" | "jq")
+        || call.options().any(|text| matches!(text.as_str(), "-p" | "--print"));
+    if !printed::is_kept(call.simple) && programs.iter().any(|text| shown::prints_environment(text, is_value))
+    {
         search.shown.push(call.simple.clone());
     }
     for program in &programs {
@@ -96,13 +103,16 @@ fn given(call: &Call) -> Vec<String> {
 /// `perl -i -ne '' file`, `awk -i inplace 'BEGIN{}' file`: nothing is printed back.
 fn empties_in_place(call: &Call, program: &str) -> bool {
     let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
-    let bundled = call.options().any(|text| !text.starts_with("--") && text.contains('i') && !text.contains("inplace"));
+    let bundled =
+        call.options().any(|text| !text.starts_with("--") && text.contains('i') && !text.contains("inplace"));
     match call.name {
         "perl" | "ruby" => {
             bundled && matches!(plain.as_str(), "" | "$_=\"\"" | "$_=''" | "undef$_" | "$_=\"\";" | "s/.*//s")
         }
         "awk" | "gawk" => {
-            call.texts.iter().any(|text| text == "inplace") && !plain.contains("print") && plain.starts_with("BEGIN{}")
+            call.texts.iter().any(|text| text == "inplace")
+                && !plain.contains("print")
+                && plain.starts_with("BEGIN{}")
         }
         _ => false,
     }
@@ -183,7 +193,8 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
 /// Languages that say it in words: `file delete -force src` of Tcl, `tell application "Finder" to delete …`.
 fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, lower: &str) {
     for line in text.split([';', '\n']).filter_map(|line| line.trim().strip_prefix("file delete ")) {
-        let words: Vec<Word> = line.split_whitespace().filter(|word| !word.starts_with('-')).map(Word::of).collect();
+        let words: Vec<Word> =
+            line.split_whitespace().filter(|word| !word.starts_with('-')).map(Word::of).collect();
         removed(search, simple, &words);
     }
     if lower.contains("\"finder\"") && (lower.contains("empty trash") || lower.contains("empty the trash")) {
@@ -198,8 +209,10 @@ fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, l
 
 /// A loop that nothing ends, and a process more at each turn. `fork('./worker.js')` starts a known program.
 fn forks_without_end(program: &Program, lower: &str) -> bool {
-    const ENDLESS: &[&str] =
-        &["while1", "while(1", "while(true", "whiletrue", "for(;;)", "loop{", "loopdo", "untilfalse", "until(false"];
+    const ENDLESS: &[&str] = &[
+        "while1", "while(1", "while(true", "whiletrue", "for(;;)", "loop{", "loopdo", "untilfalse",
+        "until(false",
+    ];
     let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
     let has = |signs: &[&str]| signs.iter().any(|sign| plain.contains(sign));
     let bare = |called: &Called| called.name == "fork" && called.texts.is_empty();
@@ -218,14 +231,16 @@ fn evaluates(program: &Program) -> bool {
 fn evaluates_input(lower: &str) -> bool {
     const INPUT: &[&str] = &["stdin", "input()", "open(0", "filesync(0", "<>", "fileinput", "php://input"];
     let is_part = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'));
-    let runs = |word: &str| matches!(word, "exec" | "eval" | "system" | "os.system" | "os.popen" | "instance_eval");
+    let runs =
+        |word: &str| matches!(word, "exec" | "eval" | "system" | "os.system" | "os.popen" | "instance_eval");
     INPUT.iter().any(|name| lower.contains(name)) && lower.split(is_part).any(runs)
 }
 
 fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
     let name = called.name.as_str();
     let own = if called.texts.is_empty() { &called.before } else { &called.texts };
-    let words: Vec<Word> = own.iter().filter(|text| !text.is_empty()).map(|text| globbed(&Word::of(text))).collect();
+    let words: Vec<Word> =
+        own.iter().filter(|text| !text.is_empty()).map(|text| globbed(&Word::of(text))).collect();
     if RUNS.contains(&name) {
         let line: Vec<String> = words.iter().map(super::call::quoted).collect();
         search.text(&line.join(" "), simple);
@@ -239,8 +254,12 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
     if READS.contains(&name) {
         secret::named(search, simple, &words, "secret-file");
     }
-    let pays = ["gateway.", "braintree.", "stripe."].iter().any(|begin| called.whole.to_lowercase().starts_with(begin));
-    if matches!(name, "deleteindex" | "clearobjects" | "clearindex") || pays && matches!(name, "delete" | "cancel") {
+    let pays = ["gateway.", "braintree.", "stripe."]
+        .iter()
+        .any(|begin| called.whole.to_lowercase().starts_with(begin));
+    if matches!(name, "deleteindex" | "clearobjects" | "clearindex")
+        || pays && matches!(name, "delete" | "cancel")
+    {
         search.add("cloud-delete", simple);
     }
     if matches!(name, "execute" | "query" | "raw" | "executescript" | "executemany")
@@ -275,9 +294,10 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
 fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     let name = called.name.as_str();
     let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
-    if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4 {
-        let empty =
-            called.texts.get(1).is_some_and(String::is_empty) || name == "open" && mode == "w" && !program.fills;
+    if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4
+    {
+        let empty = called.texts.get(1).is_some_and(String::is_empty)
+            || name == "open" && mode == "w" && !program.fills;
         for word in words.iter().take(1) {
             written(search, simple, word);
             if empty {
@@ -303,7 +323,8 @@ fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[
     if !words.is_empty() {
         return removed(search, simple, words.iter().filter(|word| !is_mode(word)));
     }
-    let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
+    let all: Vec<Word> =
+        program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
     removed(search, simple, &all);
     if all.is_empty() && !program.makes_temporary {
         removed(search, simple, [&Word::any()]);

@@ -9,8 +9,8 @@ use crate::syntax::{Simple, Word};
 
 /// Ends of files whose content nobody has again: databases, states, disks.
 const DATA: &[&str] = &[
-    "accdb", "aof", "db", "db3", "duckdb", "fdb", "mdb", "qcow2", "rdb", "realm", "sqlite", "sqlite3", "tfstate",
-    "vdi", "vhdx", "vmdk",
+    "accdb", "aof", "db", "db3", "duckdb", "fdb", "mdb", "qcow2", "rdb", "realm", "sqlite", "sqlite3",
+    "tfstate", "vdi", "vhdx", "vmdk",
 ];
 /// Parts of names that say that there is another one.
 const COPIES: &[&str] =
@@ -41,7 +41,9 @@ pub(super) fn replaced(search: &mut Search, simple: &Simple, word: &Word) {
 /// The same where another file takes its place: one of the same name comes from elsewhere, and is no other
 /// version.
 pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Word], target: &Word) {
-    let moved = |source: &&&Word| source.last_bits() == target.last_bits() && !is_copy(&source.lossy().to_lowercase());
+    let moved = |source: &&&Word| {
+        source.last_bits() == target.last_bits() && !is_copy(&source.lossy().to_lowercase())
+    };
     if !sources.iter().all(|source| moved(&source)) {
         replaced(search, simple, target);
     }
@@ -110,7 +112,8 @@ fn mode(call: &Call) -> (bool, bool) {
 /// An archive that is unpacked over a folder of the system, or, told to write over what is there, over
 /// sources.
 pub(super) fn unpacked(search: &mut Search, call: &Call) {
-    const FREE: &[&str] = &["/opt", "/usr/local", "/srv", "/var/tmp", "/var/www", "/var/lib", "/root", "/run", "/mnt"];
+    const FREE: &[&str] =
+        &["/opt", "/usr/local", "/srv", "/var/tmp", "/var/www", "/var/lib", "/root", "/run", "/mnt"];
     let (unpacks, over) = mode(call);
     let first = call.texts.first().map(String::as_str).unwrap_or_default();
     if !unpacks {
@@ -118,7 +121,9 @@ pub(super) fn unpacked(search: &mut Search, call: &Call) {
     }
     let glued = |word: &Word| {
         let cut = [("--directory=", 12), ("-C", 2), ("-d", 2), ("-o", 2)].into_iter();
-        let cut = cut.filter(|(option, _)| word.starts_with(option) && (*option != "-o" || call.name.starts_with('7')));
+        let cut = cut.filter(|(option, _)| {
+            word.starts_with(option) && (*option != "-o" || call.name.starts_with('7'))
+        });
         cut.filter(|(_, at)| word.bits.len() > *at).map(|(_, at)| word.after(at)).next()
     };
     let named = call.values(&["-C", "--directory", "-d"]).cloned();
@@ -126,8 +131,8 @@ pub(super) fn unpacked(search: &mut Search, call: &Call) {
     if folders.is_empty() {
         folders.push(Word::of("."));
     }
-    let absolute =
-        (call.has(&["-P", "--absolute-names"]) || letters(first) && first.contains('P')) && call.name.ends_with("tar");
+    let absolute = (call.has(&["-P", "--absolute-names"]) || letters(first) && first.contains('P'))
+        && call.name.ends_with("tar");
     for folder in &folders {
         let path = folder.tidied().lossy();
         let spot = search.place.spot(call.simple, folder);

@@ -99,12 +99,14 @@ pub(super) fn unlink(search: &mut Search, call: &Call) {
 }
 
 pub(super) fn find(search: &mut Search, call: &Call) {
-    let named = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-name" | "-iname" | "-path" | "echo");
+    let named =
+        |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-name" | "-iname" | "-path" | "echo");
     let deletes = (0..call.texts.len()).any(|at| call.texts[at] == "-delete" && !named(at));
     let fd_removes = ["-x", "-X", "--exec", "--exec-batch"];
     let executes = |at: usize| {
         let flags = ["-exec", "-execdir", "-ok", "-okdir"];
-        flags.contains(&call.texts[at].as_str()) || call.name != "find" && fd_removes.contains(&call.texts[at].as_str())
+        flags.contains(&call.texts[at].as_str())
+            || call.name != "find" && fd_removes.contains(&call.texts[at].as_str())
     };
     let removes = |at: usize| {
         let program = call.texts.get(at + 1).map(String::as_str).unwrap_or_default();
@@ -116,7 +118,8 @@ pub(super) fn find(search: &mut Search, call: &Call) {
     if !deletes && !removes {
         return;
     }
-    let tests = call.texts.iter().position(|text| text.starts_with(['-', '(', '!'])).unwrap_or(call.texts.len());
+    let tests =
+        call.texts.iter().position(|text| text.starts_with(['-', '(', '!'])).unwrap_or(call.texts.len());
     let here = [Word::of(".")];
     let roots = if tests == 0 || call.name != "find" { &here[..] } else { &call.words[..tests] };
     let mut gravest = Spot::Scratch;
@@ -148,7 +151,11 @@ fn only_made_again(call: &Call, spot: Spot) -> bool {
 pub(super) fn mv(search: &mut Search, call: &Call) {
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
-    let glued = call.words.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
+    let glued = call
+        .words
+        .iter()
+        .find(|word| word.starts_with("--target-directory="))
+        .and_then(|word| word.past('='));
     let into: Vec<&Word> = into.into_iter().chain(&glued).collect();
     let Some((last, sources)) = operands.split_last() else { return };
     let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
@@ -181,7 +188,9 @@ pub(super) fn copy(search: &mut Search, call: &Call) {
     } else if forced {
         content::put_in_place(search, call.simple, sources, target);
     }
-    if call.name == "install" && call.values(&["-m", "--mode"]).any(|mode| super::rights::gives_away(&mode.lossy())) {
+    if call.name == "install"
+        && call.values(&["-m", "--mode"]).any(|mode| super::rights::gives_away(&mode.lossy()))
+    {
         search.add("permission-change", call.simple);
     }
     secret::named(search, call.simple, sources.iter().copied(), "secret-file");
@@ -199,7 +208,8 @@ fn wiped(search: &mut Search, call: &Call, word: &Word) {
 
 pub(super) fn truncate(search: &mut Search, call: &Call) {
     let size = call.values(&["-s", "--size"]).map(Word::lossy).next();
-    let glued = call.texts.iter().find_map(|text| text.strip_prefix("--size=").or_else(|| text.strip_prefix("-s")));
+    let glued =
+        call.texts.iter().find_map(|text| text.strip_prefix("--size=").or_else(|| text.strip_prefix("-s")));
     let size = size.or_else(|| glued.map(str::to_owned)).unwrap_or_default();
     // What grows loses nothing, and who names a size like `10M` makes an image.
     if size.starts_with(['+', '>', '%'])
@@ -220,7 +230,8 @@ pub(super) fn truncate(search: &mut Search, call: &Call) {
 
 pub(super) fn shred(search: &mut Search, call: &Call) {
     for (at, word) in call.operands() {
-        let is_value = at > 0 && matches!(call.texts[at - 1].as_str(), "-n" | "--iterations" | "-s" | "--size");
+        let is_value =
+            at > 0 && matches!(call.texts[at - 1].as_str(), "-n" | "--iterations" | "-s" | "--size");
         if !is_value {
             wiped(search, call, word);
         }
@@ -248,7 +259,8 @@ pub(super) fn tee(search: &mut Search, call: &Call) {
 
 /// `sed -i`, `perl -i`: their files are written. Without it, they are read.
 pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
-    let in_place = |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+    let in_place =
+        |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
     if call.options().any(in_place) {
         let operands = call.operands();
         // `sed -i d file`: every line goes.
@@ -280,7 +292,8 @@ pub(super) fn rsync(search: &mut Search, call: &Call) {
         search.add("sync-delete", call.simple);
     }
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    if let Some((target, sources)) = operands.split_last().filter(|(target, _)| !target.lossy().contains(':')) {
+    if let Some((target, sources)) = operands.split_last().filter(|(target, _)| !target.lossy().contains(':'))
+    {
         if sources.iter().any(|word| word.is("/dev/null")) {
             wiped(search, call, target);
         }
@@ -348,8 +361,8 @@ pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
 /// A disk, not one of the harmless devices.
 pub(super) fn is_device(path: &str) -> bool {
     const DISKS: &[&str] = &[
-        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "dm-", "md", "loop", "nbd", "mem",
-        "kmem", "sr", "zd", "block/", "port",
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "dm-", "md", "loop", "nbd",
+        "mem", "kmem", "sr", "zd", "block/", "port",
     ];
     path.strip_prefix("/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
 }
@@ -364,8 +377,8 @@ fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool
         ".config/fish/config.fish",
     ];
     const TRUSTED: &[&str] = &[
-        ".aws/", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json", ".git-credentials",
-        ".gnupg/", ".kube/config", ".netrc", ".npmrc", ".pypirc", ".ssh/",
+        ".aws/", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json",
+        ".git-credentials", ".gnupg/", ".kube/config", ".netrc", ".npmrc", ".pypirc", ".ssh/",
     ];
     let home = Word::of(search.place.home);
     let at_home = |path: &str, name: &str| match name.strip_suffix('/') {

@@ -46,7 +46,9 @@ fn holds(call: &Call, part: &str) -> bool {
     let (sign, wanted) = part.split_at(1);
     let given = |option: &str| match option.strip_prefix('/') {
         // Options of one dash and a word: `-auto-approve`, `-destroy`.
-        Some(option) => call.texts.iter().any(|text| text.trim_start_matches('-').split('=').next() == Some(option)),
+        Some(option) => {
+            call.texts.iter().any(|text| text.trim_start_matches('-').split('=').next() == Some(option))
+        }
         None => call.options().any(|text| is_option(text, option)),
     };
     match sign {

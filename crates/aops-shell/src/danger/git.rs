@@ -37,7 +37,8 @@ impl Verb<'_> {
     }
 
     fn operands(&self) -> Vec<&str> {
-        const VALUED: &[&str] = &["--conflict", "--unified", "-U", "--inter-hunk-context", "--pathspec-from-file"];
+        const VALUED: &[&str] =
+            &["--conflict", "--unified", "-U", "--inter-hunk-context", "--pathspec-from-file"];
         let valued = |at: usize| at > 0 && VALUED.contains(&self.texts[at - 1].as_str());
         let plain = self.texts.iter().enumerate().filter(|(at, text)| !text.starts_with('-') && !valued(*at));
         plain.map(|(_, text)| text.as_str()).collect()
@@ -80,9 +81,9 @@ fn verb(search: &mut Search, call: &Call, at: usize) {
 
 /// Verbs that a rule asks about by an option or by the word behind them.
 const ASKED: &[&str] = &[
-    "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree", "reflog",
-    "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag", "update-ref",
-    "worktree",
+    "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree",
+    "reflog", "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag",
+    "update-ref", "worktree",
 ];
 /// Of these the word behind them says most.
 const TWO_WORDS: &[&str] = &["annex", "credential", "lfs", "reflog", "stash", "submodule", "worktree"];
@@ -142,9 +143,13 @@ fn names(search: &mut Search, call: &Call, verb: &Verb) {
             secret::named(search, call.simple, &named, "secret-file");
         }
         "submodule" | "bisect" | "rebase" => {
-            let inner = verb.texts.iter().position(|text| matches!(text.as_str(), "foreach" | "run" | "-x" | "--exec"));
+            let inner = verb
+                .texts
+                .iter()
+                .position(|text| matches!(text.as_str(), "foreach" | "run" | "-x" | "--exec"));
             if let Some(at) = inner {
-                let words: Vec<&Word> = verb.words[at + 1..].iter().filter(|word| !word.is_option()).collect();
+                let words: Vec<&Word> =
+                    verb.words[at + 1..].iter().filter(|word| !word.is_option()).collect();
                 let line: Vec<String> = words.iter().map(|word| word.code()).collect();
                 search.text(&line.join(" "), call.simple);
             }
@@ -163,7 +168,9 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
     };
     match name {
         "gc" if set("gc.pruneexpire", &["now", "all"]) => search.add("git-history", call.simple),
-        "clean" if set("clean.requireforce", &["false", "no", "off", "0"]) => search.add("git-clean", call.simple),
+        "clean" if set("clean.requireforce", &["false", "no", "off", "0"]) => {
+            search.add("git-clean", call.simple);
+        }
         _ if takes_signature(name) && SIGNING.iter().any(|key| set(key, TRUE)) => {
             search.add("sign-as-user", call.simple);
         }
@@ -174,7 +181,8 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
 /// `git -c alias.x='!rm -rf /' x`: what the alias runs.
 fn aliases(search: &mut Search, call: &Call, verb: usize) {
     for pair in call.texts[..verb.min(call.texts.len())].windows(2).filter(|pair| pair[0] == "-c") {
-        let Some((name, value)) = pair[1].split_once('=').filter(|(name, _)| name.starts_with("alias.")) else {
+        let Some((name, value)) = pair[1].split_once('=').filter(|(name, _)| name.starts_with("alias."))
+        else {
             continue;
         };
         if call.texts.get(verb).is_some_and(|verb| name.strip_prefix("alias.") == Some(verb)) {
@@ -216,7 +224,9 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
         "gc" => is(verb.texts.iter().any(|text| prunes_now(text)), "git-history"),
         "prune" | "filter-branch" | "filter-repo" | "fast-import" => is(!verb.has(&["-n"]), "git-history"),
-        "update-ref" => is(verb.has(&["-d", "--delete", "--stdin"]) || verb.operands().len() > 1, "git-history"),
+        "update-ref" => {
+            is(verb.has(&["-d", "--delete", "--stdin"]) || verb.operands().len() > 1, "git-history")
+        }
         "annex" => {
             let drops = matches!(verb.first(), "drop" | "dropunused" | "uninit" | "forget");
             is(drops && verb.has(force), "git-discard")
@@ -237,7 +247,10 @@ const SIGNING: &[&str] = &["commit.gpgsign", "tag.gpgsign", "tag.forcesignannota
 const TRUE: &[&str] = &["true", "yes", "on", "1"];
 
 fn takes_signature(verb: &str) -> bool {
-    matches!(verb, "am" | "cherry-pick" | "commit" | "commit-tree" | "merge" | "pull" | "rebase" | "revert" | "tag")
+    matches!(
+        verb,
+        "am" | "cherry-pick" | "commit" | "commit-tree" | "merge" | "pull" | "rebase" | "revert" | "tag"
+    )
 }
 
 /// `-S`, `-aS`, `-Skey`, `--gpg-sign`; of a tag `-s` and `-u KEY`. A message that looks like one is none.
@@ -300,12 +313,17 @@ fn is_made_again(verb: &Verb) -> bool {
         "pdm.lock", "pipfile.lock", "pnpm-lock.yaml", "podfile.lock", "poetry.lock", "pubspec.lock", "uv.lock", "yarn.lock",
         "npm-shrinkwrap.json", "deno.lock", "bun.lock",
     ];
-    let is_lock = |text: &str| LOCKS.contains(&text.rsplit('/').next().unwrap_or_default().to_lowercase().as_str());
+    let is_lock =
+        |text: &str| LOCKS.contains(&text.rsplit('/').next().unwrap_or_default().to_lowercase().as_str());
     let is_made = |text: &&str| is_lock(text) || is_generated(text);
     let operands = verb.operands();
     // The first may be a commit.
     let named = match operands.as_slice() {
-        [first, rest @ ..] if verb.name == "checkout" && !rest.is_empty() && !is_made(first) && !is_path(first) => rest,
+        [first, rest @ ..]
+            if verb.name == "checkout" && !rest.is_empty() && !is_made(first) && !is_path(first) =>
+        {
+            rest
+        }
         all => all,
     };
     !named.is_empty() && named.iter().all(is_made) && !verb.has(&["--pathspec-from-file"])
@@ -325,7 +343,8 @@ fn backs_up(verb: &Verb) -> bool {
     const NAMES: &[&str] = &["backup", "bak", "save", "saved", "snapshot", "tmp", "temp", "wip", "safety"];
     let operands = verb.operands();
     let here = operands.get(1).is_none_or(|at| matches!(*at, "HEAD" | "@"));
-    let named = |name: &&str| name.to_lowercase().split(['/', '-', '_', '.']).any(|part| NAMES.contains(&part));
+    let named =
+        |name: &&str| name.to_lowercase().split(['/', '-', '_', '.']).any(|part| NAMES.contains(&part));
     here && operands.len() < 3
         && operands.first().is_some_and(named)
         && !verb.has(&["-d", "-D", "-m", "-M", "--delete"])
@@ -352,7 +371,8 @@ fn is_path(word: &str) -> bool {
     let last = word.rsplit('/').next().unwrap_or_default();
     let named = last.rsplit_once('.').is_some_and(|(stem, end)| {
         let version = stem.trim_start_matches('v');
-        let numbered = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let numbered =
+            !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         !numbered && !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphabetic())
     });
     named || word.ends_with('/') || word.starts_with("./") || word.starts_with("../")
@@ -363,7 +383,8 @@ fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
     if verb.has(&["-n", "--dry-run"]) {
         return;
     }
-    let lease = |text: &str| text == "--force-if-includes" || text.split('=').next() == Some("--force-with-lease");
+    let lease =
+        |text: &str| text == "--force-if-includes" || text.split('=').next() == Some("--force-with-lease");
     let exact = |text: &String| text.starts_with("--force") && !lease(text);
     let short = |text: &String| text.starts_with('-') && !text.starts_with("--") && text[1..].contains('f');
     let forced = verb.before().iter().any(|text| exact(text) || short(text));

@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 /// Programs that hand on what they get, or a part of it, and leave nothing elsewhere.
 const PLAIN: &[&str] = &[
-    "cat", "cut", "egrep", "fgrep", "grep", "gsed", "head", "sed", "sort", "tac", "tail", "tr", "uniq", "awk", "gawk",
+    "cat", "cut", "egrep", "fgrep", "grep", "gsed", "head", "sed", "sort", "tac", "tail", "tr", "uniq",
+    "awk", "gawk",
 ];
 
 /// Ends of the names of files that hold a name and a value in each line. Of a key a filter for these shows
 /// everything.
-const PAIRS: &[&str] = &["rc", "cfg", "conf", "credentials", "ini", "properties", "tfvars", "toml", "yaml", "yml"];
+const PAIRS: &[&str] =
+    &["rc", "cfg", "conf", "credentials", "ini", "properties", "tfvars", "toml", "yaml", "yml"];
 
 /// Nothing of this file's secrets can be told from what this command prints of it.
 pub(super) fn masks(call: &Call, file: &Word) -> bool {
@@ -29,13 +31,16 @@ pub(super) fn masks(call: &Call, file: &Word) -> bool {
 
 /// What this command prints of the file goes through one that masks it, and nowhere else.
 pub(super) fn goes_through(around: &[Rc<Simple>], simple: &Simple, file: &Word) -> bool {
-    let Some(name) = simple.name().filter(|name| simple.piped.0 && PLAIN.contains(name)) else { return false };
+    let Some(name) = simple.name().filter(|name| simple.piped.0 && PLAIN.contains(name)) else {
+        return false;
+    };
     let gets = |other: &&Rc<Simple>| {
         other.arriving.iter().any(|word| word.bits == file.bits) && other.fed.iter().any(|fed| &**fed == name)
     };
     let behind: Vec<&Rc<Simple>> = around.iter().filter(gets).collect();
     let masker = |other: &Simple| other.name().is_some_and(|name| masks(&Call::new(name, other), file));
-    let maskers: Vec<&str> = behind.iter().filter(|other| masker(other)).filter_map(|other| other.name()).collect();
+    let maskers: Vec<&str> =
+        behind.iter().filter(|other| masker(other)).filter_map(|other| other.name()).collect();
     let is_safe = |other: &&Rc<Simple>| {
         let after = other.fed.iter().any(|fed| maskers.contains(&&**fed));
         masker(other) || after || other.piped.0 && other.name().is_some_and(|name| PLAIN.contains(&name))
@@ -66,16 +71,21 @@ fn sed(call: &Call) -> bool {
         .into_iter()
         .filter_map(Word::literal)
         .collect();
-    let all: Vec<&str> = programs.iter().flat_map(|program| program.split([';', '\n'])).map(str::trim).collect();
+    let all: Vec<&str> =
+        programs.iter().flat_map(|program| program.split([';', '\n'])).map(str::trim).collect();
     let quiet = call.has(&["-n", "--quiet", "--silent"]);
     let drops = |command: &str| command.ends_with('d') && !command.contains(['w', 'r', 'e']);
-    !changes && all.iter().any(|one| hides(one, quiet)) && all.iter().all(|one| hides(one, quiet) || drops(one))
+    !changes
+        && all.iter().any(|one| hides(one, quiet))
+        && all.iter().all(|one| hides(one, quiet) || drops(one))
 }
 
 /// One substitution that takes every value away.
 fn hides(command: &str, quiet: bool) -> bool {
     let Some(rest) = command.strip_prefix('s') else { return false };
-    let Some(sign) = rest.chars().next().filter(|sign| !sign.is_alphanumeric() && *sign != '\\') else { return false };
+    let Some(sign) = rest.chars().next().filter(|sign| !sign.is_alphanumeric() && *sign != '\\') else {
+        return false;
+    };
     let parts: Vec<&str> = rest[sign.len_utf8()..].split(sign).collect();
     let [pattern, replacement, flags] = parts.as_slice() else { return false };
     let prints = flags.contains('p');
@@ -92,8 +102,9 @@ fn takes_values(pattern: &str) -> bool {
     let letters = |part: &str| part.chars().any(|c| c.is_ascii_alphabetic());
     let mut outside = name.split('[').map(|part| part.rsplit_once(']').map_or(part, |(_, after)| after));
     // Names that it asks for: several that say what they hold.
-    let asked =
-        || name.split(['|', '[', ']', '.', '*']).filter(|part| is_secret_name(&part.to_uppercase())).count() > 1;
+    let asked = || {
+        name.split(['|', '[', ']', '.', '*']).filter(|part| is_secret_name(&part.to_uppercase())).count() > 1
+    };
     whole && (!outside.any(|part| letters(part.trim_end_matches("s*"))) || asked())
 }
 
@@ -101,7 +112,8 @@ fn takes_values(pattern: &str) -> bool {
 /// name.
 fn keeps_none(pattern: &str, replacement: &str) -> bool {
     let before = pattern.rsplit_once(['=', ':']).map_or("", |(name, _)| name);
-    let closed = before.matches(')').count() + usize::from(pattern.contains("=)") || pattern.contains("=\\)"));
+    let closed =
+        before.matches(')').count() + usize::from(pattern.contains("=)") || pattern.contains("=\\)"));
     // A group that is still open there holds the value too.
     let kept = if before.matches('(').count() > closed { 0 } else { closed };
     !replacement.contains('&') && !(kept + 1..10).any(|n| replacement.contains(&format!("\\{n}")))
@@ -109,10 +121,12 @@ fn keeps_none(pattern: &str, replacement: &str) -> bool {
 
 /// `cut -d= -f1`
 fn cut(call: &Call) -> bool {
-    let glued =
-        |option: &str| call.texts.iter().find_map(|text| text.strip_prefix(option).filter(|rest| !rest.is_empty()));
+    let glued = |option: &str| {
+        call.texts.iter().find_map(|text| text.strip_prefix(option).filter(|rest| !rest.is_empty()))
+    };
     let value = |short: &'static str, long: &'static str| {
-        let options: &'static [&'static str] = if short == "-d" { &["-d", "--delimiter"] } else { &["-f", "--fields"] };
+        let options: &'static [&'static str] =
+            if short == "-d" { &["-d", "--delimiter"] } else { &["-f", "--fields"] };
         let next = || call.values(options).next().map(Word::lossy);
         glued(short).map(str::to_owned).or_else(|| glued(long).map(str::to_owned)).or_else(next)
     };
@@ -143,7 +157,8 @@ fn names_only(program: &str) -> bool {
 
 /// `grep -o '^[A-Z_]*='`
 fn grep(call: &Call) -> bool {
-    let pattern = call.values(&["-e", "--regexp"]).next().or_else(|| call.operands().first().map(|(_, word)| *word));
+    let pattern =
+        call.values(&["-e", "--regexp"]).next().or_else(|| call.operands().first().map(|(_, word)| *word));
     let names = |pattern: String| {
         // Without what stands between brackets.
         let outside: String =

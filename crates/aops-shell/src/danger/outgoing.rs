@@ -9,13 +9,13 @@ use std::rc::Rc;
 
 /// Programs that print a whole folder or database.
 const PACKERS: &[&str] = &[
-    "7z", "7za", "bsdtar", "cpio", "gtar", "mariadb-dump", "mongodump", "mysqldump", "pax", "pg_dump", "pg_dumpall",
-    "tar", "zip",
+    "7z", "7za", "bsdtar", "cpio", "gtar", "mariadb-dump", "mongodump", "mysqldump", "pax", "pg_dump",
+    "pg_dumpall", "tar", "zip",
 ];
 /// Programs that print the files they name, as they are or in another form.
 const READERS: &[&str] = &[
-    "base32", "base64", "bzip2", "cat", "dd", "gzip", "head", "hexdump", "od", "openssl", "tac", "tail", "uuencode",
-    "xxd", "xz", "zstd",
+    "base32", "base64", "bzip2", "cat", "dd", "gzip", "head", "hexdump", "od", "openssl", "tac", "tail",
+    "uuencode", "xxd", "xz", "zstd",
 ];
 /// Connections without a question: what arrives is sent as it is.
 const BARE: &[&str] = &["nc", "ncat", "netcat", "socat", "telnet", "tftp"];
@@ -28,8 +28,9 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         return;
     }
     let packed = call.words.iter().any(|word| any(&word.printed, PACKERS) || uploads_unknown(word));
-    let packed =
-        packed || names_pipe(search, call) || call.name == "socat" && call.texts.iter().any(|text| is_file(text));
+    let packed = packed
+        || names_pipe(search, call)
+        || call.name == "socat" && call.texts.iter().any(|text| is_file(text));
     let takes = if bare { !call.has(&["-l", "-z", "--listen"]) } else { takes_input(call) };
     // A file by its name alone says what is sent.
     let hidden = |word: &Word| is_unknown(word) || word.bits.contains(&Bit::Star);
@@ -49,7 +50,8 @@ fn uploads_unknown(word: &Word) -> bool {
 /// An address of `socat` that is a file: `OPEN:x`, `./x`.
 fn is_file(text: &str) -> bool {
     let kind = text.split([':', ',']).next().unwrap_or_default().to_ascii_lowercase();
-    matches!(kind.as_str(), "open" | "gopen" | "file" | "rdonly" | "pipe" | "create") || kind.starts_with(['.', '/'])
+    matches!(kind.as_str(), "open" | "gopen" | "file" | "rdonly" | "pipe" | "create")
+        || kind.starts_with(['.', '/'])
 }
 
 /// `curl -T -`, `curl -d @-`, `wget --post-file=-`; `http` does so by itself.
@@ -61,8 +63,11 @@ fn takes_input(call: &Call) -> bool {
     let is_input = |text: &str| matches!(text, "-" | "." | "/dev/stdin");
     call.texts.iter().enumerate().any(|(at, text)| {
         let named = at > 0 && files.contains(&call.texts[at - 1].as_str());
-        let glued = files.iter().find_map(|file| text.strip_prefix(file)).map(|rest| rest.trim_start_matches('='));
-        let form = ["@-", "@/dev/stdin", "=<-"].iter().any(|end| text.split(';').next().unwrap_or(text).ends_with(end));
+        let glued =
+            files.iter().find_map(|file| text.strip_prefix(file)).map(|rest| rest.trim_start_matches('='));
+        let form = ["@-", "@/dev/stdin", "=<-"]
+            .iter()
+            .any(|end| text.split(';').next().unwrap_or(text).ends_with(end));
         form || named && is_input(text) || glued.is_some_and(is_input)
     })
 }
@@ -73,7 +78,8 @@ fn connects_away(call: &Call) -> bool {
         let mut parts = text.split([':', ',']);
         let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
         let host = parts.next().unwrap_or_default();
-        let net = ["tcp", "udp", "ssl", "openssl", "sctp", "dccp"].iter().any(|begin| kind.starts_with(begin));
+        let net =
+            ["tcp", "udp", "ssl", "openssl", "sctp", "dccp"].iter().any(|begin| kind.starts_with(begin));
         let here = host == "localhost" || host.starts_with("127.") || host.starts_with('[');
         net && !kind.contains("listen") && !host.is_empty() && !here
     })
@@ -91,7 +97,9 @@ pub(super) fn pipes(line: &Line) -> Vec<String> {
     let names = |simple: &Rc<Simple>| -> Vec<String> {
         let last = |word: &Word| word.last_part().lossy();
         match simple.name() {
-            Some("mkfifo") => simple.words.iter().skip(1).filter(|word| !word.is_option()).map(last).collect(),
+            Some("mkfifo") => {
+                simple.words.iter().skip(1).filter(|word| !word.is_option()).map(last).collect()
+            }
             Some(name) if PACKERS.contains(&name) => simple.writes.iter().map(last).collect(),
             _ => Vec::new(),
         }
@@ -101,7 +109,8 @@ pub(super) fn pipes(line: &Line) -> Vec<String> {
 
 /// `coproc nc host 9`: a connection beside the line, which its other commands write to or read from.
 pub(super) fn talks_beside(text: &str) -> bool {
-    let mut words = text.split(|c: char| c.is_whitespace() || "{(;".contains(c)).filter(|word| !word.is_empty());
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || "{(;".contains(c)).filter(|word| !word.is_empty());
     words.any(|word| word == "coproc")
         && words.take(2).any(|word| BARE.contains(&word) || matches!(word, "curl" | "wget"))
 }

@@ -46,13 +46,15 @@ pub(super) enum Spot {
 
 /// Folders of the system, and what holds home folders.
 const SYSTEM: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
-    "/sys", "/usr", "/var", "/System", "/Library", "/Applications", "/private", "/nix", "/snap", "/usr/local",
-    "/usr/bin", "/usr/lib", "/usr/share", "/usr/sbin", "/var/lib", "/var/log", "/var/www",
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin",
+    "/srv", "/sys", "/usr", "/var", "/System", "/Library", "/Applications", "/private", "/nix", "/snap",
+    "/usr/local", "/usr/bin", "/usr/lib", "/usr/share", "/usr/sbin", "/var/lib", "/var/log", "/var/www",
 ];
 const HOLDS_HOMES: &[&str] = &["/home", "/Users", "/mnt", "/media", "/Volumes", "/export/home"];
-const TEMPORARY: &[&str] =
-    &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm"];
+const TEMPORARY: &[&str] = &[
+    "/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders",
+    "/dev/shm",
+];
 /// Variables that name a temporary or generated folder.
 const SCRATCH_VARIABLES: &[&str] = &[
     "TMPDIR", "TMP", "TEMP", "TEMPDIR", "RUNNER_TEMP", "BATS_TMPDIR", "BATS_TEST_TMPDIR", "XDG_RUNTIME_DIR",
@@ -60,28 +62,31 @@ const SCRATCH_VARIABLES: &[&str] = &[
 ];
 /// Folders of a home that tools fill again.
 const CACHES: &[&str] = &[
-    ".cache", ".cargo/registry", ".gradle/caches", ".m2/repository", ".npm/_cacache", ".npm/_npx", ".nuget/packages",
-    ".pnpm-store", ".yarn/cache", "Library/Caches", "go/pkg/mod",
+    ".cache", ".cargo/registry", ".gradle/caches", ".m2/repository", ".npm/_cacache", ".npm/_npx",
+    ".nuget/packages", ".pnpm-store", ".yarn/cache", "Library/Caches", "go/pkg/mod",
 ];
 /// Folders whose loss is lost work.
 const SOURCES: &[&str] = &[
-    ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd", "components",
-    "config", "content", "crates", "data", "database", "db", "doc", "docs", "frontend", "include", "infra", "internal",
-    "lib", "libs", "migrations", "modules", "packages", "pages", "pkg", "public", "scripts", "server", "services",
-    "source", "sources", "spec", "specs", "src", "test", "tests", "uploads", "web",
+    ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd",
+    "components", "config", "content", "crates", "data", "database", "db", "doc", "docs", "frontend",
+    "include", "infra", "internal", "lib", "libs", "migrations", "modules", "packages", "pages", "pkg",
+    "public", "scripts", "server", "services", "source", "sources", "spec", "specs", "src", "test", "tests",
+    "uploads", "web",
 ];
 
 impl Place<'_> {
     /// Where this word leads, seen from each folder that the command may run in: the gravest.
     pub(super) fn spot(&self, simple: &Simple, word: &Word) -> Spot {
         let here = Word::of(self.cwd);
-        let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
+        let folders: &[Word] =
+            if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
         let spot = folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside);
         // `TMPDIR=/x rm -rf $TMPDIR/y`: the shell expands `$TMPDIR` before the assignment; the writer expects
         // it after.
         let elsewhere = |value: &Word| self.text(&value.tidied().lossy()) != Spot::Scratch;
         let set = |name: &String| {
-            let value = simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
+            let value =
+                simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
             SCRATCH_VARIABLES.contains(&name.as_str()) && value.is_some_and(elsewhere)
         };
         if word.unknown.iter().chain(&word.filled).any(set) { spot.max(Spot::Unknown) } else { spot }
@@ -97,19 +102,31 @@ impl Place<'_> {
             // `$(pwd)/dist`: below this folder, or below the root of the project that it is in.
             let inside = |root: &&str| below(&folder.lossy(), root).is_some();
             let roots = [Some(folder.clone()), self.project.filter(inside).map(Word::of)];
-            let under = |root: &Word| Word { bits: [&root.bits, &word.bits[1..]].concat(), ..Word::default() };
-            return roots.iter().flatten().map(|root| self.from(folder, &under(root))).max().unwrap_or(Spot::Unknown);
+            let under =
+                |root: &Word| Word { bits: [&root.bits, &word.bits[1..]].concat(), ..Word::default() };
+            return roots
+                .iter()
+                .flatten()
+                .map(|root| self.from(folder, &under(root)))
+                .max()
+                .unwrap_or(Spot::Unknown);
         }
         // What a search finds lies below what it searches: `find /tmp/x -exec rm -rf {} +`.
         let all = |name: &Word| name.lossy().strip_suffix("/**").is_some_and(is_temporary);
-        let deep = |name: &Word| name.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]) && !all(name);
+        let deep =
+            |name: &Word| name.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]) && !all(name);
         if !word.named.is_empty()
             && word.named.iter().all(|name| deep(name) && self.from(folder, name) == Spot::Scratch)
         {
             return Spot::Scratch;
         }
-        let made = folder.printed.iter().any(|name| &**name == "mktemp") && folder.bits.last() == Some(&Bit::Any);
-        if made && !word.starts_with("/") && word.bits.first() != Some(&Bit::Any) && !word.lossy().contains("..") {
+        let made =
+            folder.printed.iter().any(|name| &**name == "mktemp") && folder.bits.last() == Some(&Bit::Any);
+        if made
+            && !word.starts_with("/")
+            && word.bits.first() != Some(&Bit::Any)
+            && !word.lossy().contains("..")
+        {
             return Spot::Scratch;
         }
         let path = word.from_folder(folder);
@@ -189,7 +206,10 @@ impl Place<'_> {
 
     fn projects(&self) -> impl Iterator<Item = &str> {
         // Where the line runs in the home folder, a name in it is no part of a project.
-        [Some(self.cwd), self.project].into_iter().flatten().filter(|root| !root.is_empty() && *root != self.home)
+        [Some(self.cwd), self.project]
+            .into_iter()
+            .flatten()
+            .filter(|root| !root.is_empty() && *root != self.home)
     }
 
     fn holds_project(&self, path: &str) -> bool {

@@ -53,7 +53,8 @@ pub(super) fn variables(search: &mut Search, call: &Call) {
 /// The whole environment is shown, unless what follows in the pipe picks something out of it.
 fn all(search: &mut Search, call: &Call) {
     const SHOWING: &[&str] = &[
-        "bat", "cat", "column", "fold", "head", "less", "more", "nl", "pr", "sort", "tac", "tail", "tee", "tr", "uniq",
+        "bat", "cat", "column", "fold", "head", "less", "more", "nl", "pr", "sort", "tac", "tail", "tee",
+        "tr", "uniq",
     ];
     let simple = call.simple;
     let gets = |other: &&Rc<Simple>| other.fed.iter().any(|fed| &**fed == call.name);
@@ -105,8 +106,11 @@ pub(super) fn read(search: &mut Search, line: &Line) {
 /// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so
 /// it is none of the environment's, wherever it is set. What hands out a secret is found by itself.
 fn is_own(line: &Line, simple: &Simple) -> bool {
-    let mut secret = simple.words.iter().flat_map(|word| &word.unknown).filter(|name| is_secret_name(name)).peekable();
-    let set = |name: &String| line.text.contains(&format!("{name}=$(")) || line.text.contains(&format!("{name}=\"$("));
+    let mut secret =
+        simple.words.iter().flat_map(|word| &word.unknown).filter(|name| is_secret_name(name)).peekable();
+    let set = |name: &String| {
+        line.text.contains(&format!("{name}=$(")) || line.text.contains(&format!("{name}=\"$("))
+    };
     secret.peek().is_some() && secret.all(set)
 }
 
@@ -126,10 +130,12 @@ fn puts_out(other: &Simple, name: &str) -> bool {
     let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
     let heads = |at: usize| {
         let option = other.words[at - 1].lossy();
-        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer") || option.starts_with("-H")
+        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer")
+            || option.starts_with("-H")
     };
-    let glued =
-        |word: &Word| word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:");
+    let glued = |word: &Word| {
+        word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:")
+    };
     // `${TOKEN:0:4}` is a part of it.
     let whole = |word: &Word| !word.unknown.iter().any(String::is_empty);
     let holds = |word: &Word| whole(word) && word.printed.iter().any(|printed| &**printed == name);

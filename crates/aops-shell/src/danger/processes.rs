@@ -37,8 +37,9 @@ const SHARED: &[&str] = &[
     "zellij", "zsh",
 ];
 /// Words that stand in the command lines of half of all programs.
-const COMMON: &[&str] =
-    &["app", "bin", "dev", "index", "local", "main", "run", "serve", "server", "start", "test", "usr", "watch"];
+const COMMON: &[&str] = &[
+    "app", "bin", "dev", "index", "local", "main", "run", "serve", "server", "start", "test", "usr", "watch",
+];
 
 /// A pattern that meets programs of others: the name of what they run in, or of a service. A script, a path
 /// or several words say whose program is meant.
@@ -46,8 +47,11 @@ fn is_broad(pattern: &str, whole_line: bool) -> bool {
     pattern.split('|').any(|one| {
         let plain = one.replace(['[', ']', '^', '$', '(', ')', '\\', '"', '\''], "").to_lowercase();
         let plain = plain.trim().trim_end_matches(".*").trim_end_matches('*').trim_end_matches(".exe").trim();
-        let name =
-            if plain.starts_with("/usr/") || plain.starts_with("/bin/") { plain.rsplit('/').next() } else { None };
+        let name = if plain.starts_with("/usr/") || plain.starts_with("/bin/") {
+            plain.rsplit('/').next()
+        } else {
+            None
+        };
         let name = name.unwrap_or(plain);
         let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let is = |known: &[&str]| known.contains(&name) || versioned.len() > 2 && known.contains(&versioned);
@@ -66,25 +70,31 @@ fn is_everybody(call: &Call, word: &Word) -> bool {
     let has = |names: &[&str]| printed().any(|name| names.contains(&&**name));
     let given: Vec<String> = word.named.iter().chain(&simple.arriving).map(Word::lossy).collect();
     let asks = |text: &String| text.contains(['/', '~', '=']) && text.contains(['{', '/']);
-    let filtered = has(&["grep", "egrep", "fgrep", "rg", "ag", "head", "tail", "sed", "cut", "docker", "jobs", "cat"]);
-    let lists =
-        has(&["ps"]) && !filtered && !given.iter().any(asks) && !given.iter().any(|text| text == "-C" || text == "-p");
+    let filtered =
+        has(&["grep", "egrep", "fgrep", "rg", "ag", "head", "tail", "sed", "cut", "docker", "jobs", "cat"]);
+    let lists = has(&["ps"])
+        && !filtered
+        && !given.iter().any(asks)
+        && !given.iter().any(|text| text == "-C" || text == "-p");
     let searched = has(&["pgrep", "pidof", "ps"]);
     // A second word picks one of them: `grep node | grep server.js`.
-    let says =
-        |text: &&String| !text.starts_with(['-', '{']) && !matches!(text.as_str(), "grep" | "aux" | "ax" | "kill");
+    let says = |text: &&String| {
+        !text.starts_with(['-', '{']) && !matches!(text.as_str(), "grep" | "aux" | "ax" | "kill")
+    };
     let words: Vec<&String> = given.iter().filter(says).filter(|text| !text.contains("print")).collect();
     let broad = !words.is_empty() && words.iter().all(|text| is_broad(text, false));
     let port = |text: &String| text.rsplit_once(':').is_some_and(|(_, port)| PORTS.contains(&port));
     let held = given.iter().any(|text| port(text) && has(&["lsof", "fuser"]));
-    let service = |text: &String| SERVICES.contains(&text.trim_matches(['^', '$', '[', ']']).to_lowercase().as_str());
+    let service =
+        |text: &String| SERVICES.contains(&text.trim_matches(['^', '$', '[', ']']).to_lowercase().as_str());
     lists || searched && broad || held || given.iter().any(service)
 }
 
 /// `pkill -u user`, `killall -9 node`, `pkill -9 .`
 pub(super) fn pkill(search: &mut Search, call: &Call) {
     let user = call.has(&["-u", "-U", "--euid", "--uid", "--user"]);
-    let valued = ["-P", "-s", "-g", "-t", "-G", "--parent", "--signal", "--pgroup", "--session", "--terminal"];
+    let valued =
+        ["-P", "-s", "-g", "-t", "-G", "--parent", "--signal", "--pgroup", "--session", "--terminal"];
     let value = |at: usize| at > 0 && valued.contains(&call.texts[at - 1].as_str());
     let operands = call.operands();
     let patterns: Vec<&String> =
@@ -92,7 +102,8 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
     let last = call.texts.last().map(String::as_str).unwrap_or_default();
     let all = matches!(last, "." | ".*" | "" | "*") || call.name == "killall5";
     // Children of one process, or a question whether there are any.
-    let narrowed = call.has(&["-P", "--parent", "-0"]) || call.texts.windows(2).any(|pair| pair == ["--signal", "0"]);
+    let narrowed =
+        call.has(&["-P", "--parent", "-0"]) || call.texts.windows(2).any(|pair| pair == ["--signal", "0"]);
     let whole_line = call.name == "pkill" && call.has(&["-f", "--full"]);
     let broad = patterns.iter().any(|pattern| is_broad(pattern, whole_line));
     if user && operands.len() <= 1 || all || broad && !narrowed {
@@ -103,7 +114,8 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
 /// `taskkill /F /IM node.exe`; by its id a process is one's own.
 pub(super) fn taskkill(search: &mut Search, call: &Call) {
     let lower: Vec<String> = call.texts.iter().map(|text| text.to_lowercase().replace("//", "/")).collect();
-    let value = |option: &str| lower.windows(2).filter(|pair| pair[0] == option).any(|pair| is_broad(&pair[1], true));
+    let value =
+        |option: &str| lower.windows(2).filter(|pair| pair[0] == option).any(|pair| is_broad(&pair[1], true));
     let filtered = lower.iter().any(|text| text == "/fi" || text == "-fi");
     if value("/im")
         || value("-im")

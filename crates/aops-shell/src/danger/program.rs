@@ -11,8 +11,8 @@ pub(super) const TREES: &[&str] = &[
     "deletetree", "removedir",
 ];
 pub(super) const LISTS: &[&str] = &[
-    "listdir", "walk", "glob", "ls_r", "directory-files", "list.files", "files", "list_dir", "ls", "iglob", "rglob",
-    "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
+    "listdir", "walk", "glob", "ls_r", "directory-files", "list.files", "files", "list_dir", "ls", "iglob",
+    "rglob", "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
 ];
 pub(super) const TEMPORARY: &[&str] =
     &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
@@ -64,7 +64,10 @@ pub(super) fn read(text: &str) -> Program {
                 end
             }
             '#' if (at == 0 || letters[at - 1].is_whitespace()) && letters.get(at + 1) != Some(&'p') => {
-                letters[at..].iter().position(|letter| *letter == '\n').map_or(letters.len(), |line| at + line)
+                letters[at..]
+                    .iter()
+                    .position(|letter| *letter == '\n')
+                    .map_or(letters.len(), |line| at + line)
             }
             _ => {
                 reader.letter(letter, at > 0 && matches!(letters[at - 1], ' ' | '\t'));
@@ -79,7 +82,8 @@ pub(super) fn read(text: &str) -> Program {
     program.homes = homes.iter().any(|word| lower.contains(word));
     program.lists = program.makes(LISTS);
     program.makes_temporary = program.makes(TEMPORARY);
-    program.fills = ["write", "dump", "print(", "save", "copyfileobj", "<<"].iter().any(|word| lower.contains(word));
+    program.fills =
+        ["write", "dump", "print(", "save", "copyfileobj", "<<"].iter().any(|word| lower.contains(word));
     program
 }
 
@@ -116,14 +120,19 @@ impl Reader {
         self.program.texts.push(literal.clone());
         if matches!(literal.as_str(), "unlink" | "rmdir" | "unlinkSync") && self.open.last().is_some() {
             // `array_map("unlink", glob("src/*"))`
-            self.program.calls.push(Called { name: literal.clone(), whole: literal.clone(), ..Called::default() });
+            self.program.calls.push(Called {
+                name: literal.clone(),
+                whole: literal.clone(),
+                ..Called::default()
+            });
         }
         if let Some(called) = self.open.last().copied().flatten().or(self.bare) {
             self.program.calls[called].texts.push(literal);
         } else if !last.is_empty() {
             // `do shell script "…"`
             let name = last.replace("script", "system").to_lowercase();
-            let called = Called { name, whole: format!(".{last}"), texts: vec![literal], ..Called::default() };
+            let called =
+                Called { name, whole: format!(".{last}"), texts: vec![literal], ..Called::default() };
             self.program.calls.push(called);
             self.bare = Some(self.program.calls.len() - 1);
         } else if is_backquoted {
@@ -209,8 +218,8 @@ fn literal(letters: &[char], from: usize) -> (String, usize) {
     let mut at = if triple { from + 3 } else { from + 1 };
     let mut text = String::new();
     while let Some(&letter) = letters.get(at) {
-        let closes =
-            letter == quote && (!triple || letters.get(at + 1) == Some(&quote) && letters.get(at + 2) == Some(&quote));
+        let closes = letter == quote
+            && (!triple || letters.get(at + 1) == Some(&quote) && letters.get(at + 2) == Some(&quote));
         if closes {
             return (text, at + if triple { 3 } else { 1 });
         }

@@ -2,7 +2,9 @@
 
 use super::Search;
 use super::call::Call;
-use super::{carrier, cloud, code, content, files, git, printed, processes, remote, rights, secret, system, table};
+use super::{
+    carrier, cloud, code, content, files, git, printed, processes, remote, rights, secret, system, table,
+};
 
 type Judge = fn(&mut Search, &Call);
 
@@ -42,19 +44,19 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
                 search.add("remote-code", call.simple);
             }
             remote::installs(search, call);
-            let all = |word: &crate::syntax::Word| word.splits && word.shifts == Some(0) && word.unknown.is_empty();
+            let all =
+                |word: &crate::syntax::Word| word.splits && word.shifts == Some(0) && word.unknown.is_empty();
             let removes = call.texts.first().is_some_and(|verb| verb == "uninstall");
             if removes && call.words.iter().any(all) {
                 search.add("package-remove", call.simple);
             }
         },
-        "cat" | "bat" | "batcat" | "less" | "more" | "most" | "head" | "tail" | "tac" | "nl" | "od" | "xxd"
-        | "hexdump" | "strings" | "base64" | "base32" | "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack"
-        | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "nano" | "code" | "paste" | "column"
-        | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl" | "pr" | "fmt" | "glow" | "comm" | "join"
-        | "iconv" | "dos2unix" | "hd" | "zcat" | "open" | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => {
-            secret::reads
-        }
+        "cat" | "bat" | "batcat" | "less" | "more" | "most" | "head" | "tail" | "tac" | "nl" | "od"
+        | "xxd" | "hexdump" | "strings" | "base64" | "base32" | "grep" | "egrep" | "fgrep" | "zgrep"
+        | "rg" | "ag" | "ack" | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "nano"
+        | "code" | "paste" | "column" | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl" | "pr"
+        | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat" | "open" | "xdg-open"
+        | "micro" | "hx" | "subl" | "gedit" => secret::reads,
         "vi" | "vim" | "nvim" | "ex" | "ed" | "view" | "vim.basic" | "gvim" => carrier::editor,
         "jq" => |search, call| {
             secret::reads(search, call);
@@ -67,7 +69,9 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "printenv" => printed::environment,
         "env" | "export" | "declare" | "typeset" | "set" => printed::variables,
         "ps" => printed::processes,
-        "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => cloud::request,
+        "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => {
+            cloud::request
+        }
         "scp" | "rcp" => carrier::scp,
         "split" => |search, call| {
             cloud::formed(search, call);
@@ -82,52 +86,56 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         },
         "cmd" => carrier::cmd,
         "lvm" | "watch" => carrier::direct,
-        "sftp" | "ftp" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole" | "wormhole" | "croc"
-        | "transfer" | "pastebinit" | "ipfs" | "ffsend" | "telegram-send" | "smbclient" | "lftp" | "gdrive"
-        | "swaks" | "dig" | "nslookup" | "host" | "drill" | "websocat" | "gist" | "dropbox_uploader" | "slackcat" => {
-            secret::sends
-        }
+        "sftp" | "ftp" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole" | "wormhole"
+        | "croc" | "transfer" | "pastebinit" | "ipfs" | "ffsend" | "telegram-send" | "smbclient" | "lftp"
+        | "gdrive" | "swaks" | "dig" | "nslookup" | "host" | "drill" | "websocat" | "gist"
+        | "dropbox_uploader" | "slackcat" => secret::sends,
         "ssh" | "mosh" | "sshpass" | "autossh" => carrier::ssh,
-        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh" | "tcsh" => {
-            remote::interpreter
-        }
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh"
+        | "tcsh" => remote::interpreter,
         "eval" | "source" | "." => remote::evaluated,
-        "python" | "python2" | "python3" | "pypy" | "pypy3" | "node" | "nodejs" | "deno" | "bun" | "perl" | "ruby"
-        | "php" | "lua" | "luajit" | "rscript" | "osascript" | "tclsh" | "ts-node" | "tsx" | "awk" | "gawk"
-        | "mawk" | "nawk" | "ipython" | "elixir" | "groovy" | "julia" | "jshell" | "emacs" | "emacsclient" | "r"
-        | "littler" | "erl" | "ghc" | "runghc" | "runhaskell" | "ocaml" | "clojure" | "clj" | "bb" | "racket"
-        | "guile" | "sbcl" | "clisp" | "ecl" | "scheme" | "chez" | "octave" | "octave-cli" | "matlab" | "scala"
-        | "kotlin" | "kotlinc" | "swift" | "crystal" | "nim" | "gnuplot" | "blender" | "m4" | "csi" | "rust-script"
-        | "gjs" | "qjs" | "janet" | "fennel" | "raku" | "perl6" | "hy" | "coffee" | "vala" | "dart" | "io" | "pike"
-        | "newlisp" | "expr-eval" => code::interpreted,
+        "python" | "python2" | "python3" | "pypy" | "pypy3" | "node" | "nodejs" | "deno" | "bun" | "perl"
+        | "ruby" | "php" | "lua" | "luajit" | "rscript" | "osascript" | "tclsh" | "ts-node" | "tsx"
+        | "awk" | "gawk" | "mawk" | "nawk" | "ipython" | "elixir" | "groovy" | "julia" | "jshell"
+        | "emacs" | "emacsclient" | "r" | "littler" | "erl" | "ghc" | "runghc" | "runhaskell" | "ocaml"
+        | "clojure" | "clj" | "bb" | "racket" | "guile" | "sbcl" | "clisp" | "ecl" | "scheme" | "chez"
+        | "octave" | "octave-cli" | "matlab" | "scala" | "kotlin" | "kotlinc" | "swift" | "crystal"
+        | "nim" | "gnuplot" | "blender" | "m4" | "csi" | "rust-script" | "gjs" | "qjs" | "janet"
+        | "fennel" | "raku" | "perl6" | "hy" | "coffee" | "vala" | "dart" | "io" | "pike" | "newlisp"
+        | "expr-eval" => code::interpreted,
         _ if name.starts_with("python3.") || name.starts_with("python2.") => code::interpreted,
-        "psql" | "mysql" | "mariadb" | "sqlite3" | "sqlite" | "duckdb" | "clickhouse-client" | "clickhouse"
-        | "cqlsh" | "sqlcmd" | "isql" | "osql" | "snowsql" | "snow" | "bq" | "mongo" | "mongosh" | "usql" | "pgcli"
-        | "mycli" | "litecli" | "sqlplus" | "db2" | "cockroach" | "presto" | "trino" | "hive" | "beeline"
-        | "spark-sql" | "impala-shell" | "influx" | "cypher-shell" | "turso" | "wrangler" | "databricks" | "gsql"
-        | "vsql" | "ysqlsh" | "osm2pgsql" => cloud::sql,
+        "psql" | "mysql" | "mariadb" | "sqlite3" | "sqlite" | "duckdb" | "clickhouse-client"
+        | "clickhouse" | "cqlsh" | "sqlcmd" | "isql" | "osql" | "snowsql" | "snow" | "bq" | "mongo"
+        | "mongosh" | "usql" | "pgcli" | "mycli" | "litecli" | "sqlplus" | "db2" | "cockroach" | "presto"
+        | "trino" | "hive" | "beeline" | "spark-sql" | "impala-shell" | "influx" | "cypher-shell"
+        | "turso" | "wrangler" | "databricks" | "gsql" | "vsql" | "ysqlsh" | "osm2pgsql" => cloud::sql,
         "redis-cli" | "valkey-cli" | "keydb-cli" | "dragonfly-cli" => cloud::redis,
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" | "lxc" | "incus" => carrier::docker,
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" | "lxc" | "incus" => {
+            carrier::docker
+        }
         "kubectl" | "oc" | "k3s" | "microk8s" | "k" => carrier::kubectl,
-        "aws" | "gcloud" | "gsutil" | "az" | "rclone" | "mc" | "azcopy" | "s3cmd" | "s5cmd" | "b2" => cloud::aws,
-        "poetry" | "uv" | "pipenv" | "bundle" | "npx" | "bunx" | "pnpx" | "uvx" | "npm" | "pnpm" | "yarn" | "hatch"
-        | "pdm" | "rye" | "direnv" | "dotenv" | "op" | "doppler" | "infisical" | "mise" | "asdf" | "conda"
-        | "mamba" | "micromamba" | "firejail" | "fakeroot" | "proxychains" | "proxychains4" | "torsocks"
-        | "systemd-run" | "runuser" | "setpriv" | "cross-env" | "nix" | "vagrant" | "heroku" | "fly" | "flyctl"
-        | "railway" | "chamber" | "aws-vault" | "wsl" | "pkexec" | "gosu" | "su-exec" | "numactl" | "cpulimit"
-        | "prlimit" | "watchexec" | "entr" | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
+        "aws" | "gcloud" | "gsutil" | "az" | "rclone" | "mc" | "azcopy" | "s3cmd" | "s5cmd" | "b2" => {
+            cloud::aws
+        }
+        "poetry" | "uv" | "pipenv" | "bundle" | "npx" | "bunx" | "pnpx" | "uvx" | "npm" | "pnpm" | "yarn"
+        | "hatch" | "pdm" | "rye" | "direnv" | "dotenv" | "op" | "doppler" | "infisical" | "mise"
+        | "asdf" | "conda" | "mamba" | "micromamba" | "firejail" | "fakeroot" | "proxychains"
+        | "proxychains4" | "torsocks" | "systemd-run" | "runuser" | "setpriv" | "cross-env" | "nix"
+        | "vagrant" | "heroku" | "fly" | "flyctl" | "railway" | "chamber" | "aws-vault" | "wsl"
+        | "pkexec" | "gosu" | "su-exec" | "numactl" | "cpulimit" | "prlimit" | "watchexec" | "entr"
+        | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
         "gh" | "glab" | "hub" => carrier::forge,
         "expect" => carrier::expect,
         "cmake" => carrier::cmake,
         "gdb" | "lldb" => carrier::debugger,
-        "xdotool" | "ydotool" | "wtype" | "kitty" | "wezterm" | "nodemon" | "onchange" | "chokidar" | "foreman"
-        | "honcho" | "overmind" | "repo" | "pssh" | "parallel-ssh" | "tmux" | "screen" | "at" | "batch"
-        | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => carrier::lines,
+        "xdotool" | "ydotool" | "wtype" | "kitty" | "wezterm" | "nodemon" | "onchange" | "chokidar"
+        | "foreman" | "honcho" | "overmind" | "repo" | "pssh" | "parallel-ssh" | "tmux" | "screen" | "at"
+        | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => carrier::lines,
         "ansible" => carrier::ansible,
         "su" | "script" | "nix-shell" => carrier::behind_c,
         "powershell" | "pwsh" => super::windows::powershell,
-        "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg" | "schtasks"
-        | "net" => super::windows::command,
+        "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg"
+        | "schtasks" | "net" => super::windows::command,
         _ if name.starts_with("mkfs.") || name.starts_with("newfs_") => system::mkfs,
         _ if name.starts_with("git-") => |search, call| {
             let line: Vec<String> = call.words.iter().map(super::call::quoted).collect();

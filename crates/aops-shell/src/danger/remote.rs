@@ -10,10 +10,11 @@ pub(super) const DOWNLOADERS: &[&str] = &[
     "lwp-request", "axel", "ftp", "tftp",
 ];
 const DECODERS: &[&str] = &[
-    "base64", "base32", "xxd", "openssl", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2", "xz", "gpg", "tr",
-    "od", "hexdump",
+    "base64", "base32", "xxd", "openssl", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2", "xz",
+    "gpg", "tr", "od", "hexdump",
 ];
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "yash", "rbash", "csh", "tcsh"];
+const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "yash", "rbash", "csh", "tcsh"];
 /// Programs that print settings for the shell that started them.
 #[rustfmt::skip]
 const SETTINGS: &[&str] = &[
@@ -71,10 +72,14 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     }
     // `bash -euo pipefail`: the value of an option.
     let valued = |at: usize| {
-        shell && at > 0 && call.texts[at - 1].starts_with(['-', '+']) && call.texts[at - 1].ends_with(['o', 'O'])
+        shell
+            && at > 0
+            && call.texts[at - 1].starts_with(['-', '+'])
+            && call.texts[at - 1].ends_with(['o', 'O'])
     };
     let operand = call.operands().into_iter().find(|(at, _)| !valued(*at)).map(|(_, word)| word);
-    if call.simple.arriving.iter().any(|word| word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/")) {
+    if call.simple.arriving.iter().any(|word| word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/"))
+    {
         search.add("remote-code", call.simple);
     }
     if shell && call.has(&["-x", "-v"]) {
@@ -105,7 +110,8 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
 /// A file or a module stands before this option, which is then an option of that:
 /// `python3 train.py -c "$config"`.
 fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
-    const VALUED: &[&str] = &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
+    const VALUED: &[&str] =
+        &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
     let value = |at: usize| {
         let before = if at > 0 { call.texts[at - 1].as_str() } else { "" };
         VALUED.contains(&before) || shell && before.starts_with(['-', '+']) && before.ends_with(['o', 'O'])
@@ -125,11 +131,12 @@ pub(super) fn installs(search: &mut Search, call: &Call) {
 /// A package that is named by its address and not by its name in a registry.
 pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
     const VERBS: &[&str] = &["install", "i", "add", "run", "dlx", "x", "exec", "create"];
-    const SOURCES: &[&str] = &["http://", "https://", "git://", "ssh://", "github:", "gitlab:", "bitbucket:", "git@"];
+    const SOURCES: &[&str] =
+        &["http://", "https://", "git://", "ssh://", "github:", "gitlab:", "bitbucket:", "git@"];
     const PACKAGE: &[&str] = &["--from", "-p", "--package", "--with", "--spec"];
     const OTHER: &[&str] = &[
-        "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--proxy", "--index", "-c",
-        "--constraint", "--default-index", "--cert", "--trusted-host",
+        "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--proxy", "--index",
+        "-c", "--constraint", "--default-index", "--cert", "--trusted-host",
     ];
     let is_source = |at: usize| {
         let text = call.texts[at].as_str();
@@ -146,8 +153,9 @@ pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
         None => return false,
     };
     // What is run is named first; an address behind it is an argument: `npx wait-on http://localhost:3000`.
-    let package =
-        |at: &usize| PACKAGE.contains(&call.texts[*at - 1].as_str()) || call.texts[*at].starts_with("--from=");
+    let package = |at: &usize| {
+        PACKAGE.contains(&call.texts[*at - 1].as_str()) || call.texts[*at].starts_with("--from=")
+    };
     let operand = (begin..call.texts.len()).find(|at| !call.texts[*at].starts_with('-'));
     operand.is_some_and(is_source) || (begin.max(1)..call.texts.len()).filter(package).any(is_source)
 }
@@ -173,7 +181,9 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
             search.add("remote-code", call.simple);
         }
         let fetched = any(&printed, DOWNLOADERS) || any(&printed, DECODERS);
-        if fetched || call.words.iter().any(|word| word.is("/dev/stdin")) && any(&call.simple.fed, DOWNLOADERS) {
+        if fetched
+            || call.words.iter().any(|word| word.is("/dev/stdin")) && any(&call.simple.fed, DOWNLOADERS)
+        {
             search.add(by_source(&printed), call.simple);
         }
         return;
@@ -195,9 +205,11 @@ fn prints_settings(search: &Search, printed: &[Rc<str>]) -> bool {
     // These print a file, or what another program says.
     const OTHERS: &[&str] = &["awk", "cat", "echo", "git", "grep", "jq", "printf", "sed", "ssh", "docker"];
     let asked = |simple: &Rc<Simple>| {
-        let runs = |name: &str| name.starts_with("python") || matches!(name, "node" | "perl" | "ruby" | "php");
-        let program =
-            simple.name().is_some_and(|name| !OTHERS.contains(&name) && !runs(name) && !SHELLS.contains(&name));
+        let runs =
+            |name: &str| name.starts_with("python") || matches!(name, "node" | "perl" | "ruby" | "php");
+        let program = simple
+            .name()
+            .is_some_and(|name| !OTHERS.contains(&name) && !runs(name) && !SHELLS.contains(&name));
         let verb = |word: &Word| VERBS.iter().any(|verb| word.is(verb));
         program && simple.words.iter().skip(1).take(3).any(verb)
     };
@@ -243,10 +255,13 @@ enum From {
 
 /// It unpacks what was downloaded a moment ago, or fetches a repository.
 fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Option<From> {
-    const UNPACKERS: &[&str] =
-        &["tar", "bsdtar", "gtar", "unzip", "7z", "7za", "unrar", "cpio", "gunzip", "xz", "unxz", "bunzip2", "zstd"];
+    const UNPACKERS: &[&str] = &[
+        "tar", "bsdtar", "gtar", "unzip", "7z", "7za", "unrar", "cpio", "gunzip", "xz", "unxz", "bunzip2",
+        "zstd",
+    ];
     let known = |word: &Word| kept.iter().any(|(known, _)| *known == word.last_part().lossy());
-    if UNPACKERS.contains(&name) && (any(&simple.fed, DOWNLOADERS) || simple.words.iter().skip(1).any(known)) {
+    if UNPACKERS.contains(&name) && (any(&simple.fed, DOWNLOADERS) || simple.words.iter().skip(1).any(known))
+    {
         return Some(From::Archive);
     }
     let clones = name == "git" && simple.words.get(1).is_some_and(|word| word.is("clone"));
@@ -262,13 +277,19 @@ fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
     let script = || file.is_some_and(|word| word.is_firm() && !word.starts_with("/usr"));
     let by_path = path.contains('/') && !system;
     let by_shell =
-        (SHELLS.contains(&name) || name.starts_with("python") || matches!(name, "perl" | "ruby" | "node")) && script();
-    let installs = |text: &str| ["install", "setup", "bootstrap", "init.sh"].iter().any(|word| text.contains(word));
+        (SHELLS.contains(&name) || name.starts_with("python") || matches!(name, "perl" | "ruby" | "node"))
+            && script();
+    let installs =
+        |text: &str| ["install", "setup", "bootstrap", "init.sh"].iter().any(|word| text.contains(word));
     match from {
-        From::Archive => by_path || by_shell || name == "make" && simple.words.iter().any(|word| word.is("install")),
+        From::Archive => {
+            by_path || by_shell || name == "make" && simple.words.iter().any(|word| word.is("install"))
+        }
         From::Clone => {
             by_path && installs(name)
-                || by_shell && SHELLS.contains(&name) && file.is_some_and(|word| installs(&word.last_part().lossy()))
+                || by_shell
+                    && SHELLS.contains(&name)
+                    && file.is_some_and(|word| installs(&word.last_part().lossy()))
         }
     }
 }
@@ -285,10 +306,12 @@ fn left(simple: &Simple, name: &str, kept: &mut Vec<(String, &'static str)>) {
         "tee" => operands.iter().map(|word| last(word)).collect(),
         _ => simple.writes.iter().map(last).collect(),
     };
-    let fetched = DOWNLOADERS.contains(&name) || matches!(name, "rsync" | "scp") || any(&simple.fed, DOWNLOADERS);
+    let fetched =
+        DOWNLOADERS.contains(&name) || matches!(name, "rsync" | "scp") || any(&simple.fed, DOWNLOADERS);
     let decoders = ["base64", "base32", "xxd", "uudecode"];
     let decoded = decoders.contains(&name) || any(&simple.fed, &decoders);
-    let moved = operands.split_last().filter(|_| matches!(name, "mv" | "cp" | "install" | "ln" | "link" | "rsync"));
+    let moved =
+        operands.split_last().filter(|_| matches!(name, "mv" | "cp" | "install" | "ln" | "link" | "rsync"));
     let from = moved.and_then(|(to, from)| {
         let (_, rule) = kept.iter().find(|(known, _)| from.iter().any(|word| last(word) == *known))?;
         Some((last(to), *rule))
@@ -316,21 +339,27 @@ fn downloads(simple: &Simple) -> Vec<String> {
     let last = |text: &str| {
         text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned()
     };
-    let named = texts.windows(2).filter(|pair| matches!(pair[0].as_str(), "-o" | "--output" | "--output-document"));
+    let named =
+        texts.windows(2).filter(|pair| matches!(pair[0].as_str(), "-o" | "--output" | "--output-document"));
     let mut all: Vec<String> = named.map(|pair| last(&pair[1])).collect();
     let wget = texts
         .windows(2)
         .filter(|pair| pair[0].starts_with('-') && pair[0].ends_with('O') && texts[0].ends_with("wget"));
     all.extend(wget.map(|pair| last(&pair[1])));
     all.extend(
-        texts.iter().filter_map(|text| text.strip_prefix("-o").or_else(|| text.strip_prefix("--output="))).map(last),
+        texts
+            .iter()
+            .filter_map(|text| text.strip_prefix("-o").or_else(|| text.strip_prefix("--output=")))
+            .map(last),
     );
     // `curl -fsSLo file address`
     let bundled = texts
         .windows(2)
         .filter(|pair| pair[0].starts_with('-') && !pair[0].starts_with("--") && pair[0].ends_with('o'));
     all.extend(bundled.map(|pair| last(&pair[1])));
-    all.extend(texts.iter().skip(1).filter(|text| text.contains("://") || text.contains('.')).map(|text| last(text)));
+    all.extend(
+        texts.iter().skip(1).filter(|text| text.contains("://") || text.contains('.')).map(|text| last(text)),
+    );
     all.extend(simple.writes.iter().map(|word| last(&word.lossy())));
     all.retain(|name| !name.is_empty() && name != "-" && name != "null");
     all
@@ -343,7 +372,10 @@ fn runs(simple: &Simple, name: &str) -> Option<String> {
         return Some(name.to_owned());
     }
     let interpreted = SHELLS.contains(&name)
-        || matches!(name, "pwsh" | "powershell" | "source" | "." | "node" | "perl" | "ruby" | "php" | "deno" | "bun");
+        || matches!(
+            name,
+            "pwsh" | "powershell" | "source" | "." | "node" | "perl" | "ruby" | "php" | "deno" | "bun"
+        );
     let installs = matches!(name, "dpkg" | "rpm" | "installer");
     if !(interpreted || installs || name.starts_with("python")) {
         return None;

@@ -11,7 +11,8 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
     let Some((mode, files)) = operands.split_first() else { return };
     let mode = mode.lossy();
     let open = mode.ends_with("777") || mode.ends_with("666") || opens(&mode);
-    let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
+    let sets_id =
+        mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
     let (grave, found) = gravest(search, call, files);
     let whole = whole || found;
     let shuts_one = shuts(&mode);
@@ -26,8 +27,10 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
 
 /// Where the gravest of these files is, and whether a `find` names them: then they are a whole tree.
 fn gravest(search: &Search, call: &Call, files: &[&Word]) -> (Spot, bool) {
-    let found =
-        files.iter().flat_map(|word| &word.named).filter(|_| files.iter().any(|word| word.bits.contains(&Bit::Any)));
+    let found = files
+        .iter()
+        .flat_map(|word| &word.named)
+        .filter(|_| files.iter().any(|word| word.bits.contains(&Bit::Any)));
     let found = found.map(|word| search.place.spot(call.simple, word)).max();
     let named = files.iter().filter(|word| found.is_none() || word.named.is_empty());
     let named = named.map(|word| search.place.spot(call.simple, word)).max();
@@ -69,14 +72,16 @@ pub(super) fn chown(search: &mut Search, call: &Call) {
     let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     // `chattr -i file`: no owner stands first.
-    let bare =
-        call.name == "chattr" || call.name == "setfacl" && !call.has(&["-m", "-x", "-M", "-X", "--modify", "--set"]);
+    let bare = call.name == "chattr"
+        || call.name == "setfacl" && !call.has(&["-m", "-x", "-M", "-X", "--modify", "--set"]);
     let skipped = usize::from(!bare && !call.has(&["--reference"])).min(operands.len());
     let first = operands.first().map(|word| word.lossy()).unwrap_or_default();
     let others = ["root", "0", "nobody"].iter().any(|name| first.split(':').next() == Some(name));
     let root = whole && others;
     let fixed = call.name == "chattr" && first.starts_with('+') && first.contains(['i', 'a']);
-    let open = call.name == "setfacl" && (first.starts_with("o:") || first.contains("other:")) && first.contains('w');
+    let open = call.name == "setfacl"
+        && (first.starts_with("o:") || first.contains("other:"))
+        && first.contains('w');
     let files = &operands[skipped..];
     let (grave, found) = gravest(search, call, files);
     let whole = whole || found;

@@ -18,8 +18,10 @@ const NAMES: &[&str] = &[
     ".dockercfg", ".secret", ".secrets", ".vault_pass", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
 ];
 /// Ends of names; certificates and public keys have some of these too.
-const ENDS: &[&str] =
-    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn", ".p8"];
+const ENDS: &[&str] = &[
+    ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn",
+    ".p8",
+];
 const PUBLIC: &[&str] =
     &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
 /// Ends of paths.
@@ -37,8 +39,10 @@ const FOLDERS: &[&str] = &[
     "/library/keychains/", "/.local/share/keyrings/", "/.config/op/", "/etc/ssl/private/", "/run/secrets/",
     "/etc/sudoers.d/", "/aops/keys/", "/.claude/checkpoints/kept/", "/.claude/checkpoints/blobs/",
 ];
-const PLAIN: &[&str] =
-    &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub", ".md"];
+const PLAIN: &[&str] = &[
+    "known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub",
+    ".md",
+];
 
 /// Folders whose name says that there are keys in them.
 const KEY_FOLDERS: &[&str] = &["certs", "/.ssh", "/.gnupg", "/.aws", "secrets", "private-keys"];
@@ -86,8 +90,8 @@ fn tells(stem: &str, kind: &str) -> bool {
     const HOLDS: &[&str] =
         &["credentials", "service-account", "service_account", "serviceaccount", "adminsdk", "client_secret"];
     let parts = || stem.split(['.', '-', '_']);
-    let holds =
-        HOLDS.iter().any(|word| stem.contains(word)) || parts().any(|part| matches!(part, "secrets" | "passwords"));
+    let holds = HOLDS.iter().any(|word| stem.contains(word))
+        || parts().any(|part| matches!(part, "secrets" | "passwords"));
     let key = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"].iter().any(|name| stem.starts_with(name));
     let kept = matches!(kind, "bak" | "old" | "backup" | "orig" | "txt");
     holds && SETTINGS.contains(&kind) || key && kept || stem.ends_with("_rsa") && kind.is_empty()
@@ -95,8 +99,10 @@ fn tells(stem: &str, kind: &str) -> bool {
 
 /// `.env.example` and its kin hold no values.
 fn is_model(kind: &str) -> bool {
-    const MODELS: &[&str] =
-        &["example", "sample", "template", "dist", "defaults", "default", "schema", "tpl", "tmpl", "d.ts", "vault"];
+    const MODELS: &[&str] = &[
+        "example", "sample", "template", "dist", "defaults", "default", "schema", "tpl", "tmpl", "d.ts",
+        "vault",
+    ];
     MODELS.iter().any(|model| kind.split(['.', '-', '_']).any(|part| part == *model) || kind == *model)
 }
 
@@ -135,7 +141,8 @@ fn holds_secret(word: &Word) -> bool {
 fn is_placed(path: &str) -> bool {
     let lower = path.to_lowercase();
     let (folder, name) = lower.rsplit_once('/').unwrap_or_default();
-    let beside = PATHS.iter().any(|end| end.rsplit_once('/').is_some_and(|(parent, _)| folder.ends_with(parent)));
+    let beside =
+        PATHS.iter().any(|end| end.rsplit_once('/').is_some_and(|(parent, _)| folder.ends_with(parent)));
     let plain = PLAIN.iter().any(|end| name == *end || end.starts_with('.') && name.ends_with(end));
     PATHS.iter().any(|end| lower.ends_with(end))
         || beside && name == "*"
@@ -144,10 +151,16 @@ fn is_placed(path: &str) -> bool {
 
 /// It names a secret file from one of the folders that the command may run in.
 fn is_held(simple: &Simple, word: &Word) -> bool {
-    let texts = names(word).into_iter().filter(|text| !text.is_empty() && !text.contains(['(', ')', '{', ' ']));
-    let texts: Vec<Word> =
-        texts.map(|text| Word::of(&text)).filter(|text| !text.is_option() && !text.starts_with("/")).collect();
-    simple.folders.iter().any(|folder| texts.iter().any(|text| is_placed(&text.from_folder(folder).tidied().lossy())))
+    let texts =
+        names(word).into_iter().filter(|text| !text.is_empty() && !text.contains(['(', ')', '{', ' ']));
+    let texts: Vec<Word> = texts
+        .map(|text| Word::of(&text))
+        .filter(|text| !text.is_option() && !text.starts_with("/"))
+        .collect();
+    simple
+        .folders
+        .iter()
+        .any(|folder| texts.iter().any(|text| is_placed(&text.from_folder(folder).tidied().lossy())))
 }
 
 /// Adds the rule if one of these words names a secret file.
@@ -208,7 +221,8 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let operands = call.operands();
     // The first operand is the pattern or the program.
     let skipped = usize::from(searches && !explicit && operands.len() > 1);
-    let quiet = call.has(&["-q", "--quiet", "-c", "-l"]) && searches && call.name != "sed" && call.name != "awk";
+    let quiet =
+        call.has(&["-q", "--quiet", "-c", "-l"]) && searches && call.name != "sed" && call.name != "awk";
     let only = searches && !explicit && operands.len() == 1;
     if !quiet && !only {
         let read = operands.into_iter().skip(skipped).map(|(_, word)| word);
@@ -223,11 +237,13 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-F" | "--key" | "--cert" | "--cacert" | "-E")
     };
     let upload = |at: usize| {
-        let form = at > 0 && matches!(call.texts[at - 1].as_str(), "-F" | "--form") && call.texts[at].contains('@');
+        let form =
+            at > 0 && matches!(call.texts[at - 1].as_str(), "-F" | "--form") && call.texts[at].contains('@');
         form || !identity(at)
     };
     let copies = matches!(call.name, "scp" | "rsync" | "sftp");
-    let words: Vec<&Word> = call.words.iter().enumerate().filter(|(at, _)| upload(*at)).map(|(_, word)| word).collect();
+    let words: Vec<&Word> =
+        call.words.iter().enumerate().filter(|(at, _)| upload(*at)).map(|(_, word)| word).collect();
     // `scp host:.env .` fetches one.
     let words = words.into_iter().filter(|word| !(copies && word.lossy().contains(':')));
     let words: Vec<&Word> = words.filter(|word| !is_address(&word.lossy())).collect();
@@ -235,12 +251,19 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         search.add("secret-send", call.simple);
     }
     let looks = call.simple.fed.iter().any(|name| matches!(&**name, "grep" | "rg" | "ag" | "ack"));
-    if looks && call.simple.arriving.iter().any(|word| word.starts_with("AKIA") || word.lossy().contains("PRIVATE KEY"))
+    if looks
+        && call
+            .simple
+            .arriving
+            .iter()
+            .any(|word| word.starts_with("AKIA") || word.lossy().contains("PRIVATE KEY"))
     {
         search.add("secret-send", call.simple);
     }
     let keys = |word: &&Word| {
-        KEY_FOLDERS.iter().any(|name| word.lossy().trim_end_matches("/*").trim_end_matches('/').ends_with(name))
+        KEY_FOLDERS
+            .iter()
+            .any(|name| word.lossy().trim_end_matches("/*").trim_end_matches('/').ends_with(name))
     };
     if words.iter().copied().chain(&call.simple.arriving).any(|word| keys(&word)) {
         search.add("secret-send", call.simple);
@@ -256,7 +279,8 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     named(search, call.simple, words, "secret-send");
     // `lftp -e 'put .env; bye'`
     let puts = |text: &String| {
-        text.contains("put ") && text.split([' ', ';', '"', '\'']).any(|part| !part.is_empty() && is_secret(part))
+        text.contains("put ")
+            && text.split([' ', ';', '"', '\'']).any(|part| !part.is_empty() && is_secret(part))
     };
     if matches!(call.name, "lftp" | "smbclient" | "ftp" | "sftp") && call.texts.iter().any(puts) {
         search.add("secret-send", call.simple);
@@ -270,7 +294,9 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         search.add("secret-send", call.simple);
     }
     let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
-    let sent = call.values(&data).any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
+    let sent = call
+        .values(&data)
+        .any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
     if sent && call.name == "curl" && !is_local(call) {
         search.add("secret-send", call.simple);
     }
@@ -279,8 +305,10 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
 /// Every address in it is of this machine.
 fn is_local(call: &Call) -> bool {
     let host = |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
-    let here = |text: &str| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|name| text.starts_with(name));
-    let mut named = call.texts.iter().filter(|text| is_address(text) || here(text)).map(|text| host(text)).peekable();
+    let here =
+        |text: &str| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|name| text.starts_with(name));
+    let mut named =
+        call.texts.iter().filter(|text| is_address(text) || here(text)).map(|text| host(text)).peekable();
     named.peek().is_some() && named.all(|text| here(&text))
 }
 
@@ -307,8 +335,8 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
 
 /// Programs that print what they are fed with.
 pub(super) const FILTERS: &[&str] = &[
-    "awk", "base32", "base64", "bat", "cat", "column", "egrep", "fold", "gawk", "grep", "hexdump", "jq", "less",
-    "more", "nl", "od", "rev", "sed", "tac", "tee", "tr", "xxd", "yq",
+    "awk", "base32", "base64", "bat", "cat", "column", "egrep", "fold", "gawk", "grep", "hexdump", "jq",
+    "less", "more", "nl", "od", "rev", "sed", "tac", "tee", "tr", "xxd", "yq",
 ];
 /// Programs that send what they are fed with.
 pub(super) const SENDERS: &[&str] =

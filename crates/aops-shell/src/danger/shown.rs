@@ -57,12 +57,14 @@ pub(super) fn prints_environment(text: &str, is_value: bool) -> bool {
     text.split([';', '\n']).any(|statement| {
         let lower = statement.to_ascii_lowercase();
         let begins = |at: usize| at == 0 || !lower.as_bytes()[at - 1].is_ascii_alphanumeric();
-        let printed = PRINTING.iter().flat_map(|word| lower.match_indices(word)).filter(|(at, _)| begins(*at));
+        let printed =
+            PRINTING.iter().flat_map(|word| lower.match_indices(word)).filter(|(at, _)| begins(*at));
         let printed: Vec<(&str, &str)> =
             printed.map(|(at, _)| (statement.get(at..).unwrap_or_default(), &lower[at..])).collect();
         held.extend(each_value(statement, &lower).filter(|_| !picks));
-        let shows =
-            |(text, lower): &(&str, &str)| is_shown(text, lower) || holds(text, &held) || each && indexes(lower);
+        let shows = |(text, lower): &(&str, &str)| {
+            is_shown(text, lower) || holds(text, &held) || each && indexes(lower)
+        };
         if printed.iter().any(|part| !tests(part.1) && shows(part)) {
             return true;
         }
@@ -90,7 +92,8 @@ fn tests(lower: &str) -> bool {
 
 /// One of these names stands in the text, as a word.
 fn holds(text: &str, names: &[String]) -> bool {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| names.iter().any(|name| name == word))
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .any(|word| names.iter().any(|name| name == word))
 }
 
 /// The name that gets a value: `key = …`, `const key = …`, `my $key = …`.
@@ -105,8 +108,8 @@ fn assigned(statement: &str) -> Option<String> {
 fn lists(lower: &str) -> bool {
     let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
     [
-        "inos.environ:", "inos.environ]", "inprocess.env", "insorted(os.environ", "keys(process.env", "env.each",
-        "eachkey", "inenviron)",
+        "inos.environ:", "inos.environ]", "inprocess.env", "insorted(os.environ", "keys(process.env",
+        "env.each", "eachkey", "inenviron)",
     ]
     .iter()
     .any(|sign| plain.contains(sign))
@@ -124,8 +127,10 @@ fn indexes(lower: &str) -> bool {
 fn each_value<'t>(statement: &'t str, lower: &str) -> impl Iterator<Item = String> + use<'t> {
     let begins = lower.find("os.environ.items").or_else(|| lower.find("entries(process.env"));
     let pair = begins.and_then(|at| {
-        let before = statement[..at].rsplit_once(" in ").map(|(before, _)| before).filter(|_| lower.contains("for"));
-        let after = || statement[at..].split_once("([").map(|(_, rest)| rest.split(']').next().unwrap_or_default());
+        let before =
+            statement[..at].rsplit_once(" in ").map(|(before, _)| before).filter(|_| lower.contains("for"));
+        let after =
+            || statement[at..].split_once("([").map(|(_, rest)| rest.split(']').next().unwrap_or_default());
         before.or_else(after)
     });
     let value = pair.and_then(|pair| pair.rsplit_once(',')).map(|(_, value)| value.trim());
@@ -153,7 +158,8 @@ fn is_shown(text: &str, lower: &str) -> bool {
     let bare = bare || ["puts env", "p env", "pp env", "print env"].iter().any(|verb| named_after(verb));
     let values = NAMES.iter().fold(lower.to_owned(), |text, sign| text.replace(sign, ""));
     let gone_through = values.contains(" in ") || values.contains("=>");
-    let whole = WHOLE.iter().any(|sign| values.contains(sign)) && !values.contains("os.environ.get") && !gone_through;
+    let whole =
+        WHOLE.iter().any(|sign| values.contains(sign)) && !values.contains("os.environ.get") && !gone_through;
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let named = |name: &str| name.len() > 2 && name.contains(|c: char| c.is_ascii_uppercase());
     bare || whole || asks(lower) && words.any(|name| named(name) && is_secret_name(name))

@@ -37,7 +37,9 @@ fn statements(text: &str) -> Vec<Vec<String>> {
                 end(&mut word, &mut all);
                 all.push(Vec::new());
             }
-            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | '`' | '"' | '*') => word.push(letter),
+            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | '`' | '"' | '*') => {
+                word.push(letter);
+            }
             _ => {
                 end(&mut word, &mut all);
                 if matches!(letter, '(' | ')' | '=' | ',') {
@@ -54,8 +56,8 @@ fn statements(text: &str) -> Vec<Vec<String>> {
 fn destructive(words: &[String]) -> bool {
     const DROPPED: &[&str] = &[
         "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "KEYSPACE", "COLLECTION", "SEQUENCE",
-        "TABLESPACE", "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL", "SNAPSHOT",
-        "MODEL", "STAGE", "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
+        "TABLESPACE", "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL",
+        "SNAPSHOT", "MODEL", "STAGE", "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
     ];
     let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
@@ -94,7 +96,8 @@ fn is_of_trial(words: &[String]) -> bool {
         &["DATABASE", "SCHEMA", "TABLE", "TEMPORARY", "IF", "EXISTS", "FROM", "ONLY", "VIEW", "COLLECTION"];
     let Some((first, rest)) = words.split_first() else { return false };
     let kind = rest.iter().take_while(|word| KINDS.contains(&word.as_str())).count();
-    let ends = |word: &&String| !matches!(word.as_str(), "CASCADE" | "RESTRICT" | "WHERE" | "RESTART" | "WITH");
+    let ends =
+        |word: &&String| !matches!(word.as_str(), "CASCADE" | "RESTRICT" | "WHERE" | "RESTART" | "WITH");
     let mut named = rest[kind..].iter().take_while(ends).filter(|word| *word != ",").peekable();
     matches!(first.as_str(), "DROP" | "TRUNCATE" | "DELETE")
         && named.peek().is_some()
@@ -111,8 +114,8 @@ fn always(words: &[String]) -> bool {
 /// What the shell of a document store, or of a store of keys, would lose.
 pub(super) fn drops_documents(code: &str) -> bool {
     const CALLS: &[&str] = &[
-        "dropdatabase(", ".drop(", "dropcollection(", "deletemany({})", ".remove({})", ".remove()", "dropindexes(",
-        "dropuser(", "dropalluser", "updatemany({},", "shutdownserver(",
+        "dropdatabase(", ".drop(", "dropcollection(", "deletemany({})", ".remove({})", ".remove()",
+        "dropindexes(", "dropuser(", "dropalluser", "updatemany({},", "shutdownserver(",
     ];
     let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
     CALLS.iter().any(|call| plain.contains(call))

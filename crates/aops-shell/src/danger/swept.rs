@@ -39,9 +39,9 @@ pub(super) fn sweeps_sources(search: &Search, simple: &Simple, word: &Word) -> b
 /// Whether the name's extension is one of source or text files.
 pub(super) fn is_source(name: &str) -> bool {
     const ENDS: &[&str] = &[
-        "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "java", "js", "jsx",
-        "kt", "lua", "md", "ml", "php", "pl", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "swift", "tf",
-        "toml", "ts", "tsx", "vue", "yaml", "yml", "zig",
+        "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "java",
+        "js", "jsx", "kt", "lua", "md", "ml", "php", "pl", "py", "rb", "rs", "scala", "scss", "sh", "sql",
+        "svelte", "swift", "tf", "toml", "ts", "tsx", "vue", "yaml", "yml", "zig",
     ];
     name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end))
 }
@@ -61,8 +61,9 @@ pub(super) fn arrives_unknown(search: &Search, simple: &Simple, word: &Word) -> 
 pub(super) fn redirected(search: &mut Search, simple: &Simple) -> bool {
     let name = simple.name().unwrap_or_default();
     let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
-    let only =
-        |wanted: &[&str]| !operands.is_empty() && operands.iter().all(|word| wanted.iter().any(|is| word.is(is)));
+    let only = |wanted: &[&str]| {
+        !operands.is_empty() && operands.iter().all(|word| wanted.iter().any(|is| word.is(is)))
+    };
     let zeros = ["/dev/zero", "/dev/urandom", "/dev/random"];
     let huge = || simple.words.iter().any(|word| is_huge(&word.lossy()));
     let endless = match name {

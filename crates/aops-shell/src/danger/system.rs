@@ -21,7 +21,8 @@ fn starts_without_end(search: &mut Search, line: &Line, text: &str) {
     // Between quotes it is prose; what a shell gets there is a program of its own. Of a line that is not
     // understood we cannot tell which.
     let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
-    let gets = || text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
+    let gets =
+        || text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
     let runs = line.unclear && gets();
     let plain = |sign: &str| if runs { text.replace(['"', '\''], sign) } else { unquoted(text) };
     let all = functions(&plain(";"));

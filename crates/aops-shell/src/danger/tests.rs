@@ -4,7 +4,8 @@ use super::*;
 
 mod unsaid;
 
-const HERE: Place = Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
+const HERE: Place =
+    Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
 
 /// The files that are there.
 fn read(path: &str) -> Option<Fed> {
@@ -172,7 +173,11 @@ fn each_list_that_an_array_may_be_is_judged() {
     }
     let or = |n: usize| (0..n).map(|n| format!("c{n} && a+=(--x{n}); ")).collect::<Vec<_>>().concat();
     assert_eq!(found(&format!("a=(ls); {}\"${{a[@]}}\"", or(7))), Vec::<&str>::new());
-    assert_eq!(found(&format!("a=(ls); {}\"${{a[@]}}\"", or(12))), ["unread-line"], "more lists than are looked at");
+    assert_eq!(
+        found(&format!("a=(ls); {}\"${{a[@]}}\"", or(12))),
+        ["unread-line"],
+        "more lists than are looked at"
+    );
 }
 
 /// A file is secret by where it is, though the command stands in its folder and names it alone.
@@ -207,7 +212,11 @@ fn a_secret_is_known_behind_cd() {
     }
     let ground = Ground { cwd: "/home/u/.aws", home: HERE.home, variables: &[] };
     let place = Place { cwd: ground.cwd, ..HERE };
-    assert!(dangers(&cut("cat credentials", &ground), &place).iter().any(|danger| danger.rule.id() == "secret-file"));
+    assert!(
+        dangers(&cut("cat credentials", &ground), &place)
+            .iter()
+            .any(|danger| danger.rule.id() == "secret-file")
+    );
 }
 
 /// Text that git or a database runs is a line, whichever way it is given.
@@ -260,7 +269,11 @@ fn every_hint_can_be_followed() {
         for line in rule.instead.split('`').skip(1).step_by(2) {
             assert_eq!(found(line), Vec::<&str>::new(), "{}: `{line}`", rule.id());
         }
-        assert!(!rule.instead.contains("first") && !rule.instead.contains("ask the user"), "{}", rule.instead);
+        assert!(
+            !rule.instead.contains("first") && !rule.instead.contains("ask the user"),
+            "{}",
+            rule.instead
+        );
     }
 }
 

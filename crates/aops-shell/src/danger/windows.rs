@@ -19,25 +19,33 @@ pub fn powershell_destroys(line: &str) -> bool {
         let words: Vec<&str> =
             command.split_whitespace().map(|word| word.trim_matches(['(', ')', '"', '\''])).collect();
         let Some(name) = words.first() else { return false };
-        let has = |wanted: &[&str]| words.iter().any(|word| wanted.iter().any(|known| word.starts_with(known)));
+        let has =
+            |wanted: &[&str]| words.iter().any(|word| wanted.iter().any(|known| word.starts_with(known)));
         if has(&["-whatif"]) {
             return false;
         }
         match *name {
             "remove-item" | "ri" | "rm" | "del" | "rd" | "rmdir" | "erase" => {
-                let scratch = has(&["$env:temp", "$env:tmp", "node_modules", ".\\node_modules", "dist", "build"]);
+                let scratch =
+                    has(&["$env:temp", "$env:tmp", "node_modules", ".\\node_modules", "dist", "build"]);
                 (has(&["-recurse", "-r", "/s"]) || has(&["hklm:", "hkcu:"])) && !scratch
             }
             "format" => words.get(1).is_some_and(|word| word.len() == 2 && word.ends_with(':')),
-            "vssadmin" | "wmic" | "reg" | "bcdedit" | "schtasks" | "sc" | "net" => has(&["delete", "/delete"]),
+            "vssadmin" | "wmic" | "reg" | "bcdedit" | "schtasks" | "sc" | "net" => {
+                has(&["delete", "/delete"])
+            }
             name => ALWAYS.contains(&name),
         }
     })
 }
 
 pub(super) fn powershell(search: &mut Search, call: &Call) {
-    let line: Vec<String> =
-        call.words.iter().filter(|word| !word.is_option() || word.lossy().contains(' ')).map(Word::code).collect();
+    let line: Vec<String> = call
+        .words
+        .iter()
+        .filter(|word| !word.is_option() || word.lossy().contains(' '))
+        .map(Word::code)
+        .collect();
     let switch = |word: &&crate::syntax::Word| {
         let text = word.lossy().to_lowercase();
         ["-c", "-nop", "-noni", "-noe", "-nol", "-exec", "-ep", "bypass", "-w", "hidden"]
@@ -45,7 +53,8 @@ pub(super) fn powershell(search: &mut Search, call: &Call) {
             .any(|is| text.starts_with(is))
     };
     let whole: Vec<String> = call.words.iter().skip_while(switch).map(Word::code).collect();
-    let encoded = call.options().any(|text| text.to_lowercase().starts_with("-enc") || text.eq_ignore_ascii_case("-e"));
+    let encoded =
+        call.options().any(|text| text.to_lowercase().starts_with("-enc") || text.eq_ignore_ascii_case("-e"));
     if encoded {
         search.add("decoded-code", call.simple);
     }
@@ -58,11 +67,18 @@ pub(super) fn powershell(search: &mut Search, call: &Call) {
         search.add("secret-print", call.simple);
     }
     let inner = call.words.iter().map(Word::code).any(|text| powershell_destroys(&text));
-    let reads = call.simple.script.is_none() && call.words.iter().all(|word| word.is_option() || word.is("-"));
+    let reads =
+        call.simple.script.is_none() && call.words.iter().all(|word| word.is_option() || word.is("-"));
     if reads && !call.simple.fed.is_empty() {
         search.add(super::remote::by_source(&call.simple.fed), call.simple);
     }
-    if call.words.iter().map(Word::code).chain(joined.iter().cloned()).any(|text| processes::powershell_kills(&text)) {
+    if call
+        .words
+        .iter()
+        .map(Word::code)
+        .chain(joined.iter().cloned())
+        .any(|text| processes::powershell_kills(&text))
+    {
         search.add("kill-all", call.simple);
     }
     if inner || joined.iter().any(|text| powershell_destroys(text)) {

@@ -58,7 +58,9 @@ pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
         folders
             .into_iter()
             .map(|folder| match &what {
-                GitLoss::Worktree(path) => Loss::Git { what: GitLoss::Worktree(placed(path, &folder)), folder },
+                GitLoss::Worktree(path) => {
+                    Loss::Git { what: GitLoss::Worktree(placed(path, &folder)), folder }
+                }
                 what => Loss::Git { folder, what: what.clone() },
             })
             .collect()
@@ -78,7 +80,9 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
             GitLoss::Stashes => {
                 verb == "stash" && !matches!(first, "apply" | "clear" | "drop" | "list" | "pop" | "show")
             }
-            GitLoss::Changes { .. } => matches!(verb, "add" | "apply" | "mv" | "stage" | "update-index") || unstashes,
+            GitLoss::Changes { .. } => {
+                matches!(verb, "add" | "apply" | "mv" | "stage" | "update-index") || unstashes
+            }
             GitLoss::Untracked { .. } => {
                 verb == "rm" || unstashes || verb == "reset" && !rest.iter().any(|word| word == "--hard")
             }
@@ -91,18 +95,22 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
 /// A setting that moves the repository or what runs.
 fn is_odd(value: &Word) -> bool {
     let text = value.lossy().to_lowercase();
-    ["core.worktree", "alias.", "core.hookspath", "core.fsmonitor", "include"].iter().any(|key| text.starts_with(key))
+    ["core.worktree", "alias.", "core.hookspath", "core.fsmonitor", "include"]
+        .iter()
+        .any(|key| text.starts_with(key))
 }
 
 fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
     let is_firm = words.iter().all(|word| word.literal().is_some());
     let options_said = words.iter().all(|word| word.literal().is_some() || !may_be_option(word));
     match verb {
-        "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => Some(if is_firm {
-            changes(verb, words)
-        } else {
-            GitLoss::Changes { paths: Vec::new(), target: Target::Unknown }
-        }),
+        "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => {
+            Some(if is_firm {
+                changes(verb, words)
+            } else {
+                GitLoss::Changes { paths: Vec::new(), target: Target::Unknown }
+            })
+        }
         "clean" if is_firm => {
             let paths = texts(&operands(words, &["-e", "--exclude"]));
             Some(GitLoss::Untracked { paths, ignored: has(words, &["-x", "-X"]) })
@@ -125,7 +133,8 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
 /// It begins with what only the running shell knows, and so may be an option.
 fn may_be_option(word: &Word) -> bool {
     word.bits.first().is_none_or(|bit| !matches!(bit, Bit::Char(c) if *c != '-'))
-        && !(word.bits.first() == Some(&Bit::Any) && word.names + word.commits > 0 || !word.unknown.is_empty())
+        && !(word.bits.first() == Some(&Bit::Any) && word.names + word.commits > 0
+            || !word.unknown.is_empty())
 }
 
 fn names(words: &[Word], is_firm: bool) -> Vec<String> {

@@ -16,7 +16,9 @@ fn of(line: &str) -> (Vec<String>, usize) {
             let sources: Vec<String> = sources.iter().map(Word::lossy).collect();
             format!("{} > {}", sources.join(" "), target.lossy())
         }
-        Loss::Git { folder, what: GitLoss::Worktree(path) } => format!("{}: worktree {}", folder.lossy(), path.lossy()),
+        Loss::Git { folder, what: GitLoss::Worktree(path) } => {
+            format!("{}: worktree {}", folder.lossy(), path.lossy())
+        }
         Loss::Git { folder, what } => format!("{}: {what:?}", folder.lossy()),
     };
     (losses.all.iter().map(shown).collect(), losses.rest.commands.len())
@@ -80,9 +82,12 @@ fn what_git_drops() {
         assert_eq!(of(line).0, [want], "{line}");
         assert_eq!(of(line).1, 0, "{line}: commands that are left");
     }
-    for line in
-        ["git push --force", "git $x --hard", "GIT_DIR=x git reset --hard", "git -c core.worktree=/ reset --hard"]
-    {
+    for line in [
+        "git push --force",
+        "git $x --hard",
+        "GIT_DIR=x git reset --hard",
+        "git -c core.worktree=/ reset --hard",
+    ] {
         assert_eq!(of(line).0, <[String; 0]>::default(), "{line}");
     }
     assert_eq!(of("git -C sub reset --hard").0[0], changes(&[], None).replace("/p:", "/p/sub:"));

@@ -13,7 +13,8 @@ pub(super) fn far(call: &Call) -> bool {
 pub(super) fn cloud(call: &Call) -> bool {
     let operands = call.operands();
     let looks = |word: &&str| LOOKS.iter().any(|look| word.starts_with(look));
-    !operands.is_empty() && !operands.iter().take(4).any(looks) || operands.is_empty() && call.name == "vercel"
+    !operands.is_empty() && !operands.iter().take(4).any(looks)
+        || operands.is_empty() && call.name == "vercel"
 }
 
 /// What a forge's tool does to pull requests, issues, releases; not what it fetches.
@@ -23,18 +24,22 @@ pub(super) fn forge(call: &Call) -> bool {
     let second = operands.get(1).copied().unwrap_or_default();
     let local = ["alias", "browse", "extension", "ssh-key"];
     if first == "api" {
-        let sends =
-            |word: &String| ["-f", "-F", "--field", "--raw-field", "--input"].iter().any(|o| word.starts_with(o));
+        let sends = |word: &String| {
+            ["-f", "-F", "--field", "--raw-field", "--input"].iter().any(|o| word.starts_with(o))
+        };
         return call.words.iter().any(sends) || method(&call.words).is_some_and(|verb| !is_look(&verb));
     }
-    let looks = |word: &str| LOOKS.iter().chain(&["checkout", "checks", "download"]).any(|look| word.starts_with(look));
+    let looks = |word: &str| {
+        LOOKS.iter().chain(&["checkout", "checks", "download"]).any(|look| word.starts_with(look))
+    };
     !second.is_empty() && !looks(first) && !looks(second) && !local.contains(&first)
 }
 
 pub(super) fn image_pushed(call: &Call) -> bool {
     let operands = call.operands();
     let verb = operands.first().copied().unwrap_or_default();
-    let nested = matches!(verb, "compose" | "image" | "manifest" | "buildx") && operands.get(1) == Some(&"push");
+    let nested =
+        matches!(verb, "compose" | "image" | "manifest" | "buildx") && operands.get(1) == Some(&"push");
     verb == "push" || nested || matches!(verb, "build" | "buildx") && call.has(&["--push"])
 }
 
@@ -106,5 +111,7 @@ fn host(word: &str) -> Option<&str> {
 fn is_here(host: &str) -> bool {
     let name = if host.starts_with('[') { host.split_inclusive(']').next() } else { host.split(':').next() };
     let name = name.unwrap_or_default();
-    matches!(name, "" | "localhost" | "0.0.0.0" | "[::1]") || name.starts_with("127.") || name.ends_with(".localhost")
+    matches!(name, "" | "localhost" | "0.0.0.0" | "[::1]")
+        || name.starts_with("127.")
+        || name.ends_with(".localhost")
 }

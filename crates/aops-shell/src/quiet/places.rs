@@ -8,10 +8,10 @@ use crate::syntax::{Bit, Line, Simple, Word};
 
 /// Their words are no names of files.
 const WORDS_ONLY: &[&str] = &[
-    ":", "[", "[[", "basename", "break", "builtin", "command", "continue", "date", "declare", "dirname", "echo",
-    "exit", "export", "expr", "false", "hash", "id", "let", "local", "printf", "pwd", "read", "readonly", "return",
-    "seq", "set", "shift", "sleep", "test", "tr", "true", "type", "typeset", "uname", "unset", "wait", "whereis",
-    "which", "whoami",
+    ":", "[", "[[", "basename", "break", "builtin", "command", "continue", "date", "declare", "dirname",
+    "echo", "exit", "export", "expr", "false", "hash", "id", "let", "local", "printf", "pwd", "read",
+    "readonly", "return", "seq", "set", "shift", "sleep", "test", "tr", "true", "type", "typeset", "uname",
+    "unset", "wait", "whereis", "which", "whoami",
 ];
 
 /// Of these, words with a pattern are names of files all the same.
@@ -64,9 +64,11 @@ fn mentioned(text: &str) -> Vec<String> {
     let path = |word: &str| {
         // `1r/etc/x`, a program of sed.
         let (before, _) = word.split_once('/')?;
-        let is_sed = before.trim_start_matches(|c: char| c.is_ascii_digit()).len() == 1 && before.ends_with(['r', 'R']);
+        let is_sed = before.trim_start_matches(|c: char| c.is_ascii_digit()).len() == 1
+            && before.ends_with(['r', 'R']);
         let word = if is_sed { &word[before.len()..] } else { word };
-        let leads = word.starts_with('/') || word.starts_with("~/") || word.split('/').any(|part| part == "..");
+        let leads =
+            word.starts_with('/') || word.starts_with("~/") || word.split('/').any(|part| part == "..");
         (leads && word.contains(char::is_alphanumeric)).then(|| word.to_owned())
     };
     let mut found: Vec<String> = text.split(|c| !is_part(c)).filter_map(path).collect();
@@ -86,13 +88,15 @@ impl Places {
     /// The paths that this word may be, in this folder.
     fn add(&mut self, word: &Word, folder: &Word) {
         for part in parts(word) {
-            let known: Vec<Bit> = part.bits.iter().copied().take_while(|bit| matches!(bit, Bit::Char(_))).collect();
+            let known: Vec<Bit> =
+                part.bits.iter().copied().take_while(|bit| matches!(bit, Bit::Char(_))).collect();
             let is_whole = known.len() == part.bits.len();
             self.is_open |= !is_whole && part.bits.contains(&Bit::Any) && !stays(&part);
             let text: String =
                 known.iter().filter_map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
             // What is not known lies in the folder that the known part names.
-            let text = if is_whole { text.as_str() } else { text.rsplit_once('/').map_or("", |(above, _)| above) };
+            let text =
+                if is_whole { text.as_str() } else { text.rsplit_once('/').map_or("", |(above, _)| above) };
             if !is_whole && part.bits.first() == Some(&Bit::Char('/')) && text.is_empty() {
                 self.named.push("/".to_owned());
                 continue;

@@ -33,8 +33,8 @@ const FAR_BY_VERB: &[(&str, &[&str])] = &[
 
 /// Package managers of the system.
 const SYSTEM_PACKAGES: &[&str] = &[
-    "apk", "apt", "apt-get", "aptitude", "brew", "choco", "dnf", "dpkg", "flatpak", "nix", "nix-env", "pacman", "port",
-    "rpm", "rustup", "scoop", "snap", "winget", "yum", "zypper",
+    "apk", "apt", "apt-get", "aptitude", "brew", "choco", "dnf", "dpkg", "flatpak", "nix", "nix-env",
+    "pacman", "port", "rpm", "rustup", "scoop", "snap", "winget", "yum", "zypper",
 ];
 
 /// Programs that bring packages with these verbs.
@@ -61,16 +61,20 @@ const INSTALLS: &[(&str, &[&str])] = &[
     ("yarn", &["add", "create", "dlx", "install", "link", "remove", "up", "upgrade"]),
 ];
 
-const CONTAINERS: &[&str] =
-    &["colima", "docker", "docker-compose", "kind", "lxc", "minikube", "nerdctl", "podman", "qemu", "vagrant", "virsh"];
+const CONTAINERS: &[&str] = &[
+    "colima", "docker", "docker-compose", "kind", "lxc", "minikube", "nerdctl", "podman", "qemu", "vagrant",
+    "virsh",
+];
 
 const PROCESSES: &[&str] = &[
-    "at", "batch", "crontab", "disown", "fg", "initctl", "kill", "killall", "launchctl", "nohup", "pkill", "reboot",
-    "renice", "screen", "service", "setsid", "shutdown", "supervisorctl", "systemctl", "tmux", "xkill",
+    "at", "batch", "crontab", "disown", "fg", "initctl", "kill", "killall", "launchctl", "nohup", "pkill",
+    "reboot", "renice", "screen", "service", "setsid", "shutdown", "supervisorctl", "systemctl", "tmux",
+    "xkill",
 ];
 
 /// Who runs as somebody else, or as part of the system.
-const SUPERUSER: &[&str] = &["chroot", "doas", "mount", "nsenter", "pkexec", "run0", "su", "sudo", "umount", "unshare"];
+const SUPERUSER: &[&str] =
+    &["chroot", "doas", "mount", "nsenter", "pkexec", "run0", "su", "sudo", "umount", "unshare"];
 
 /// The verb of a command, and the verb with the word after it.
 fn verbs(simple: &Simple) -> (String, String) {
@@ -144,9 +148,12 @@ pub(super) fn left(simple: &Simple) -> Option<Left> {
         || matches!(name, "pnpm" | "yarn") && simple.words.len() == 1
         || is_module_pip(name, simple);
     // They stop other processes, read their memory and write into it.
-    let attaches = ["-p", "--pid", "-a", "attach"].iter().any(|sign| simple.words.iter().any(|word| word.is(sign)));
+    let attaches =
+        ["-p", "--pid", "-a", "attach"].iter().any(|sign| simple.words.iter().any(|word| word.is(sign)));
     match name {
-        "gdb" | "lldb" | "strace" | "ltrace" | "perf" | "bpftrace" | "rr" if attaches => Some(Left::Processes),
+        "gdb" | "lldb" | "strace" | "ltrace" | "perf" | "bpftrace" | "rr" if attaches => {
+            Some(Left::Processes)
+        }
         _ if CONTAINERS.contains(&name) => Some(Left::Containers),
         _ if PROCESSES.contains(&name) => Some(Left::Processes),
         _ if SUPERUSER.contains(&name) => Some(Left::Superuser),
@@ -158,7 +165,10 @@ pub(super) fn left(simple: &Simple) -> Option<Left> {
 
 /// `python -m pip install x`
 fn is_module_pip(name: &str, simple: &Simple) -> bool {
-    let module = simple.words.windows(2).any(|pair| pair[0].is("-m") && (pair[1].is("pip") || pair[1].is("ensurepip")));
+    let module = simple
+        .words
+        .windows(2)
+        .any(|pair| pair[0].is("-m") && (pair[1].is("pip") || pair[1].is("ensurepip")));
     name.starts_with("python") && module
 }
 

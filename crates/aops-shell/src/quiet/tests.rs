@@ -9,7 +9,8 @@ fn says(line: &str) -> Quiet {
     of(&cut(line, &ground), &around)
 }
 
-const READING: &str = "ls -la\ngit log --oneline | head -5\ncd /home/u/p && git status\ngrep -rn x src\ngh --version
+const READING: &str =
+    "ls -la\ngit log --oneline | head -5\ncd /home/u/p && git status\ngrep -rn x src\ngh --version
 for f in a b; do cat $f; done\ngit -C /home/u/q diff\ncat /etc/hosts\nfind . -name '*.rs' -exec grep -l x {} +
 npm ls\ncargo tree\necho $(git rev-parse HEAD)";
 
@@ -46,7 +47,8 @@ fn the_network_is_one_programs_with_words_of_the_line() {
     }
 }
 
-const CONTAINED: &str = "cargo test\nnpm test\nnpm run build 2>&1 | tail -5\npython3 script.py\n./run.sh\nmkdir -p a/b
+const CONTAINED: &str =
+    "cargo test\nnpm test\nnpm run build 2>&1 | tail -5\npython3 script.py\n./run.sh\nmkdir -p a/b
 rm -rf dist\npytest -q > /tmp/out.txt\nmake -j4\nnpx vitest run\n$CC a.c\ngo build ./...\nsed -i s/a/b/ x.txt
 timeout 60 cargo nextest run\ncd web && npm run lint";
 
@@ -73,7 +75,10 @@ fn what_acts_outside_is_left_to_a_person() {
         (Left::Containers, "docker run x\ndocker compose up -d\nmake && podman build ."),
         (Left::Processes, "pkill node\nkill 123\nnpm start &\nnohup make > log\nnpm run dev"),
         (Left::Network, "wget https://x.example/a\npsql -c 'select 1'\ncurl -o a https://x.example && make"),
-        (Left::Elsewhere, "cp a /home/u/q/b\nmake -C /opt/x\ncd /home/u/q && make\n./run.sh > /etc/x\ntouch ../q/a"),
+        (
+            Left::Elsewhere,
+            "cp a /home/u/q/b\nmake -C /opt/x\ncd /home/u/q && make\n./run.sh > /etc/x\ntouch ../q/a",
+        ),
         (Left::Unclear, "make 'x"),
     ];
     for (why, lines) in rows {
@@ -146,7 +151,10 @@ fn the_places_that_a_line_reads() {
     }
     for line in ["cat /etc/$X $Y", "ls $X; cat /etc/a", "cp $X /etc/b"] {
         let found = of(line);
-        assert!(found.is_open && found.named.iter().any(|path| path.starts_with("/etc")), "{line}: {found:?}");
+        assert!(
+            found.is_open && found.named.iter().any(|path| path.starts_with("/etc")),
+            "{line}: {found:?}"
+        );
     }
     for line in ["echo $X", "printf '%s' \"$(date)\"", "test -n \"$X\" && ls"] {
         assert!(!of(line).is_open, "{line}");

@@ -46,7 +46,11 @@ impl Walk {
 
     /// What holds after either of two ways.
     pub(super) fn either(&mut self, one: &Kept, other: &Kept) -> Kept {
-        if one.is_same(other) || self.spend(1 + (one.len() + other.len()) / 4) { one.or(other) } else { one.clone() }
+        if one.is_same(other) || self.spend(1 + (one.len() + other.len()) / 4) {
+            one.or(other)
+        } else {
+            one.clone()
+        }
     }
 
     /// What is kept holds here.
@@ -126,7 +130,12 @@ impl Walk {
 
     /// The rounds of a loop, and what holds behind it. `round` says what holds where the loop ends before its
     /// body; else it ends with it, or runs no round if it `may_skip`.
-    fn rounds(&mut self, scope: &mut Scope, may_skip: bool, round: impl Fn(&mut Self, &mut Scope) -> Option<Kept>) {
+    fn rounds(
+        &mut self,
+        scope: &mut Scope,
+        may_skip: bool,
+        round: impl Fn(&mut Self, &mut Scope) -> Option<Kept>,
+    ) {
         let start = Kept::of(scope);
         let entered = scope.clone();
         let first = self.found.len();

@@ -113,7 +113,11 @@ impl Walk {
                     self.too_much();
                 }
             }
-            "unset" => operands(simple).iter().for_each(|word| self.assigned(scope, &word.lossy(), Vec::new())),
+            "unset" => {
+                for word in operands(simple) {
+                    self.assigned(scope, &word.lossy(), Vec::new());
+                }
+            }
             _ => {}
         }
     }

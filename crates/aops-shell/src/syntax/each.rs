@@ -23,7 +23,8 @@ impl Walk {
             // `;` ends a command of `find`, and so does `+` after `{}`.
             let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
             let end = (at..words.len()).find(ends).unwrap_or(words.len());
-            let mut inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, "{}", &named)).collect();
+            let mut inner: Vec<Word> =
+                words[at + 1..end].iter().map(|word| placeholder(word, "{}", &named)).collect();
             let is_bare = words[at].is("-execdir") || words[at].is("-okdir");
             for word in inner.iter_mut().filter(|word| is_bare && word.bits.first() == Some(&Bit::Any)) {
                 // Some systems put no folder before the name.
@@ -52,7 +53,8 @@ impl Walk {
 /// A command with a value in the place of each `{}`, or behind it.
 pub(super) fn filled(words: &[Word], value: &Word) -> Vec<Word> {
     let put = |word: &Word| {
-        let parts: Vec<Vec<Bit>> = word.lossy().split("{}").map(|part| part.chars().map(Bit::Char).collect()).collect();
+        let parts: Vec<Vec<Bit>> =
+            word.lossy().split("{}").map(|part| part.chars().map(Bit::Char).collect()).collect();
         Word { bits: parts.join(&value.bits[..]), ..word.clone() }
     };
     let is_mark = |word: &&Word| word.lossy().contains("{}");
@@ -71,7 +73,9 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
         "-I" | "-J" if glued.is_empty() => next(),
         "-i" if glued.is_empty() => Some("{}".to_owned()),
         "-I" | "-J" | "-i" => Some(glued.to_owned()),
-        _ if text.starts_with("--replace") => Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned()),
+        _ if text.starts_with("--replace") => {
+            Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned())
+        }
         // Bundled: `-0I {}`.
         _ if !text.starts_with("--") && text.ends_with('I') => next(),
         _ => None,
@@ -82,8 +86,8 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
 /// it is a word of a command that the line says.
 pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
     const BEFORE: [&str; 16] = [
-        "!", "builtin", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time",
-        "timeout", "until", "while",
+        "!", "builtin", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then",
+        "time", "timeout", "until", "while",
     ];
     let Some(flag) = words.iter().position(is_command_flag) else { return false };
     let Some(program) = words[flag + 1..].iter().find(|word| !word.is_option()) else { return false };
@@ -91,7 +95,8 @@ pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
     let text = program.lossy().replace(mark, "\u{1}");
     text.split([';', '&', '|', '(', '{', '\n', '`']).any(|command| {
         let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ')', '}']));
-        let first = words.find(|word| !BEFORE.contains(word) && !word.starts_with('-') && !word.contains('='));
+        let first =
+            words.find(|word| !BEFORE.contains(word) && !word.starts_with('-') && !word.contains('='));
         first == Some("\u{1}") || first == Some("eval") && words.any(|word| word.contains('\u{1}'))
     })
 }

@@ -94,7 +94,8 @@ pub(super) fn printed(commands: &[Simple]) -> Option<(Vec<Word>, Option<String>)
         }
         let own = command.words.iter().skip(1);
         let all = matches!(command.name(), Some("echo" | "printf"));
-        let plain = own.filter(|word| (all || !word.is_option()) && !word.is(".") && !word.is("..") && !word.is("/"));
+        let plain =
+            own.filter(|word| (all || !word.is_option()) && !word.is(".") && !word.is("..") && !word.is("/"));
         names.extend(plain.map(|word| Word { named: Vec::new(), ..word.clone() }));
     }
     let text = commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more);
@@ -138,10 +139,14 @@ fn unescaped(text: &str) -> String {
             Some(b'0'..=b'7') => (8, 0, if rest.starts_with('0') { 4 } else { 3 }),
             _ => (0, 0, 0),
         };
-        let digits =
-            rest[skipped.min(rest.len())..].bytes().take(most).take_while(|b| (*b as char).is_digit(radix.max(2)));
+        let digits = rest[skipped.min(rest.len())..]
+            .bytes()
+            .take(most)
+            .take_while(|b| (*b as char).is_digit(radix.max(2)));
         let end = skipped + digits.count();
-        let code = (end > skipped && radix > 0).then(|| u32::from_str_radix(&rest[skipped..end], radix).ok()).flatten();
+        let code = (end > skipped && radix > 0)
+            .then(|| u32::from_str_radix(&rest[skipped..end], radix).ok())
+            .flatten();
         // A byte has eight bits: `\\562` is `r`.
         match code.and_then(|code| char::from_u32(if radix == 8 { code & 0xff } else { code })) {
             Some(letter) => {
@@ -212,13 +217,17 @@ pub(super) enum Prints {
 
 /// Programs whose output is believed: a function of such a name would print something else.
 pub(super) const BELIEVED: [&str; 14] = [
-    "basename", "date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname", "wc", "whoami",
+    "basename", "date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname",
+    "wc", "whoami",
 ];
 
 /// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
 pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
-    let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+~^@".contains(&byte));
-    let Some((stages, name, words)) = last_stage(run, functions).filter(|(_, _, words)| words.iter().all(plain)) else {
+    let plain =
+        |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+~^@".contains(&byte));
+    let Some((stages, name, words)) =
+        last_stage(run, functions).filter(|(_, _, words)| words.iter().all(plain))
+    else {
         return Prints::Anything;
     };
     let words = words.as_slice();
@@ -285,7 +294,9 @@ fn prints_numbers(name: &str, words: &[&str]) -> bool {
         | ("id", ["-u" | "-g"])
         | ("date", ["+%s" | "+%Y" | "+%m" | "+%d" | "+%H" | "+%M" | "+%S" | "+%j"]) => true,
         ("stat", ["-c", "%s" | "%Y", file] | ["-f", "%z" | "%m", file]) => !file.starts_with('-'),
-        ("grep", ["-c", rest @ ..]) => matches!(rest.len(), 1 | 2) && !rest.iter().any(|word| word.starts_with('-')),
+        ("grep", ["-c", rest @ ..]) => {
+            matches!(rest.len(), 1 | 2) && !rest.iter().any(|word| word.starts_with('-'))
+        }
         ("seq" | "echo", words) => words.iter().all(digits),
         _ => false,
     }
@@ -299,7 +310,9 @@ fn prints_commits(words: &[&str]) -> bool {
         "merge-base" => &["--fork-point", "--octopus", "-a", "--all"],
         "rev-parse" => &["--short", "--verify", "-q", "--quiet"],
         "rev-list" => &["--all", "--reverse", "--no-merges", "--merges", "--first-parent", "--topo-order"],
-        "log" => &["--format=%H", "--format=%h", "--pretty=%H", "--pretty=%h", "--all", "--reverse", "--no-merges"],
+        "log" => {
+            &["--format=%H", "--format=%h", "--pretty=%H", "--pretty=%h", "--all", "--reverse", "--no-merges"]
+        }
         _ => return false,
     };
     let counts = |word: &str| {
@@ -307,14 +320,20 @@ fn prints_commits(words: &[&str]) -> bool {
         count.is_some_and(|count| !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()))
     };
     let formats = rest.iter().any(|word| word.starts_with("--format=%") || word.starts_with("--pretty=%"));
-    let known = |word: &&str| !word.starts_with('-') || options.contains(word) || *verb != "rev-parse" && counts(word);
+    let known = |word: &&str| {
+        !word.starts_with('-') || options.contains(word) || *verb != "rev-parse" && counts(word)
+    };
     rest.iter().all(known) && (*verb != "log" || formats) && !rest.contains(&"--")
 }
 
 /// It prints names of files of the project and nothing else, one in each line.
 pub(super) fn lists_files(simple: &Simple) -> bool {
-    let known = ["-c", "-m", "-o", "-d", "--cached", "--modified", "--others", "--deleted", "--exclude-standard"];
-    let plain = |word: &Word| word.is_firm() && (!word.is_option() || known.iter().any(|option| word.is(option)));
+    let known =
+        ["-c", "-m", "-o", "-d", "--cached", "--modified", "--others", "--deleted", "--exclude-standard"];
+    let plain =
+        |word: &Word| word.is_firm() && (!word.is_option() || known.iter().any(|option| word.is(option)));
     let words = simple.words.get(1..).unwrap_or_default();
-    simple.name() == Some("git") && words.first().is_some_and(|word| word.is("ls-files")) && words.iter().all(plain)
+    simple.name() == Some("git")
+        && words.first().is_some_and(|word| word.is("ls-files"))
+        && words.iter().all(plain)
 }

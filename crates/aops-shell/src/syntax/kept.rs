@@ -51,7 +51,8 @@ impl Kept {
 
     /// How many variables and lists there are to compare.
     pub(super) fn len(&self) -> usize {
-        self.variables.len() + self.lists.values().map(|lists| 1 + lists.len() * lists.len() / 8).sum::<usize>()
+        self.variables.len()
+            + self.lists.values().map(|lists| 1 + lists.len() * lists.len() / 8).sum::<usize>()
     }
 
     /// Some value is none that any variable of the other has.
@@ -60,7 +61,8 @@ impl Kept {
         let longer = |(name, lists): (&String, &Vec<Vec<Word>>)| {
             lists.iter().any(|list| other.lists.get(name).is_none_or(|known| !known.contains(list)))
         };
-        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value)) || self.lists.iter().any(longer)
+        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value))
+            || self.lists.iter().any(longer)
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
@@ -134,7 +136,8 @@ impl Kept {
         let mut known = other.clone();
         let named = |(name, _): &(String, Vec<Word>)| self.variables.iter().any(|(own, _)| own == name);
         if !Rc::ptr_eq(&self.variables, &other.variables) {
-            known.variables = Rc::new(other.variables.iter().filter(|variable| named(variable)).cloned().collect());
+            known.variables =
+                Rc::new(other.variables.iter().filter(|variable| named(variable)).cloned().collect());
         }
         self.or(&Self { given: Rc::clone(&self.given), ..known })
     }
@@ -147,7 +150,8 @@ fn unknown(name: &str) -> Word {
 fn either(name: &str, one: State, other: State) -> (Vec<Word>, Option<Unset>) {
     match (one, other) {
         (State::OneOf(one, maybe), State::OneOf(other, perhaps)) => {
-            let values = if one == other { one.to_vec() } else { other.iter().cloned().fold(one.to_vec(), added) };
+            let values =
+                if one == other { one.to_vec() } else { other.iter().cloned().fold(one.to_vec(), added) };
             (values, (maybe || perhaps).then_some(Unset::Maybe))
         }
         (State::OneOf(values, _), State::Unnamed | State::Gone)

@@ -21,8 +21,8 @@ pub(super) const PROGRAMS: usize = 12;
 
 /// Signs, longest first where one begins another.
 const SIGNS: [&str; 23] = [
-    "&&", "&>>", "&>", "&", "||", "|&", "|", ";;&", ";;", ";&", ";", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&",
-    ">|", ">", "(", ")",
+    "&&", "&>>", "&>", "&", "||", "|&", "|", ";;&", ";;", ";&", ";", "<<<", "<<-", "<<", "<&", "<>", "<",
+    ">>", ">&", ">|", ">", "(", ")",
 ];
 
 fn ends_word(byte: u8) -> bool {
@@ -259,7 +259,10 @@ impl<'a> Reader<'a> {
 
     fn at_list_end(&mut self) -> bool {
         let closes = |text| {
-            matches!(text, ")" | ";;" | ";&" | ";;&" | "do" | "done" | "then" | "elif" | "else" | "fi" | "}" | "esac")
+            matches!(
+                text,
+                ")" | ";;" | ";&" | ";;&" | "do" | "done" | "then" | "elif" | "else" | "fi" | "}" | "esac"
+            )
         };
         self.peek().kind == Kind::End || closes(self.next_text())
     }

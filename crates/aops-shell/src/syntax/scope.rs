@@ -89,7 +89,12 @@ impl Scope {
         let mut variables = vec![("HOME".to_owned(), vec![home.clone()])];
         let given = ground.variables.iter().map(|(name, value)| (name.clone(), vec![Word::of(value)]));
         variables.extend(given.filter(|(name, _)| name != "HOME"));
-        Self { home: Rc::new(home), folders: Rc::new(vec![cwd]), variables: Rc::new(variables), ..Self::default() }
+        Self {
+            home: Rc::new(home),
+            folders: Rc::new(vec![cwd]),
+            variables: Rc::new(variables),
+            ..Self::default()
+        }
     }
 
     /// What a variable may hold; `None` or nothing if we do not know.
@@ -189,7 +194,8 @@ impl Scope {
         if !self.set(name, values) || !whole {
             return false;
         }
-        Rc::make_mut(&mut self.lists).insert(name.to_owned(), if lists.len() > 1 { lists } else { Vec::new() });
+        Rc::make_mut(&mut self.lists)
+            .insert(name.to_owned(), if lists.len() > 1 { lists } else { Vec::new() });
         true
     }
 
@@ -313,10 +319,11 @@ pub(super) fn added<T: PartialEq>(mut all: Vec<T>, one: T) -> Vec<T> {
 
 /// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.
 const SET_BY_SHELL: [&str; 41] = [
-    "0", "COPROC", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO",
-    "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS", "PPID", "RANDOM",
-    "REPLY", "SECONDS", "SHLVL", "SRANDOM", "TTYIDLE", "UID", "_", "argv", "dirstack", "errnos", "mapfile", "match",
-    "mbegin", "mend", "pipestatus", "reply", "status", "termcap", "terminfo", "words",
+    "0", "COPROC", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD",
+    "LINENO", "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS",
+    "PPID", "RANDOM", "REPLY", "SECONDS", "SHLVL", "SRANDOM", "TTYIDLE", "UID", "_", "argv", "dirstack",
+    "errnos", "mapfile", "match", "mbegin", "mend", "pipestatus", "reply", "status", "termcap", "terminfo",
+    "words",
 ];
 
 pub fn is_set_by_shell(name: &str) -> bool {
@@ -340,7 +347,8 @@ pub struct Held {
 
 impl Held {
     /// It may hold anything.
-    pub(super) const ANYTHING: Held = Held { plain: false, number: false, blank: false, armed: false, set: true };
+    pub(super) const ANYTHING: Held =
+        Held { plain: false, number: false, blank: false, armed: false, set: true };
 
     pub(super) const NUMBER: Held = Held { plain: true, number: true, blank: false, armed: false, set: true };
 
@@ -350,7 +358,8 @@ impl Held {
         let number = |bit: &Bit| matches!(bit, Bit::Char('0'..='9') | Bit::Any);
         let known = unknown == word.sums + word.commits;
         // A pattern may find a file whose name begins with a dash.
-        let begins = word.bits.first().is_some_and(|bit| !matches!(bit, Bit::Char('-') | Bit::Star | Bit::One));
+        let begins =
+            word.bits.first().is_some_and(|bit| !matches!(bit, Bit::Char('-') | Bit::Star | Bit::One));
         Self {
             plain: known && begins && !word.bits.iter().any(blank),
             number: unknown == word.sums && !word.bits.is_empty() && word.bits.iter().all(number),

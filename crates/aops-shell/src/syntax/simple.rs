@@ -13,7 +13,8 @@ use std::rc::Rc;
 /// Links that one line makes.
 const LINKS: usize = 256;
 /// Builtins whose assignments stay, in shells of POSIX.
-const SPECIAL: [&str; 10] = [":", ".", "eval", "exec", "export", "readonly", "set", "shift", "times", "unset"];
+const SPECIAL: [&str; 10] =
+    [":", ".", "eval", "exec", "export", "readonly", "set", "shift", "times", "unset"];
 
 impl Walk {
     pub(super) fn once(&mut self, command: &SimpleCommand, scope: &mut Scope) {
@@ -48,7 +49,14 @@ impl Walk {
         self.run(simple, scope, &own);
     }
 
-    fn give_value(&mut self, name: String, given: Given, simple: &mut Simple, scope: &mut Scope, own: &mut Scope) {
+    fn give_value(
+        &mut self,
+        name: String,
+        given: Given,
+        simple: &mut Simple,
+        scope: &mut Scope,
+        own: &mut Scope,
+    ) {
         let values = match given {
             Given::OneOf(values) => values,
             Given::Lists(lists) if simple.words.is_empty() => {
@@ -249,7 +257,8 @@ impl Walk {
     /// Variables whose value other programs run: `PAGER`, `GIT_SSH_COMMAND` and kin.
     pub(super) fn programmed(&mut self, name: &str, values: &[Word], scope: &Scope) {
         const ENDS: [&str; 10] = [
-            "PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN", "EXTERNAL_DIFF", "ASKPASS", "GIT_SSH",
+            "PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN", "EXTERNAL_DIFF", "ASKPASS",
+            "GIT_SSH",
         ];
         // Settings of git, of which some are programs: `GIT_CONFIG_VALUE_0`, `GIT_CONFIG_PARAMETERS`.
         let is_setting = name.starts_with("GIT_CONFIG_VALUE") || name == "GIT_CONFIG_PARAMETERS";
@@ -278,7 +287,8 @@ enum Given {
 
 /// The elements of `(b [3]=c …)`: in the order of their indexes, where each has a number.
 fn in_order(assignment: &Assignment, words: Vec<Vec<Word>>) -> Vec<Word> {
-    let numbers: Option<Vec<usize>> = assignment.indexes.iter().map(|index| index.text.trim().parse().ok()).collect();
+    let numbers: Option<Vec<usize>> =
+        assignment.indexes.iter().map(|index| index.text.trim().parse().ok()).collect();
     match numbers.filter(|numbers| !numbers.is_empty() && numbers.len() == words.len()) {
         Some(numbers) => {
             let mut placed: Vec<_> = numbers.into_iter().zip(words).collect();
@@ -312,7 +322,8 @@ fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Wor
     let old = scope.lists(assignment.name);
     let unset = scope.unset.get(assignment.name);
     let index = assignment.indexes.first().filter(|_| !assignment.is_array);
-    let is_new = index.is_some() && scope.value(assignment.name).is_none() && !is_set_by_shell(assignment.name);
+    let is_new =
+        index.is_some() && scope.value(assignment.name).is_none() && !is_set_by_shell(assignment.name);
     if old.is_empty() && unset.is_none() && !is_new {
         return vec![values.iter().cloned().chain([Word::any()]).collect()];
     }

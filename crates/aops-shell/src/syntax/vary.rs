@@ -84,7 +84,9 @@ impl Walk {
         if bodies.is_empty() || inside >= RECURSION {
             self.guess_if(inside >= RECURSION, "a function that calls itself");
             // What it is given may still be another thing each time.
-            if inside >= RECURSION && simple.words.len() > 1 && simple.words.iter().all(|word| word.literal().is_some())
+            if inside >= RECURSION
+                && simple.words.len() > 1
+                && simple.words.iter().all(|word| word.literal().is_some())
             {
                 self.too_much();
             }

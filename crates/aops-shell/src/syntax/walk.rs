@@ -160,8 +160,9 @@ impl Walk {
     /// known before.
     fn again(&mut self, statement: &Statement, found: std::ops::Range<usize>, scope: &Scope) {
         let known = |name: &String| scope.value(name).is_some_and(|values| !values.is_empty());
-        let waits =
-            |simple: &Simple| simple.words.iter().chain(&simple.writes).any(|word| word.unknown.iter().any(known));
+        let waits = |simple: &Simple| {
+            simple.words.iter().chain(&simple.writes).any(|word| word.unknown.iter().any(known))
+        };
         if !self.found[found.clone()].iter().any(waits) || !self.spend(1) {
             return;
         }
@@ -214,15 +215,22 @@ impl Walk {
             let arrived = std::mem::take(&mut arriving);
             let said = script.take();
             let fed_now = fed.clone();
-            let mut own =
-                Scope { arriving: arrived, script: said, fed: fed_now, lists_files, sure: false, ..scope.clone() };
+            let mut own = Scope {
+                arriving: arrived,
+                script: said,
+                fed: fed_now,
+                lists_files,
+                sure: false,
+                ..scope.clone()
+            };
             let first = self.found.len();
             self.command(stage, &mut own);
             if at + 1 < pipeline.len() {
                 self.found[first..].iter_mut().for_each(|simple| simple.piped.0 = true);
             }
             let is_simple = matches!(stage, Command::Simple(_));
-            lists_files = is_simple && first < self.found.len() && self.found[first..].iter().all(found::lists_files);
+            lists_files =
+                is_simple && first < self.found.len() && self.found[first..].iter().all(found::lists_files);
             (arriving, script) = self.printed(first, &mut fed);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
@@ -268,7 +276,10 @@ impl Walk {
                 self.compound(compound, scope);
             }
             Command::Function(function) => {
-                self.guess_if(found::BELIEVED.contains(&function.name), "a function with the name of a program");
+                self.guess_if(
+                    found::BELIEVED.contains(&function.name),
+                    "a function with the name of a program",
+                );
                 self.functions.push((function.name.to_owned(), outermost));
                 self.function(function, scope);
             }
@@ -345,7 +356,10 @@ impl Walk {
             && let Some(known) = word.with_known(&text)
         {
             // Where it may be read is decided by words that stand in the line.
-            self.guess_if(known.iter().any(|word| word.starts_with("-")), "an option that a substitution prints");
+            self.guess_if(
+                known.iter().any(|word| word.starts_with("-")),
+                "an option that a substitution prints",
+            );
             words = known;
         }
         if read.beyond || !self.spend(words.len() * (names.len() + printed.len()) / 4) {

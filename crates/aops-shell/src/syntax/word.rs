@@ -214,12 +214,14 @@ impl Word {
         let text = text.trim_end_matches('\n');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+^ \n".contains(c);
         let at = self.bits.iter().position(|bit| *bit == Bit::Any)?;
-        let alone = self.unknown.is_empty() && self.filled.is_empty() && !self.bits[at + 1..].contains(&Bit::Any);
+        let alone =
+            self.unknown.is_empty() && self.filled.is_empty() && !self.bits[at + 1..].contains(&Bit::Any);
         if !alone || !text.chars().all(is_plain) {
             return None;
         }
         let texts: Vec<&str> = if self.splits { text.split_whitespace().collect() } else { vec![text] };
-        let mut words: Vec<Vec<Bit>> = texts.iter().map(|text| text.chars().map(Bit::Char).collect()).collect();
+        let mut words: Vec<Vec<Bit>> =
+            texts.iter().map(|text| text.chars().map(Bit::Char).collect()).collect();
         if words.is_empty() && self.bits.len() > 1 {
             words.push(Vec::new());
         }
@@ -333,8 +335,9 @@ pub(super) struct Expanded<'t> {
 
 /// Most words are plain text: they stand for themselves.
 pub(super) fn is_plain(raw: &str) -> bool {
-    raw.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+'))
+    raw.bytes().all(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+')
+    })
 }
 
 pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {

@@ -75,7 +75,8 @@ impl Wrapper {
             };
         }
         for (at, letter) in text.chars().enumerate().skip(1) {
-            let known = |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
+            let known =
+                |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
             match self.options.split(' ').find(known)? {
                 row if row.ends_with('=') && at + 1 == word.bits.len() => return next(),
                 row if row.ends_with(['=', '?']) => return glued(at + 1),
@@ -204,11 +205,18 @@ impl Walk {
         true
     }
 
-    fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, (name, wrapper): (&str, &Wrapper)) -> bool {
+    fn unwrap(
+        &mut self,
+        simple: &Simple,
+        scope: &mut Scope,
+        own: &Scope,
+        (name, wrapper): (&str, &Wrapper),
+    ) -> bool {
         self.guess_if(!wrapper.is_plain && simple.words.len() > 1, name);
         let inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
         let mark = (name == "parallel").then(|| "{}".to_owned());
-        let mut opened = Wrapped { name, wrapper, rest: &simple.words[1..], inner, apart: scope.clone(), mark };
+        let mut opened =
+            Wrapped { name, wrapper, rest: &simple.words[1..], inner, apart: scope.clone(), mark };
         if let Err(looked) = self.skip_to_command(&mut opened, scope) {
             return looked;
         }
@@ -223,11 +231,13 @@ impl Walk {
         self.line.runs_arriving |= runs_code(rest) && mark.as_ref().is_some_and(|mark| runs_mark(rest, mark));
         inner.words = match &mark {
             // What arrives stands for the mark, wherever it is.
-            Some(mark) => rest.iter().map(|word| arriving(placeholder(word, mark, &inner.arriving))).collect(),
+            Some(mark) => {
+                rest.iter().map(|word| arriving(placeholder(word, mark, &inner.arriving))).collect()
+            }
             None => rest.to_vec(),
         };
-        let appends =
-            mark.is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
+        let appends = mark
+            .is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
         // `xargs -a file` reads it instead of what arrives.
         let takes_file = |word: &Word| word.is_option() && word.lossy().contains('a');
         let reads_file = simple.words[1..].iter().take_while(|word| word.is_option()).any(takes_file);
@@ -299,7 +309,14 @@ impl Walk {
                     let named = inner.arriving.clone();
                     let lists_files = own.lists_files;
                     let said = inner.script.clone();
-                    inner.words.push(Word { named, said, shifts: Some(0), splits: true, lists_files, ..Word::any() });
+                    inner.words.push(Word {
+                        named,
+                        said,
+                        shifts: Some(0),
+                        splits: true,
+                        lists_files,
+                        ..Word::any()
+                    });
                 }
                 apart.functions = Rc::default();
                 self.run(inner, &mut apart, own);
@@ -308,7 +325,13 @@ impl Walk {
     }
 
     /// An option whose value is the program: whether it was looked into. `None` for other options.
-    fn inner_program(&mut self, rest: &[Word], inner: &Simple, name: &str, scope: &mut Scope) -> Option<bool> {
+    fn inner_program(
+        &mut self,
+        rest: &[Word],
+        inner: &Simple,
+        name: &str,
+        scope: &mut Scope,
+    ) -> Option<bool> {
         let text = rest[0].lossy();
         if name == "flock" && text == "-c" {
             return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), scope));
@@ -371,8 +394,10 @@ pub(super) fn code(word: &Word) -> Option<String> {
 /// An option of a shell that changes nothing about what its program does.
 fn is_usual(word: &Word) -> bool {
     let plain = |text: String| {
-        matches!(text.as_str(), "--norc" | "--noprofile" | "--login" | "--posix" | "-" | "-o" | "pipefail" | "errexit")
-            || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celsuxv".contains(c)))
+        matches!(
+            text.as_str(),
+            "--norc" | "--noprofile" | "--login" | "--posix" | "-" | "-o" | "pipefail" | "errexit"
+        ) || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celsuxv".contains(c)))
     };
     word.is_firm() && word.literal().is_some_and(plain)
 }

@@ -48,7 +48,11 @@ impl Here for OnMachine {
 }
 
 /// Serves the steps of this machine, for ever.
-pub async fn serve_machine(steps: Arc<Steps>, listen: SocketAddr, identity: Option<&str>) -> Result<(), String> {
+pub async fn serve_machine(
+    steps: Arc<Steps>,
+    listen: SocketAddr,
+    identity: Option<&str>,
+) -> Result<(), String> {
     let mut here = <ServeHere<OnMachine> as Discoverable>::discover();
     let name = name_of(&steps.machine);
     here.name = name.clone().try_into().map_err(|_| format!("`{name}` is not the name of a service"))?;

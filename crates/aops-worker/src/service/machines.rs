@@ -47,7 +47,9 @@ pub(super) struct Wanted {
 
 /// The machine with these labels that has the fewest runs.
 fn choose(known: &Known, wanted: &Wanted) -> Option<String> {
-    let fits = |machine: &&Machine| !machine.away && wanted.labels.iter().all(|label| machine.labels.contains(label));
+    let fits = |machine: &&Machine| {
+        !machine.away && wanted.labels.iter().all(|label| machine.labels.contains(label))
+    };
     let is_last = |machine: &Machine| wanted.rather_not.as_ref() == Some(&machine.name);
     let found = known.values().filter(fits).min_by_key(|machine| (is_last(machine), machine.runs));
     found.map(|machine| machine.name.clone())
@@ -69,7 +71,11 @@ impl Machines {
 
     /// A machine for a run, which counts as one of its runs from now on.
     #[handler]
-    async fn pick(&self, ctx: ObjectContext<'_>, Json(wanted): Json<Wanted>) -> HandlerResult<Json<Option<Machine>>> {
+    async fn pick(
+        &self,
+        ctx: ObjectContext<'_>,
+        Json(wanted): Json<Wanted>,
+    ) -> HandlerResult<Json<Option<Machine>>> {
         let mut all = known(&ctx).await?;
         let Some(found) = choose(&all, &wanted).and_then(|name| all.get_mut(&name)) else {
             return Ok(Json(None));
@@ -110,7 +116,11 @@ impl Machines {
 
     /// Whether this machine gets runs.
     #[handler]
-    async fn counts(&self, ctx: SharedObjectContext<'_>, Json(name): Json<String>) -> HandlerResult<Json<bool>> {
+    async fn counts(
+        &self,
+        ctx: SharedObjectContext<'_>,
+        Json(name): Json<String>,
+    ) -> HandlerResult<Json<bool>> {
         let all = ctx.get::<Json<Known>>(KNOWN).await?.map(Json::into_inner).unwrap_or_default();
         Ok(Json(all.get(&name).is_some_and(|machine| !machine.away)))
     }

@@ -62,7 +62,11 @@ impl Run {
 
     /// One answer for a digest; a second one is refused.
     #[handler]
-    async fn answer(&self, ctx: SharedWorkflowContext<'_>, Json(answer): Json<Decision>) -> HandlerResult<()> {
+    async fn answer(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        Json(answer): Json<Decision>,
+    ) -> HandlerResult<()> {
         let standing = ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner);
         let asked = standing.and_then(|standing| standing.about);
         let name = promise_of(&answer.about);
@@ -178,7 +182,9 @@ impl Walk<'_, '_> {
 
     /// Leg after leg, with a person's answer between two of them, to the end.
     async fn legs(&mut self) -> Result<LegEnd, TerminalError> {
-        let (mut answer, mut given_back, mut restore) = (None::<Decision>, 0, false);
+        let mut answer = None::<Decision>;
+        let mut given_back = 0;
+        let mut restore = false;
         for leg in 1.. {
             self.standing.leg = leg;
             self.tell("runs").await?;
@@ -211,7 +217,8 @@ impl Walk<'_, '_> {
             let said = self.ask(question, about).await?;
             given_back = 0;
             if said.about.starts_with(FAILED) && !said.approve {
-                let (outcome, reason) = ("BLOCKED".to_owned(), format!("{} rejected it", said.who));
+                let outcome = "BLOCKED".to_owned();
+                let reason = format!("{} rejected it", said.who);
                 return Ok(LegEnd::Finished { outcome, reason, delivered: None });
             }
             answer = Some(said);
@@ -222,7 +229,8 @@ impl Walk<'_, '_> {
     /// Waits for a person's answer.
     async fn ask(&mut self, question: String, about: String) -> Result<Decision, TerminalError> {
         let name = promise_of(&about);
-        let question = if about.starts_with(FAILED) { format!("{question}; may it be tried again?") } else { question };
+        let question =
+            if about.starts_with(FAILED) { format!("{question}; may it be tried again?") } else { question };
         self.standing.question = Some(question.chars().take(LONGEST_WORDS).collect());
         self.standing.about = Some(about);
         self.tell("asks").await?;
@@ -252,7 +260,11 @@ impl Walk<'_, '_> {
 
     /// Cancels a step and waits until its processes are gone. A machine that is away hears no cancellation:
     /// the engine forgets its step then, and the words say by when the machine has ended it by itself.
-    async fn end_step(&self, machine: &Machine, handle: &InvocationHandle) -> Result<TerminalError, TerminalError> {
+    async fn end_step(
+        &self,
+        machine: &Machine,
+        handle: &InvocationHandle,
+    ) -> Result<TerminalError, TerminalError> {
         handle.cancel();
         let patience = Duration::from_secs(machine.grace_s) + OVER_GRACE;
         let is_heard = restate_sdk::select! {
@@ -260,9 +272,12 @@ impl Walk<'_, '_> {
             _ = self.ctx.sleep(patience) => { None }
         };
         if let Some(ended) = is_heard {
-            return Ok(ended.unwrap_or_else(|| TerminalError::new_with_code(409, "cancelled; the step had ended")));
+            return Ok(
+                ended.unwrap_or_else(|| TerminalError::new_with_code(409, "cancelled; the step had ended"))
+            );
         }
-        let (admin, path) = (self.admin.clone(), format!("/invocations/{}/kill", handle.invocation_id()));
+        let admin = self.admin.clone();
+        let path = format!("/invocations/{}/kill", handle.invocation_id());
         let asks = move || admin.ask("PATCH", &path, None, SOON);
         self.ctx
             .run(|| async move {
@@ -301,7 +316,8 @@ impl Walk<'_, '_> {
 
 /// What the engine says of an invocation that was killed, and a machine of one that was cancelled.
 fn is_taken(error: &TerminalError) -> bool {
-    error.code() == 409 && (error.message().eq_ignore_ascii_case("killed") || error.message().starts_with(CANCELLED))
+    error.code() == 409
+        && (error.message().eq_ignore_ascii_case("killed") || error.message().starts_with(CANCELLED))
 }
 
 /// Serves runs, and what they share, for ever.

@@ -67,7 +67,8 @@ pub(super) struct Slots {
 impl Slots {
     #[handler]
     async fn take(&self, ctx: ObjectContext<'_>, Json(wants): Json<Wants>) -> HandlerResult<Json<bool>> {
-        let (mut places, most) = (places(&ctx).await?, most(&ctx, self.per_repository).await?);
+        let mut places = places(&ctx).await?;
+        let most = most(&ctx, self.per_repository).await?;
         let has_one = places.take(wants, most);
         ctx.set(PLACES, Json(places));
         Ok(Json(has_one))
@@ -75,7 +76,8 @@ impl Slots {
 
     #[handler]
     async fn give(&self, ctx: ObjectContext<'_>, run: String) -> HandlerResult<()> {
-        let (mut places, most) = (places(&ctx).await?, most(&ctx, self.per_repository).await?);
+        let mut places = places(&ctx).await?;
+        let most = most(&ctx, self.per_repository).await?;
         for next in places.give(&run, most) {
             ctx.resolve_awakeable(&next.awakeable, true);
         }

@@ -9,5 +9,4 @@ mod chaos;
 const BEGUN: &str = r#"echo "$AOPS_STEP $AOPS_IDEMPOTENCY_KEY $(basename "$HOME")" >> "$EFFECTS/begun"; "#;
 const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.02; done; "#;
 /// Leaves group, session and parent, and hears no polite signal.
-const DAEMON: &str =
-    r#"(setsid nohup sh -c 'trap "" TERM HUP; : > "$EFFECTS/daemon"; while :; do sleep 1; done' >/dev/null 2>&1 &) ; "#;
+const DAEMON: &str = r#"(setsid nohup sh -c 'trap "" TERM HUP; : > "$EFFECTS/daemon"; while :; do sleep 1; done' >/dev/null 2>&1 &) ; "#;

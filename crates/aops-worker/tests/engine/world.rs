@@ -64,7 +64,9 @@ fn server_program() -> PathBuf {
     if !folder.join(&program).exists() {
         let scratch = tempfile::Builder::new().prefix("restate-").tempdir_in(target).unwrap();
         let npm = Command::new("npm")
-            .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix"])
+            .args([
+                "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix",
+            ])
             .arg(scratch.path())
             .arg("--cache")
             .arg(scratch.path().join("cache"))
@@ -72,7 +74,11 @@ fn server_program() -> PathBuf {
             .current_dir(scratch.path())
             .output()
             .expect("`npm` is needed: install Node.js");
-        assert!(npm.status.success(), "npm did not bring the server: {}", String::from_utf8_lossy(&npm.stderr));
+        assert!(
+            npm.status.success(),
+            "npm did not bring the server: {}",
+            String::from_utf8_lossy(&npm.stderr)
+        );
         fs::remove_dir_all(scratch.path().join("cache")).unwrap();
         fs::rename(scratch.keep(), &folder).unwrap();
     }
@@ -96,8 +102,7 @@ pub(crate) struct Machine {
     pub(crate) worker: Option<Running>,
 }
 
-pub(crate) const CONFIG: &str =
-    "tracker.command = \"none\"\naudit.rate = 0\n[mode]\nlevel = \"strict\"\n[deliver]\npull_request = \"none\"\n";
+pub(crate) const CONFIG: &str = "tracker.command = \"none\"\naudit.rate = 0\n[mode]\nlevel = \"strict\"\n[deliver]\npull_request = \"none\"\n";
 
 impl World {
     /// A project with this workflow, a remote, a server and a gateway with these options.
@@ -123,7 +128,8 @@ impl World {
     }
 
     fn put_workflow(&self, steps: &[&str]) {
-        let mut text = "---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n".to_owned();
+        let mut text =
+            "---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n".to_owned();
         for (n, line) in steps.iter().enumerate() {
             let line = line.replace('\'', "''");
             text += &format!("  - id: s{n}\n    name: S{n}\n    description: a step\n    run: '{line}'\n");
@@ -163,7 +169,8 @@ impl World {
 
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let mut git = Command::new("git");
-        let git = git.args(args).env_clear().envs(self.variables(&self.at("home"))).current_dir(self.at("project"));
+        let git =
+            git.args(args).env_clear().envs(self.variables(&self.at("home"))).current_dir(self.at("project"));
         let Output { status, stdout, stderr } = git.output().unwrap();
         assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
         String::from_utf8(stdout).unwrap().trim_end().to_owned()
@@ -195,7 +202,8 @@ impl World {
     }
 
     fn doors(&self) -> [String; 2] {
-        ["ingress", "admin"].map(|name| format!("unix:{}", self.at("server").join(format!("n/{name}.sock")).display()))
+        ["ingress", "admin"]
+            .map(|name| format!("unix:{}", self.at("server").join(format!("n/{name}.sock")).display()))
     }
 
     /// Ann may submit, bob may approve and operate; each token is the name twice.
@@ -206,9 +214,12 @@ impl World {
         fs::write(&tokens, lines).unwrap();
         fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
         let [ingress, admin] = self.doors();
-        let (listen, runs) = (format!("127.0.0.1:{}", self.ports.0), format!("127.0.0.1:{}", self.ports.1));
-        let (tokens, audit) = (tokens.to_str().unwrap().to_owned(), self.at("audit.jsonl"));
-        let mut args = vec!["serve", "--listen", &listen, "--runs", &runs, "--ingress", &ingress, "--admin", &admin];
+        let listen = format!("127.0.0.1:{}", self.ports.0);
+        let runs = format!("127.0.0.1:{}", self.ports.1);
+        let tokens = tokens.to_str().unwrap().to_owned();
+        let audit = self.at("audit.jsonl");
+        let mut args =
+            vec!["serve", "--listen", &listen, "--runs", &runs, "--ingress", &ingress, "--admin", &admin];
         args.extend(["--tokens", &tokens, "--audit", audit.to_str().unwrap()]);
         args.extend(self.options.iter().map(String::as_str));
         self.gateway = Some(self.start(Path::new(FLEET), &args, &self.at("home"), "gateway.log"));
@@ -232,12 +243,14 @@ impl World {
     pub(crate) fn start_worker(&self, machine: &mut Machine, labels: &[&str]) {
         let hook = Path::new(FLEET).with_file_name("aops-hook");
         assert!(hook.exists(), "`aops-hook` is not built\nhint: `cargo build -p aops-hook --bins`");
-        let ([ingress, admin], listen) = (self.doors(), format!("127.0.0.1:{}", machine.port));
+        let [ingress, admin] = self.doors();
+        let listen = format!("127.0.0.1:{}", machine.port);
         let mut args = vec!["worker", "--name", machine.name, "--listen", &listen, "--ingress", &ingress];
         args.extend(["--admin", &admin, "--hook", hook.to_str().unwrap(), "--grace", "1", "--reattach", "2"]);
         args.extend(["--lost-after", "8"]);
         args.extend(labels.iter().flat_map(|label| ["--label", label]));
-        machine.worker = Some(self.start(Path::new(FLEET), &args, &machine.home, &format!("{}.log", machine.name)));
+        machine.worker =
+            Some(self.start(Path::new(FLEET), &args, &machine.home, &format!("{}.log", machine.name)));
         until("the engine knows the machine", || self.machines()[machine.name]["away"] == false);
     }
 
@@ -258,7 +271,8 @@ impl World {
         let _ = stream.read_to_string(&mut said);
         let status = said.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         let body = said.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        let json = body.find(['{', '[']).zip(body.rfind(['}', ']'])).map_or("", |(from, to)| &body[from..=to]);
+        let json =
+            body.find(['{', '[']).zip(body.rfind(['}', ']'])).map_or("", |(from, to)| &body[from..=to]);
         (status, serde_json::from_str(json).unwrap_or_default())
     }
 

@@ -16,12 +16,15 @@ fn whole(body: &str) -> String {
 
 /// Sends the token that stands behind `#` in the address.
 pub(super) fn door() -> String {
-    whole("<p>Open the link that <code>aops-hook fleet serve</code> printed.</p><script src=/page.js></script>")
+    whole(
+        "<p>Open the link that <code>aops-hook fleet serve</code> printed.</p><script src=/page.js></script>",
+    )
 }
 
 /// A form with this proof, a name and a value.
 fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> String {
-    let (id, value) = (escape(id), escape(value));
+    let id = escape(id);
+    let value = escape(value);
     format!(
         "<form method=post action={action}><input type=hidden name=id value=\"{id}\">\
          <input type=hidden name={name} value=\"{value}\">{inner}</form>"
@@ -48,7 +51,13 @@ pub(super) fn overview(
 ) -> String {
     let question = |one: &Approval| {
         let form = answers(&one.id, ("proof", &proof(&one.id)), &Answer::ALL);
-        vec![escape(&one.id), age(one.age_s * 1000), escape(&redact(&one.repository)), escape(&one.question), form]
+        vec![
+            escape(&one.id),
+            age(one.age_s * 1000),
+            escape(&redact(&one.repository)),
+            escape(&one.question),
+            form,
+        ]
     };
     let again = form("/", "", ("proof", &proof(LOOK)), "<button>look again</button>");
     let questions = ["id", "age", "repository", "question", "answer"];

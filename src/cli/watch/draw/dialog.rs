@@ -38,8 +38,11 @@ fn text(page: &mut Page, title: &str, lines: &[String], top: usize, end: &str) {
     let high = all.len().min(most);
     clear(page, u16::try_from(high + 2).unwrap_or(u16::MAX));
     let top = top.min(all.len().saturating_sub(high));
-    let place =
-        if all.len() > high { format!(" ({} to {} of {})", top + 1, top + high, all.len()) } else { String::new() };
+    let place = if all.len() > high {
+        format!(" ({} to {} of {})", top + 1, top + high, all.len())
+    } else {
+        String::new()
+    };
     page.rule(&format!("{}{place}", clean(title)));
     for line in all.iter().skip(top).take(high) {
         let tone = match line.as_bytes().first() {

@@ -104,7 +104,9 @@ fn a_timeline_shows_the_chosen_line_whole() {
         ts: "2026-01-13T10:00:00.000Z".to_owned(),
         word: "refused".to_owned(),
         text: "Write hello.txt  [sandbox]".to_owned(),
-        reason: Some("Blocked: this task has no plan yet\nhint: start the agent `prompt-hydrator`".to_owned()),
+        reason: Some(
+            "Blocked: this task has no plan yet\nhint: start the agent `prompt-hydrator`".to_owned(),
+        ),
         refused: true,
         tone: Tone::Bad,
         ..Told::default()
@@ -149,7 +151,9 @@ fn hosts_are_listed_with_what_went_there_and_how_to_answer() {
     let refused = host("paste.test", "refused", "refused 2×, it is not on this project's list");
     model.learn(News::Hosts(vec![refused, host("registry.test", "built-in", "212×, 40 MB in, 61 kB out")]));
     let shown = screen(&model, 80, 24);
-    for words in ["list · 1 host, 40 MB in", "> paste.test", "refused 2×", "built-in", "40 MB in, 61 kB", "d never"] {
+    for words in
+        ["list · 1 host, 40 MB in", "> paste.test", "refused 2×", "built-in", "40 MB in, 61 kB", "d never"]
+    {
         assert!(shown.contains(words), "{words}\n{shown}");
     }
     key(&mut model, KeyCode::Char('d'));

@@ -57,7 +57,8 @@ fn what_changes_something_is_asked_about() {
 fn a_block_is_cleared_after_its_reason_was_shown() {
     let mut model = with(vec![Row { blocked: Some("the wrong branch".to_owned()), ..row("1") }]);
     assert!(press_all(&mut model, "u").is_empty());
-    let shown = matches!(&model.dialog, Some(Dialog::Sure { lines, .. }) if lines[0].contains("the wrong branch"));
+    let shown =
+        matches!(&model.dialog, Some(Dialog::Sure { lines, .. }) if lines[0].contains("the wrong branch"));
     assert!(shown);
     assert_eq!(line(&press_all(&mut model, "y")), "aops-hook clear-block 1");
     let mut model = with(vec![row("1")]);
@@ -66,7 +67,8 @@ fn a_block_is_cleared_after_its_reason_was_shown() {
 
 #[test]
 fn a_run_is_decided_with_a_note_or_without() {
-    let question = Question { checkpoint_id: "CP_1_build".to_owned(), words: "may I?".to_owned(), open: true };
+    let question =
+        Question { checkpoint_id: "CP_1_build".to_owned(), words: "may I?".to_owned(), open: true };
     let mut model = with(vec![Row { question: Some(question), ..row("1") }]);
     assert_eq!(line(&press_all(&mut model, "a<enter>y")), "aops-hook resolve CP_1_build --approve");
     let reject = "aops-hook resolve CP_1_build --reject --note 'not today'";
@@ -80,7 +82,8 @@ fn the_timeline_is_filtered_and_left() {
     let mut model = with(vec![row("1"), row("2")]);
     let wishes = press_all(&mut model, "<down><enter>");
     assert_eq!(wishes, [Wish::Follow(Some((PathBuf::from("/s/1"), "/p".to_owned())))]);
-    let told = |tool: &str, text: &str| Told { tool: tool.to_owned(), text: text.to_owned(), ..Told::default() };
+    let told =
+        |tool: &str, text: &str| Told { tool: tool.to_owned(), text: text.to_owned(), ..Told::default() };
     let lines = vec![told("Bash", "Bash ls"), Told { refused: true, ..told("Write", "Write a.txt") }];
     model.learn(News::Lines { path: "/s/1".into(), lines, open: Vec::new(), fresh: true });
     press_all(&mut model, "r");
@@ -88,7 +91,10 @@ fn the_timeline_is_filtered_and_left() {
     press_all(&mut model, "rtbash<enter>");
     assert_eq!(model.timeline.shown, [0]);
     press_all(&mut model, "<esc>/a.txt<enter>");
-    assert_eq!((model.timeline.shown.as_slice(), model.timeline.filters()), (&[1][..], "text `a.txt`".to_owned()));
+    assert_eq!(
+        (model.timeline.shown.as_slice(), model.timeline.filters()),
+        (&[1][..], "text `a.txt`".to_owned())
+    );
     assert_eq!(press_all(&mut model, "<esc><esc>"), [Wish::Follow(None)]);
     assert!(matches!(model.view, View::Sessions));
 }
@@ -134,7 +140,12 @@ fn a_host_is_allowed_or_denied_after_its_command_was_shown() {
     assert_eq!(line(&press_all(&mut model, "ay")), "aops-hook network allow a.test");
     assert_eq!(line(&press_all(&mut model, "<down>dy")), "aops-hook network deny b.test:5432");
     // Others come: the chosen one stays chosen.
-    model.learn(News::Hosts(vec![host("c.test"), host("a.test"), host("b.test:5432"), host("localhost:3000")]));
+    model.learn(News::Hosts(vec![
+        host("c.test"),
+        host("a.test"),
+        host("b.test:5432"),
+        host("localhost:3000"),
+    ]));
     assert_eq!(line(&press_all(&mut model, "dy")), "aops-hook network deny b.test:5432");
     assert!(press_all(&mut model, "<down>dy").is_empty(), "a server of this machine is no host");
     assert_eq!(press_all(&mut model, "<esc>"), [Wish::Hosts(None)]);

@@ -68,7 +68,8 @@ impl Speaker {
                 if self.json { Vec::new() } else { self.list(false) }
             }
             News::Lines { ref lines, fresh, .. } => {
-                let new: Vec<String> = lines.iter().filter(|one| self.model.timeline.wants(one)).map(line).collect();
+                let new: Vec<String> =
+                    lines.iter().filter(|one| self.model.timeline.wants(one)).map(line).collect();
                 self.model.learn(news);
                 if fresh { self.timeline() } else { new }
             }
@@ -96,8 +97,12 @@ impl Speaker {
     }
 
     fn list(&mut self, all: bool) -> Vec<String> {
-        let shown: Vec<&Row> =
-            self.model.rows.iter().filter(|row| all || row.life == Life::Live || row.wants_person()).collect();
+        let shown: Vec<&Row> = self
+            .model
+            .rows
+            .iter()
+            .filter(|row| all || row.life == Life::Live || row.wants_person())
+            .collect();
         let (total, live, waiting) = self.model.counts();
         let verb = if waiting == 1 { "waits" } else { "wait" };
         let head = format!("{}, {live} live, {waiting} {verb} for you", count(total, "session"));
@@ -174,8 +179,8 @@ impl Speaker {
     /// What is done with one session.
     fn about(&mut self, verb: &str, rest: &str) -> Said {
         const VERBS: [&str; 13] = [
-            "open", "why", "block", "clear", "waive", "approve", "reject", "checkpoints", "diff", "rollback", "hosts",
-            "allow", "deny",
+            "open", "why", "block", "clear", "waive", "approve", "reject", "checkpoints", "diff", "rollback",
+            "hosts", "allow", "deny",
         ];
         if !VERBS.contains(&verb) {
             return say(format!("no command `{}`: `help` tells them", clean(verb)));
@@ -209,7 +214,8 @@ impl Speaker {
                 return (vec![words, self.ask(order).0.concat()], None);
             }
             "clear" => {
-                let cleared = clear(row).map(|(order, reason)| (vec![reason, self.ask(order).0.concat()], None));
+                let cleared =
+                    clear(row).map(|(order, reason)| (vec![reason, self.ask(order).0.concat()], None));
                 return cleared.unwrap_or_else(say);
             }
             "block" => Entry::Block,
@@ -244,7 +250,13 @@ fn line(one: &Told) -> String {
     let ms = time::parse(&one.ts).unwrap_or_default();
     let reason = one.reason.as_deref().unwrap_or_default().replace('\n', "; ");
     let gap = if reason.is_empty() { "" } else { ": " };
-    format!("entry {}, {}, {}: {}{gap}{reason}", one.seq, time::local_clock(ms, east_of_utc(ms)), one.word, one.text)
+    format!(
+        "entry {}, {}, {}: {}{gap}{reason}",
+        one.seq,
+        time::local_clock(ms, east_of_utc(ms)),
+        one.word,
+        one.text
+    )
 }
 
 #[cfg(test)]
@@ -253,8 +265,13 @@ mod tests {
 
     fn speaker() -> Speaker {
         let mut speaker = Speaker::new(false);
-        let row =
-            |id: &str, life| Row { id: id.to_owned(), path: id.into(), root: "/p".into(), life, ..Row::default() };
+        let row = |id: &str, life| Row {
+            id: id.to_owned(),
+            path: id.into(),
+            root: "/p".into(),
+            life,
+            ..Row::default()
+        };
         let rows = vec![row("aaaa1", Life::Live), row("bbbb1", Life::Ended)];
         assert!(speaker.hear(News::Rows(rows)).is_empty(), "all at once, when all are known");
         let said = speaker.hear(News::Ready);
@@ -267,7 +284,10 @@ mod tests {
     fn each_change_is_a_line() {
         let mut speaker = speaker();
         let row = speaker.model.find("aaaa1").unwrap().clone();
-        assert_eq!(speaker.hear(News::Rows(vec![Row { phase: "review", ..row.clone() }])), ["aaaa1 : phase review"]);
+        assert_eq!(
+            speaker.hear(News::Rows(vec![Row { phase: "review", ..row.clone() }])),
+            ["aaaa1 : phase review"]
+        );
         assert!(speaker.hear(News::Rows(vec![Row { phase: "review", ..row }])).is_empty());
     }
 
@@ -288,6 +308,9 @@ mod tests {
         );
         assert!(speaker.obey("no").1.is_none());
         assert!(speaker.obey("hosts 1").0[0].contains("`off` in this session"));
-        assert!(speaker.obey("frob 1").0[0].contains("`help`") && speaker.obey("open 9").0[0].contains("no session"));
+        assert!(
+            speaker.obey("frob 1").0[0].contains("`help`")
+                && speaker.obey("open 9").0[0].contains("no session")
+        );
     }
 }

@@ -18,7 +18,13 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 300;
 
 /// Reads it; `then` is what was known of it. Nothing where nothing was recorded yet.
-pub(super) fn load(env: &Env, boot: &str, path: &Path, then: Option<&Known>, health: &mut Health) -> Option<Known> {
+pub(super) fn load(
+    env: &Env,
+    boot: &str,
+    path: &Path,
+    then: Option<&Known>,
+    health: &mut Health,
+) -> Option<Known> {
     let ledger = path.join(LEDGER_FILE);
     let state = path.join(STATE_FILE);
     // Before anything is read: what changes meanwhile is read again.
@@ -69,8 +75,11 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
 
 /// `41 lines answered, 12 prompts seen; kept 3 times, the last as 17`
 fn given(session: &Session) -> String {
-    let kept =
-        session.memory.undo.kept.map(|kept| format!("kept {}, the last as {}", count(kept.times, "time"), kept.newest));
+    let kept = session
+        .memory
+        .undo
+        .kept
+        .map(|kept| format!("kept {}, the last as {}", count(kept.times, "time"), kept.newest));
     session.describe_quiet().into_iter().chain(kept).collect::<Vec<_>>().join("; ")
 }
 
@@ -85,7 +94,8 @@ fn owed(env: &Env, session: &Session) -> String {
 }
 
 fn unread(found: &SessionOnDisk) -> Row {
-    let project = found.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    let project =
+        found.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     Row {
         id: found.session_id.clone(),
         path: found.path.clone(),

@@ -17,7 +17,8 @@ pub(super) fn last_refusal(ledger: &Path, from: u64, root: &str) -> Option<Strin
     let file = files::open(ledger).ok()?;
     let long = file.metadata().ok()?.len();
     // A shorter one is another.
-    let from = if from <= long { from.max(long.saturating_sub(LOOKED_AT)) } else { long.saturating_sub(LOOKED_AT) };
+    let from =
+        if from <= long { from.max(long.saturating_sub(LOOKED_AT)) } else { long.saturating_sub(LOOKED_AT) };
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let hit = rfind(&bytes, b"\"DENIED\"").max(rfind(&bytes, b"\"ruling\":\"deny\""))?;

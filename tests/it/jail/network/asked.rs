@@ -21,9 +21,12 @@ fn a_line_that_names_an_unknown_host_is_asked_about_before_it_runs() {
     let line = "curl -s -m 5 http://tls.test/x";
     let call = session.inner.call("Bash", json!({"command": line}));
     let asked = session.inner.pre(&call).json();
-    let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default().to_owned();
+    let words =
+        asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default().to_owned();
     assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
-    for part in ["`tls.test` (port 80)", "not on this project's list", "for this session", "network deny tls.test"] {
+    for part in
+        ["`tls.test` (port 80)", "not on this project's list", "for this session", "network deny tls.test"]
+    {
         assert!(words.contains(part), "{part}: {words}");
     }
     // The client starts it, so the person said yes.
@@ -65,7 +68,10 @@ fn a_host_that_a_line_was_refused_is_asked_about_the_next_time() {
     let call = session.inner.call("Bash", json!({"command": line}));
     let asked = session.inner.pre(&call).json();
     let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default();
-    assert!(words.contains("`plain.test` (port 80)") && words.contains("when this line ran before"), "{asked}");
+    assert!(
+        words.contains("`plain.test` (port 80)") && words.contains("when this line ran before"),
+        "{asked}"
+    );
     let second = session.run_and_end(&call, line);
     assert!(second.out.contains("seen plain.test"), "{second:?}");
 }
@@ -91,7 +97,10 @@ fn where_nobody_is_asked_the_end_lists_what_was_refused() {
     let of_end = |entry: Value| entry["with"]["what"]["session_ended"].get("hosts").cloned();
     let all = session.inner.entries().into_iter().rev().find_map(of_end).unwrap();
     let row = all.as_array().unwrap().iter().find(|row| row["host"] == "plain.test").unwrap();
-    assert!(row["connections"] == 2 && row["down"].as_u64() > Some(0) && row["first"].as_u64() > Some(0), "{all}");
+    assert!(
+        row["connections"] == 2 && row["down"].as_u64() > Some(0) && row["first"].as_u64() > Some(0),
+        "{all}"
+    );
 }
 
 /// A program that no jail holds has the machine's network: a person is asked each time.
@@ -107,7 +116,10 @@ fn a_program_outside_of_the_jail_is_asked_about_each_time() {
         for line in ["id -u", "id -u", "su --version"] {
             let call = session.inner.call("Bash", json!({"command": line}));
             let asked = session.inner.pre(&call);
-            assert!(asked.out.contains("\"ask\"") && asked.out.contains("the machine's network"), "{asked:?}");
+            assert!(
+                asked.out.contains("\"ask\"") && asked.out.contains("the machine's network"),
+                "{asked:?}"
+            );
             session.run_and_end(&call, line);
         }
     }
@@ -125,12 +137,16 @@ fn a_persons_answer_holds_at_once_in_a_running_session() {
     put_script(&world, "evil.py", "print(reach('evil.test', 5432, b'hello'))\n");
     let refused = session.ran("python3 evil.py");
     assert_eq!(refused.out, "b''\n");
-    assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow evil.test:5432"), "{refused:?}");
+    assert!(
+        refused.told.ends_with("Ask the person to run: aops-hook network allow evil.test:5432"),
+        "{refused:?}"
+    );
     let person = |words: &[&str]| world.sandbox.person(words);
     person(&["network"]).said(&["list: only hosts on the list", "1 refused", "evil.test:5432"]);
     assert_eq!(person(&["network", "allow", "evil.test:5432"]).code, Some(2), "no person is there");
     assert_eq!(person(&["network", "allow", "10.0.0.1", "--yes"]).code, Some(2), "an address is no name");
-    let inside = session.inner.call("Bash", json!({"command": "aops-hook network allow evil.test:5432 --yes"}));
+    let inside =
+        session.inner.call("Bash", json!({"command": "aops-hook network allow evil.test:5432 --yes"}));
     session.inner.pre(&inside).refused(&["network allow"]);
     assert_eq!(outside.escaped(), [""; 0]);
     let allowed = person(&["network", "allow", "Evil.test:5432", "--yes"]);
@@ -150,7 +166,8 @@ fn a_persons_answer_holds_at_once_in_a_running_session() {
 #[test]
 #[ignore = "needs a machine of its own"]
 fn after_a_secret_a_person_allows_a_host_again() {
-    let allowed = "mode = \"list\"\nallow = [\"paste.rs\", \"plain.test\"]\n[danger]\nsecret-file = \"off\"\n";
+    let allowed =
+        "mode = \"list\"\nallow = [\"paste.rs\", \"plain.test\"]\n[danger]\nsecret-file = \"off\"\n";
     let world = attended(allowed);
     let outside = Outside::new(&world.root().join("sink.sock"));
     world.sandbox.put(".env", "KEY=1\n");

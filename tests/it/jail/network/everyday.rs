@@ -55,8 +55,7 @@ fn package_managers_and_clients_reach_listed_hosts() {
     let folder = world.root().join("served");
     std::fs::create_dir(&folder).unwrap();
     std::fs::create_dir(folder.join("apt")).unwrap();
-    let package =
-        "Package: one\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@b.test>\nFilename: ./one.deb\nSize: 4\n";
+    let package = "Package: one\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@b.test>\nFilename: ./one.deb\nSize: 4\n";
     std::fs::write(folder.join("apt/Packages"), package).unwrap();
     world.sandbox.put("Fetch.java", JAVA);
     let mut server = serve_files(&folder);
@@ -68,7 +67,9 @@ fn package_managers_and_clients_reach_listed_hosts() {
         "[package]\nname = \"two\"\nversion = \"1.0.0\"\nedition = \"2021\"\n[dependencies]\none = { version = \"1\", registry = \"here\" }\n",
     );
     world.sandbox.put("crate/src/lib.rs", "");
-    world.sandbox.put("crate/.cargo/config.toml", &format!("[registries.here]\nindex = \"sparse+{BASE}/index/\"\n"));
+    world
+        .sandbox
+        .put("crate/.cargo/config.toml", &format!("[registries.here]\nindex = \"sparse+{BASE}/index/\"\n"));
     let session = working(&world);
     let there = |name: &str| session.ran(&format!("command -v {name} && {name} --version")).code == Some(0);
     let scripts = [
@@ -175,7 +176,8 @@ fn two_sessions_serve_at_one_port_until_each_ends() {
         TcpStream::connect(("127.0.0.1", outside)).unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(said, format!("server {n}"));
     };
-    let alive = |n: usize| world.sandbox.alive().iter().any(|(_, line)| line.contains(&format!("serve{n}.py")));
+    let alive =
+        |n: usize| world.sandbox.alive().iter().any(|(_, line)| line.contains(&format!("serve{n}.py")));
     answers(0, &sessions[0]);
     answers(1, &sessions[1]);
     let _ = sessions[0].inner.end();

@@ -64,7 +64,8 @@ fn checks_and_filters_of_git_have_the_sessions_network_or_none() {
     assert!([HELD, CUT_OFF].contains(&said("filtered").as_str()), "{}", said("filtered"));
 
     kill_process(broker(&world, &session), Signal::KILL).unwrap();
-    let mark = || fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock));
+    let mark =
+        || fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock));
     world.sandbox.wait_until("the broker is gone", || mark().unwrap().is_none());
     session.inner.write("b.rs").silent();
     assert_eq!(said("said"), CUT_OFF);
@@ -75,7 +76,8 @@ fn checks_and_filters_of_git_have_the_sessions_network_or_none() {
 #[test]
 #[ignore = "needs a machine of its own"]
 fn a_runs_steps_have_the_network_of_the_run() {
-    let steps = "  - {id: one, name: One, description: o, run: 'python3 try.py > said; cat said >> effects'}\n";
+    let steps =
+        "  - {id: one, name: One, description: o, run: 'python3 try.py > said; cat said >> effects'}\n";
     let world = World::new(&[("steps", steps)]);
     let sink = world.sandbox.home().join("sink.sock");
     let outside = Outside::new(&sink);
@@ -103,7 +105,9 @@ fn a_line_without_a_network_reaches_no_socket_outside() {
         sink.display()
     );
     put_script(&world, "unix.py", &script);
-    let hook = world.sandbox.put("monitor.sh", &format!("#!/bin/sh\npython3 {}/unix.py\n", world.project().display()));
+    let hook = world
+        .sandbox
+        .put("monitor.sh", &format!("#!/bin/sh\npython3 {}/unix.py\n", world.project().display()));
     fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     world.sandbox.git(&["config", "core.fsmonitor", hook.to_str().unwrap()]);
     let session = world.prompted();

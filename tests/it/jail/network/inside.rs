@@ -111,7 +111,12 @@ fn with_every_right(broker: i32, socket: &Path, parts: &[&str]) -> (Option<i32>,
     let spaces: Vec<String> = numbers.iter().map(|number| format!("/proc/{broker}/fd/{number}")).collect();
     let mut command = Command::new("python3");
     command.args(["-c", WITH_RIGHTS, &spaces.join(" ")]).arg(fixture("bypass.py"));
-    command.arg(MACHINE).arg(socket).args([ABSTRACT, &std::process::id().to_string(), &broker.to_string(), "-"]);
+    command.arg(MACHINE).arg(socket).args([
+        ABSTRACT,
+        &std::process::id().to_string(),
+        &broker.to_string(),
+        "-",
+    ]);
     let ran = command.args(parts).output().unwrap();
     (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
 }
@@ -148,7 +153,8 @@ fn suite_without(part: &str, network: &str) -> (Vec<String>, Vec<String>) {
     let session = working(&world);
     let broker = broker(&world, &session).as_raw_nonzero().get();
     let own = std::process::id();
-    let ran = session.ran(&format!("python3 bypass.py {MACHINE} {} {ABSTRACT} {own} {broker} -", socket.display()));
+    let ran =
+        session.ran(&format!("python3 bypass.py {MACHINE} {} {ABSTRACT} {own} {broker} -", socket.display()));
     let (held, holes) = outcomes(&ran.out);
     assert!(held + holes.len() >= LEAST_TRIED - 1, "{ran:?}");
     (holes, outside.escaped())
@@ -158,7 +164,10 @@ fn suite_without(part: &str, network: &str) -> (Vec<String>, Vec<String>) {
 #[ignore = "needs a machine of its own"]
 fn the_suite_finds_a_socket_that_is_not_hidden() {
     let (holes, escaped) = suite_without("nothing", "sockets = [\"~/sink.sock\"]\n");
-    assert_eq!((holes, escaped), (vec!["a unix socket of a program outside".to_owned()], vec!["unix".to_owned()]));
+    assert_eq!(
+        (holes, escaped),
+        (vec!["a unix socket of a program outside".to_owned()], vec!["unix".to_owned()])
+    );
 }
 
 #[test]
@@ -259,7 +268,10 @@ fn a_refusal_says_host_reason_and_next_step() {
     let first = "aops-hook: `tls.test:80` refused, it is not on this project's list\n\
                  hint: ask the person to run `aops-hook network allow tls.test`\n";
     let second = "aops-hook: `evil.test:80` refused, it is denied (person)\n";
-    assert!(ran.out.contains("403 Forbidden") && ran.out.contains(first) && ran.out.contains(second), "{ran:?}");
+    assert!(
+        ran.out.contains("403 Forbidden") && ran.out.contains(first) && ran.out.contains(second),
+        "{ran:?}"
+    );
     let told = "network: tls.test:80 refused, it is not on this project's list. Ask the person to run: \
                 aops-hook network allow tls.test";
     assert!(ran.told.contains(told), "{ran:?}");
@@ -400,8 +412,7 @@ fn an_observer_passes_and_notes_everything() {
     );
     put_script(&world, "all.py", &script);
     let ran = session.ran("python3 all.py");
-    let wanted =
-        "b'answered by 93.184.216.66:443'\nb'answered by 10.9.8.7:443'\nb'database 127.0.0.1 hello'\nb'ESCAPED'\n";
+    let wanted = "b'answered by 93.184.216.66:443'\nb'answered by 10.9.8.7:443'\nb'database 127.0.0.1 hello'\nb'ESCAPED'\n";
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), wanted), "{ran:?}");
     world.sandbox.wait_until("all are noted", || counts(&session).rows().count() == 3);
     assert!(counts(&session).rows().all(|(_, _, row)| row.word.is_none() && row.refused == 0));
@@ -420,8 +431,10 @@ fn a_network_that_is_gone_lets_no_command_run() {
     assert_eq!(refused(), Some(1));
 
     kill_process(broker, Signal::KILL).unwrap();
-    let held =
-        || fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock)).unwrap();
+    let held = || {
+        fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock))
+            .unwrap()
+    };
     world.sandbox.wait_until("the broker is gone", || held().is_none());
     let ran = session.ran("touch x; make");
     assert_eq!(ran.code, Some(126), "{ran:?}");
@@ -440,8 +453,10 @@ fn a_network_that_is_gone_lets_no_command_run() {
 
     let next = self::broker(&world, &session);
     let _ = session.inner.event("SessionEnd", serde_json::json!({"reason": "other"}));
-    let held =
-        || fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock)).unwrap();
+    let held = || {
+        fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock))
+            .unwrap()
+    };
     world.sandbox.wait_until("the broker has ended", || held().is_none());
     assert_ne!(next, broker);
 }
@@ -458,7 +473,13 @@ fn tls_server(folder: &Path) -> std::process::Child {
     assert!(made.status.success(), "{made:?}");
     let mut server = Command::new("openssl");
     server.args(["s_server", "-accept", "443", "-cert", "ca.pem", "-key", "key.pem", "-www", "-quiet"]);
-    server.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    server
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 #[test]
@@ -472,7 +493,8 @@ fn everyday_programs_reach_listed_hosts_with_an_empty_environment() {
     world.sandbox.put("fetch.py", "import ssl, sys, urllib.request\n\
         trust = ssl.create_default_context(cafile='ca.pem')\n\
         for url in sys.argv[1:]: print(urllib.request.urlopen(url, context=trust if url[4] == 's' else None).read().decode())\n");
-    let node = "for (const url of process.argv.slice(1)) fetch(url).then(said => said.text()).then(console.log)";
+    let node =
+        "for (const url of process.argv.slice(1)) fetch(url).then(said => said.text()).then(console.log)";
     world.sandbox.put("fetch.mjs", &node.replace("slice(1)", "slice(2)"));
     let session = working(&world);
     let bare = "env -i PATH=\"$PATH\" HOME=\"$HOME\"";
@@ -482,10 +504,14 @@ fn everyday_programs_reach_listed_hosts_with_an_empty_environment() {
     ];
     let there = |name: &str| session.ran(&format!("command -v {name}")).code == Some(0);
     if there("wget") {
-        lines.push(format!("{bare} wget -q -O - --ca-certificate=ca.pem https://tls.test/ http://plain.test/"));
+        lines.push(format!(
+            "{bare} wget -q -O - --ca-certificate=ca.pem https://tls.test/ http://plain.test/"
+        ));
     }
     if there("node") {
-        lines.push(format!("{bare} NODE_EXTRA_CA_CERTS=ca.pem node fetch.mjs https://tls.test/ http://plain.test/"));
+        lines.push(format!(
+            "{bare} NODE_EXTRA_CA_CERTS=ca.pem node fetch.mjs https://tls.test/ http://plain.test/"
+        ));
     }
     for line in lines {
         let ran = session.ran(&line);
@@ -512,8 +538,9 @@ fn reading_and_reviewing_use_the_same_network() {
     assert_eq!(ran.profile(), "read", "{ran:?}");
     assert!(ran.out.contains("seen plain.test") && ran.out.contains("refused"), "{ran:?}");
     session.inner.hydrate("minor-edit", "new");
-    let start =
-        session.inner.event("SubagentStart", serde_json::json!({"agent_id": "a1", "agent_type": "qa-verifier"}));
+    let start = session
+        .inner
+        .event("SubagentStart", serde_json::json!({"agent_id": "a1", "agent_type": "qa-verifier"}));
     assert_eq!(start.code, Some(0), "{start:?}");
     put_script(
         &world,
@@ -524,7 +551,11 @@ fn reading_and_reviewing_use_the_same_network() {
         except urllib.error.HTTPError as error: print(error.code)\n",
     );
     let ran = session.ran_by("python3 both.py", Some(("a1", "qa-verifier")));
-    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("trial", "b'seen plain.test with 0\\n'\n403\n"), "{ran:?}");
+    assert_eq!(
+        (ran.profile().as_str(), ran.out.as_str()),
+        ("trial", "b'seen plain.test with 0\\n'\n403\n"),
+        "{ran:?}"
+    );
     assert!(!world.project().join("x").exists());
     assert_eq!(outside.escaped(), [""; 0]);
 }

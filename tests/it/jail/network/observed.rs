@@ -46,7 +46,12 @@ fn after_a_week_what_was_seen_can_be_held() {
     let person = |words: &[&str]| world.sandbox.person(words);
     assert_eq!(person(&["network", "hold"]).code, Some(2), "no person is there");
     let shown = person(&["network", "hold", "--yes"]);
-    shown.said(&["in 1 session your commands reached 3 hosts", "private address", "this machine", "no other"]);
+    shown.said(&[
+        "in 1 session your commands reached 3 hosts",
+        "private address",
+        "this machine",
+        "no other",
+    ]);
     let text = fs::read_to_string(world.sandbox.home().join(".config/aops/config.toml")).unwrap();
     for part in ["mode = \"list\"", "\"tls.test\"", "private = [\"inner.test\"]", "local = [5432]"] {
         assert!(text.contains(part), "{part}: {text}");

@@ -50,7 +50,9 @@ fn answer(mut one: TcpStream, log: &Mutex<Vec<String>>) {
         let _ = one.read(&mut [0; 4096]);
         let _ = one.write_all(b"answered behind the proxy");
     } else {
-        let _ = one.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\nseen by the proxy");
+        let _ = one.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\nseen by the proxy",
+        );
     }
 }
 

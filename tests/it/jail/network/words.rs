@@ -82,7 +82,8 @@ fn a_session_begins_with_the_hosts_that_its_project_fetches_from() {
     sandbox.git(&["remote", "add", "second", "git@code.example:me/x.git"]);
     sandbox.put("web/package-lock.json", &lock("planted.example"));
     sandbox.put("Cargo.lock", "source = \"registry+https://uncommitted.example/index\"\n");
-    fs::write(sandbox.home().join(".npmrc"), "registry=https://person.example:8443/\n# https://no.example\n").unwrap();
+    fs::write(sandbox.home().join(".npmrc"), "registry=https://person.example:8443/\n# https://no.example\n")
+        .unwrap();
     let session = sandbox.session();
     let _ = session.start("startup");
     let list = || fs::read_to_string(session.folder().join("network/list")).unwrap();

@@ -11,7 +11,8 @@ use serde_json::Value;
 const LONGEST: usize = 2_000;
 const LISTS: [&str; 4] = ["memories", "results", "items", "matches"];
 /// Lines about a memory in a numbered text.
-const ABOUT: [&str; 8] = ["Relevance Score", "Score", "Similarity", "Hash", "Created", "Tags", "Timestamp", "Type"];
+const ABOUT: [&str; 8] =
+    ["Relevance Score", "Score", "Similarity", "Hash", "Created", "Tags", "Timestamp", "Type"];
 const TEXTS: [&str; 4] = ["content", "text", "memory", "document"];
 
 /// What is remembered, or the server's refusal.
@@ -50,7 +51,8 @@ fn read_list(value: &Value) -> Option<Vec<String>> {
     let value = value.get("result").unwrap_or(value);
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
     let one = |item: &Value| {
-        let text = TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
+        let text =
+            TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
         text.or(item.as_str()).map(clean)
     };
     Some(list.iter().filter_map(one).collect())

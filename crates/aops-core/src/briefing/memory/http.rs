@@ -59,7 +59,8 @@ pub(super) fn post(
     let mut stream = Timed { stream, deadline };
     stream.write_all(request(server, headers, body).as_bytes())?;
     let mut from = BufReader::with_capacity(16 << 10, stream);
-    let (status, headers) = head(&mut from)?.ok_or_else(|| Trouble::Said("does not speak HTTP".to_owned()))?;
+    let (status, headers) =
+        head(&mut from)?.ok_or_else(|| Trouble::Said("does not speak HTTP".to_owned()))?;
     let mut reply = Reply { status, headers, left: Left::UntilClose, from };
     if reply.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         reply.left = Left::Chunk(0);
@@ -95,7 +96,8 @@ fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
         ("Connection", "close"),
         ("Content-Length", &long),
     ];
-    let lines: Vec<String> = ours.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: Vec<String> =
+        ours.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     format!("POST {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
 }
 
@@ -108,7 +110,9 @@ fn head(from: &mut BufReader<Timed>) -> Result<Option<(u16, Headers)>, Trouble> 
         match line(&mut from)? {
             Some(line) if line.is_empty() => break,
             Some(line) => {
-                headers.extend(line.split_once(':').map(|(name, v)| (name.to_ascii_lowercase(), v.trim().to_owned())));
+                headers.extend(
+                    line.split_once(':').map(|(name, v)| (name.to_ascii_lowercase(), v.trim().to_owned())),
+                );
             }
             None => return Ok(None),
         }
@@ -156,7 +160,8 @@ impl Reply {
             Left::Bytes(0) => return Ok(false),
             Left::Chunk(0) => {
                 let line = self.chunk_line()?;
-                let size = line.split(';').next().and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
+                let size =
+                    line.split(';').next().and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
                 let size = size.ok_or_else(broken)?;
                 self.left = Left::Chunk(size);
                 return Ok(size > 0);

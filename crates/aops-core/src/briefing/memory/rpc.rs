@@ -49,11 +49,15 @@ impl<'a> Client<'a> {
 
     /// `initialize`, then the note that we are ready.
     fn open(&mut self) -> Result<(), Trouble> {
-        (self.session, self.fresh) = (None, true);
+        self.session = None;
+        self.fresh = true;
         let about = json!({ "name": "aops-hook", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about });
         let reply = self.post(&request("initialize", &params))?;
-        let id = reply.header("mcp-session-id").filter(|id| id.len() <= 256 && is_printable(id)).unwrap_or_default();
+        let id = reply
+            .header("mcp-session-id")
+            .filter(|id| id.len() <= 256 && is_printable(id))
+            .unwrap_or_default();
         let id = id.to_owned();
         understand(reply)??;
         self.session = Some(id);
@@ -91,8 +95,11 @@ fn understand(reply: Reply) -> Result<Response, Trouble> {
         // there.
         400 | 404 | 405 | 406 | 409 | 422 => {
             let status = reply.status;
-            let trouble =
-                if status == 404 { Trouble::Missing } else { Trouble::Said(format!("answered with HTTP {status}")) };
+            let trouble = if status == 404 {
+                Trouble::Missing
+            } else {
+                Trouble::Said(format!("answered with HTTP {status}"))
+            };
             return Ok(Err(trouble));
         }
         401 | 403 => return Err(Trouble::Said("wants a login, which we do not have".to_owned())),
@@ -172,7 +179,9 @@ pub(super) fn learn(env: &Env, client: &mut Client) -> Result<Learnt, Trouble> {
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
     let named = |name: &&str| tools.iter().find(|tool| tool["name"] == **name);
     let find = |names: &[&str]| {
-        names.iter().find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
+        names
+            .iter()
+            .find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
     };
     let learnt = Learnt {
         recall: find(&RECALL).map(|(name, has)| RecallTool {
@@ -192,8 +201,9 @@ pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
     let bytes = files::find(&path(env, server)).ok()?.bytes?;
     let kept: Learnt = serde_json::from_slice(&bytes).ok()?;
     let known = |name: &String, names: &[&str]| names.contains(&name.as_str());
-    let recall =
-        |tool: &RecallTool| known(&tool.name, &RECALL) && tool.count.as_ref().is_none_or(|name| known(name, &COUNTS));
+    let recall = |tool: &RecallTool| {
+        known(&tool.name, &RECALL) && tool.count.as_ref().is_none_or(|name| known(name, &COUNTS))
+    };
     let sound = kept.schema == 1
         && kept.session.as_deref().is_none_or(is_printable)
         && kept.recall.as_ref().is_none_or(recall)

@@ -77,12 +77,18 @@ impl Index {
 
     /// The parts follow one another and end where the file ends or before.
     fn fits(&self) -> bool {
-        let behind = |at: u64, count: usize, each: usize| u64::try_from(count.checked_mul(each)?).ok()?.checked_add(at);
-        let (notes, rows) = (self.totals.notes, self.rows);
+        let behind = |at: u64, count: usize, each: usize| {
+            u64::try_from(count.checked_mul(each)?).ok()?.checked_add(at)
+        };
+        let notes = self.totals.notes;
+        let rows = self.rows;
         self.rows_at >= HEADER as u64
             && behind(self.rows_at, rows, ROW) == Some(self.lengths_at)
             && behind(self.lengths_at, notes, 4) == Some(self.places_at)
-            && notes.checked_add(1).and_then(|n| behind(self.places_at, n, 4)).is_some_and(|end| end <= self.size)
+            && notes
+                .checked_add(1)
+                .and_then(|n| behind(self.places_at, n, 4))
+                .is_some_and(|end| end <= self.size)
     }
 
     /// The best notes for a question; nothing when the index cannot be trusted.
@@ -110,7 +116,8 @@ impl Index {
 
     /// The first row that is not before this word.
     fn place_of(&self, word: Word) -> Option<usize> {
-        let (mut low, mut high) = (0, self.rows);
+        let mut low = 0;
+        let mut high = self.rows;
         while low < high {
             let middle = low + (high - low) / 2;
             if self.row(middle)?.word < word {
@@ -135,7 +142,9 @@ impl Index {
     /// Notes and weights of a word, in the order of the notes.
     fn notes_of(&self, row: &WordRow) -> Option<Vec<(u32, u32)>> {
         let bytes = self.bytes(row.at, row.long as usize)?;
-        let (mut at, mut note, mut found) = (0, 0_u32, Vec::new());
+        let mut at = 0;
+        let mut note = 0_u32;
+        let mut found = Vec::new();
         while at < bytes.len() {
             note = note.checked_add(varint(&bytes, &mut at)?)?;
             found.push((note, varint(&bytes, &mut at)?));
@@ -153,7 +162,8 @@ impl Index {
 
     fn note(&self, n: usize) -> Option<Stamped> {
         let places = self.bytes(self.places_at + (n * 4) as u64, 8)?;
-        let (from, to) = (u32_at(&places, 0)?, u32_at(&places, 4)?);
+        let from = u32_at(&places, 0)?;
+        let to = u32_at(&places, 4)?;
         let at = self.places_at + (self.totals.notes as u64 + 1) * 4 + u64::from(from);
         let bytes = self.bytes(at, to.checked_sub(from)? as usize)?;
         let path = PathBuf::from(OsStr::from_bytes(bytes.get(16..)?));
@@ -228,7 +238,8 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Fa
 
 /// The lock of who writes it; `None` when another process holds it.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
-    let dir = folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
+    let dir =
+        folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
     let file = locks::open_or_make(&dir, "index.lock")?;
     Ok(file.try_lock().is_ok().then_some(file))
 }
@@ -257,7 +268,8 @@ fn draft(data: &Path, notes: Vec<Stamped>, old: Option<&Index>, known: &[Stamped
     let mut read = 0;
     for note in notes {
         let number = u32::try_from(draft.notes.len()).unwrap_or(u32::MAX);
-        let same = numbers.get(note.path.as_path()).filter(|n| known[**n] == note && note.changed != UNSETTLED);
+        let same =
+            numbers.get(note.path.as_path()).filter(|n| known[**n] == note && note.changed != UNSETTLED);
         if let Some(n) = same {
             draft.kept[*n] = Some(number);
             draft.lengths.push(old_lengths[*n]);
@@ -290,7 +302,8 @@ fn encode(draft: &Draft, old: Option<&Index>, now_ms: i64) -> Vec<u8> {
     let mut out = vec![0; HEADER];
     let mut rows = Vec::new();
     let kept = draft.kept.iter().any(Option::is_some);
-    let mut old_rows = (0..old.map_or(0, |old| old.rows)).filter(|_| kept).filter_map(|n| old?.row(n)).peekable();
+    let mut old_rows =
+        (0..old.map_or(0, |old| old.rows)).filter(|_| kept).filter_map(|n| old?.row(n)).peekable();
     let mut fresh = draft.fresh.as_slice();
     loop {
         let words = [old_rows.peek().map(|row| row.word), fresh.first().map(|(word, ..)| *word)];
@@ -298,7 +311,9 @@ fn encode(draft: &Draft, old: Option<&Index>, now_ms: i64) -> Vec<u8> {
         let mut notes: Vec<(u32, u32)> = Vec::new();
         if let Some(row) = old_rows.next_if(|row| row.word == word) {
             let before = old.and_then(|old| old.notes_of(&row)).unwrap_or_default();
-            notes.extend(before.into_iter().filter_map(|(note, weight)| Some((draft.kept[note as usize]?, weight))));
+            notes.extend(
+                before.into_iter().filter_map(|(note, weight)| Some((draft.kept[note as usize]?, weight))),
+            );
         }
         let long = fresh.iter().take_while(|(other, ..)| *other == word).count();
         notes.extend(fresh[..long].iter().map(|(_, note, weight)| (*note, *weight)));
@@ -353,8 +368,15 @@ fn finish(draft: &Draft, rows: &[(Word, u64, u64, usize)], now_ms: i64, mut out:
     out.extend(short(records.len()));
     out.extend(records);
     let words: u64 = draft.lengths.iter().map(|long| u64::from(*long)).sum();
-    let numbers =
-        [draft.notes.len() as u64, rows.len() as u64, words, now_ms.cast_unsigned(), rows_at, lengths_at, places_at];
+    let numbers = [
+        draft.notes.len() as u64,
+        rows.len() as u64,
+        words,
+        now_ms.cast_unsigned(),
+        rows_at,
+        lengths_at,
+        places_at,
+    ];
     out[..8].copy_from_slice(MAGIC);
     for (n, number) in numbers.iter().enumerate() {
         out[8 + n * 8..16 + n * 8].copy_from_slice(&number.to_le_bytes());

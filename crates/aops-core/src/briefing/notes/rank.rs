@@ -57,7 +57,8 @@ impl Question {
 impl Totals {
     /// Inverse document frequency of a word that `n` notes hold.
     pub(super) fn weight(&self, holding: usize) -> f64 {
-        let (all, holding) = (self.notes as f64, holding as f64);
+        let all = self.notes as f64;
+        let holding = holding as f64;
         (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()
     }
 
@@ -102,7 +103,8 @@ pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Ve
 
 /// The sum over the different words of the question in it.
 fn score(question: &Question, weights: &[f64], piece: &str) -> f64 {
-    let (mut seen, mut sum) = (0_u128, 0.0);
+    let mut seen = 0_u128;
+    let mut sum = 0.0;
     each_word(piece, |word| {
         if let Some(n) = question.position(word).filter(|n| seen >> n & 1 == 0) {
             seen |= 1 << n;

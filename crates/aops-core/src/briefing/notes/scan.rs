@@ -53,7 +53,9 @@ fn is_note(path: &Path) -> bool {
 /// A path that `list` could have given.
 pub(super) fn is_plain(path: &Path) -> bool {
     is_note(path)
-        && path.components().all(|part| matches!(part, Component::Normal(name) if !name.as_bytes().starts_with(b".")))
+        && path
+            .components()
+            .all(|part| matches!(part, Component::Normal(name) if !name.as_bytes().starts_with(b".")))
 }
 
 /// Length and time of the last change, in nanoseconds since 1970.
@@ -84,7 +86,12 @@ struct ScannedNote {
 }
 
 /// The best notes, and whether all were read.
-pub(super) fn candidates(data: &Path, question: &Question, most: usize, deadline: Instant) -> (Vec<Candidate>, bool) {
+pub(super) fn candidates(
+    data: &Path,
+    question: &Question,
+    most: usize,
+    deadline: Instant,
+) -> (Vec<Candidate>, bool) {
     let (notes, listed) = list(data, Some(deadline));
     let next = AtomicUsize::new(0);
     let work = || read_some(data, &notes, question, &next, deadline);
@@ -135,7 +142,10 @@ fn ranked(notes: &[PathBuf], question: &Question, seen: &[ScannedNote], most: us
         let added = one.inside.iter().map(|(n, inside)| totals.score(weights[*n], *inside, one.long));
         scores[one.note] = added.sum();
     }
-    let candidate =
-        |(note, score): (usize, f64)| Candidate { path: notes[note].clone(), score, weights: weights.clone() };
+    let candidate = |(note, score): (usize, f64)| Candidate {
+        path: notes[note].clone(),
+        score,
+        weights: weights.clone(),
+    };
     best_notes(&scores, most).into_iter().map(candidate).collect()
 }

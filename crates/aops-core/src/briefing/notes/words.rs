@@ -99,7 +99,9 @@ fn without_plural(word: &mut Vec<u8>) -> &[u8] {
 
 /// FNV-1a: short, and good enough to tell a few hundred thousand words apart.
 fn hash(word: &[u8]) -> Word {
-    word.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ Word::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    word.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ Word::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn pair(one: char, two: char) -> Word {

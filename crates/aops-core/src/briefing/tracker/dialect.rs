@@ -41,7 +41,9 @@ pub fn recognise(said: &str) -> Result<(Dialect, String), String> {
             Some("0") => Err(format!("`bd` {} is too old; 1.0 or later is understood", clean(number, 20))),
             _ => Ok((Dialect::Bd, format!("bd {}", clean(number, 20)))),
         },
-        ["mb", number, ..] if numbered(&number) => Ok((Dialect::Minibeads, format!("mb {}", clean(number, 20)))),
+        ["mb", number, ..] if numbered(&number) => {
+            Ok((Dialect::Minibeads, format!("mb {}", clean(number, 20))))
+        }
         _ => Err(format!("another program of that name: it calls itself `{}`", clean(line, 60))),
     }
 }
@@ -67,7 +69,9 @@ impl Dialect {
     /// What was changed since this day, closed issues too.
     pub fn recent(self, since: &str) -> Vec<String> {
         match self {
-            Dialect::Bd => words(["list", "--all", "--json", "--limit", "0", &format!("--updated-after={since}")]),
+            Dialect::Bd => {
+                words(["list", "--all", "--json", "--limit", "0", &format!("--updated-after={since}")])
+            }
             Dialect::Minibeads => words(["list", "--json"]),
         }
     }
@@ -75,7 +79,9 @@ impl Dialect {
     /// Every issue that may hold this text, closed ones too.
     pub fn find(self, text: &str) -> Vec<String> {
         match self {
-            Dialect::Bd => words(["list", "--all", "--json", "--limit", "0", &format!("--desc-contains={text}")]),
+            Dialect::Bd => {
+                words(["list", "--all", "--json", "--limit", "0", &format!("--desc-contains={text}")])
+            }
             Dialect::Minibeads => words(["list", "--json"]),
         }
     }
@@ -127,7 +133,8 @@ pub struct Issue {
 
 /// The label of every issue that we file; before it there were only the others.
 pub const OUR_LABEL: &str = "aops";
-const OUR_LABELS: [&str; 5] = [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];
+const OUR_LABELS: [&str; 5] =
+    [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];
 /// How titles of such issues begin; older ones may have lost their label.
 const OUR_TITLES: [&str; 4] = ["Reflection: ", "Learning: ", "Improvement: ", "Halt: "];
 /// Stands before an item's key in the description of every issue that we file.
@@ -166,7 +173,9 @@ pub fn holding(answer: &[u8], mark: &str) -> Result<Option<String>, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;
     let holds = |item: &&Json| {
-        ["description", "text", "body"].iter().any(|name| item.text_of(name).is_some_and(|text| text.contains(mark)))
+        ["description", "text", "body"]
+            .iter()
+            .any(|name| item.text_of(name).is_some_and(|text| text.contains(mark)))
     };
     each(&json)?.into_iter().find(holds).map(|item| required(item, "id")).transpose()
 }
@@ -210,7 +219,10 @@ fn issue(json: &Json) -> Result<Issue, String> {
     let word = |name: &str| json.text_of(name).map(|text| clean(&text, LONGEST_WORD));
     Ok(Issue {
         id: required(json, "id")?,
-        title: json.text_of("title").map(|text| clean(&text, LONGEST_TITLE)).ok_or("an issue without `title`")?,
+        title: json
+            .text_of("title")
+            .map(|text| clean(&text, LONGEST_TITLE))
+            .ok_or("an issue without `title`")?,
         status: word("status").unwrap_or_default(),
         priority: json.number_of("priority").and_then(|n| u8::try_from(n).ok()),
         kind: word("issue_type").or_else(|| word("type")).unwrap_or_default(),
@@ -224,7 +236,8 @@ fn issue(json: &Json) -> Result<Issue, String> {
 /// By its label; without one by its title, unless the answer has a description without our mark.
 fn is_ours(json: &Json) -> bool {
     let labels = if let Some(Json::List(labels)) = json.get("labels") { &labels[..] } else { &[] };
-    let titled = json.text_of("title").is_some_and(|title| OUR_TITLES.iter().any(|own| title.starts_with(own)));
+    let titled =
+        json.text_of("title").is_some_and(|title| OUR_TITLES.iter().any(|own| title.starts_with(own)));
     labels.iter().filter_map(Json::text).any(|label| OUR_LABELS.contains(&&*label))
         || titled && json.text_of("description").is_none_or(|text| text.is_empty() || text.contains(KEY_MARK))
 }
@@ -237,9 +250,10 @@ fn required(json: &Json, name: &str) -> Result<String, String> {
 /// `blocked_by` holds ids or whole issues; elsewhere the edges say it, in one of three forms.
 fn blockers(json: &Json) -> Vec<String> {
     let ids: Vec<String> = match (json.get("blocked_by"), json.get("dependencies")) {
-        (Some(Json::List(items)), _) => {
-            items.iter().filter_map(|item| item.text().map(Into::into).or_else(|| item.text_of("id"))).collect()
-        }
+        (Some(Json::List(items)), _) => items
+            .iter()
+            .filter_map(|item| item.text().map(Into::into).or_else(|| item.text_of("id")))
+            .collect(),
         (_, Some(Json::List(edges))) => edges.iter().filter_map(blocking_edge).collect(),
         _ => Vec::new(),
     };

@@ -168,15 +168,22 @@ fn prune_older(env: &Env, state: &str, beginning: &str, kept: Duration) {
 pub fn list(env: &Env, state: &str, project: &str) -> Vec<Queued> {
     let place = folder(env).join(state);
     let found = names(env, state, &project_hash(project));
-    let mut items: Vec<Queued> =
-        found.iter().filter_map(|name| read(env, &place.join(name))).filter(|q| q.project == project).collect();
+    let mut items: Vec<Queued> = found
+        .iter()
+        .filter_map(|name| read(env, &place.join(name)))
+        .filter(|q| q.project == project)
+        .collect();
     items.sort_by(|a, b| (a.queued_ms, &a.key).cmp(&(b.queued_ms, &b.key)));
     items
 }
 
 fn names(env: &Env, state: &str, beginning: &str) -> Vec<String> {
     let Ok(items) = fs::read_dir(folder(env).join(state)) else { return Vec::new() };
-    items.flatten().filter_map(|i| i.file_name().into_string().ok()).filter(|n| n.starts_with(beginning)).collect()
+    items
+        .flatten()
+        .filter_map(|i| i.file_name().into_string().ok())
+        .filter(|n| n.starts_with(beginning))
+        .collect()
 }
 
 fn path(env: &Env, state: &str, queued: &Queued) -> PathBuf {
@@ -212,7 +219,9 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::storage(path.display(), error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::storage(path.display(), error))
+        }
         _ => Ok(()),
     }
 }

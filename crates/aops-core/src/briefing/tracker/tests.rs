@@ -13,7 +13,14 @@ fn recorded(name: &str) -> Vec<u8> {
 fn lines(name: &str) -> Vec<String> {
     let line = |i: Issue| {
         let priority = i.priority.map_or("?".to_owned(), |p| p.to_string());
-        format!("{} | {} | {} | {priority} | {} | {}", i.id, i.title, i.status, i.kind, i.blocked_by.join(" "))
+        format!(
+            "{} | {} | {} | {priority} | {} | {}",
+            i.id,
+            i.title,
+            i.status,
+            i.kind,
+            i.blocked_by.join(" ")
+        )
     };
     issues(&recorded(name)).unwrap_or_else(|e| panic!("{name}: {e}")).into_iter().map(line).collect()
 }
@@ -31,7 +38,11 @@ fn lists_of_every_version_are_read() {
         assert_eq!(lines(&format!("{folder}/ready.json")), ready);
         let waiting = format!("{}.1 | Record violations | open | 2 | task | {}", ids[1], ids[0]);
         assert_eq!(lines(&format!("{folder}/blocked.json")), std::slice::from_ref(&waiting));
-        assert_eq!(lines(&format!("{folder}/show.json")), std::slice::from_ref(&waiting), "a parent is not in the way");
+        assert_eq!(
+            lines(&format!("{folder}/show.json")),
+            std::slice::from_ref(&waiting),
+            "a parent is not in the way"
+        );
         let open: Vec<String> = ready.into_iter().chain([waiting]).collect();
         assert_eq!(lines(&format!("{folder}/list_open.json")), open);
     }
@@ -49,8 +60,10 @@ fn the_envelope_changes_nothing() {
 
 #[test]
 fn look_alikes_are_read() {
-    let ready =
-        ["demo-2 | Deadline overrun in memory lookup | open | 0 | bug | ", "demo-3 | Hook suite | open | 1 | epic | "];
+    let ready = [
+        "demo-2 | Deadline overrun in memory lookup | open | 0 | bug | ",
+        "demo-3 | Hook suite | open | 1 | epic | ",
+    ];
     let waiting = "demo-4 | Record violations | open | 2 | task | demo-2";
     assert_eq!(lines("minibeads-0.25.0/ready.json"), ready);
     assert_eq!(lines("minibeads-0.25.0/blocked.json"), [waiting]);
@@ -61,7 +74,10 @@ fn look_alikes_are_read() {
         "demo-0pt | Deadline overrun | open | 0 | bug | ",
     ];
     assert_eq!(lines("beads-rs-0.1.26/ready.json"), other);
-    assert_eq!(lines("beads-rs-0.1.26/blocked.json"), ["demo-ati | Record violations | open | 2 | task | demo-0pt"]);
+    assert_eq!(
+        lines("beads-rs-0.1.26/blocked.json"),
+        ["demo-ati | Record violations | open | 2 | task | demo-0pt"]
+    );
     assert_eq!(lines("beads-rs-0.1.26/create_task.json"), [other[0]]);
 }
 
@@ -90,9 +106,17 @@ fn what_was_made_has_an_id() {
 fn what_is_not_understood_is_an_error_and_no_empty_list() {
     let error = issues(&recorded("1.0.5/error_not_found.stdout.json"));
     assert_eq!(error, Err("no issues found matching the provided IDs".to_owned()));
-    for odd in
-        ["", "[", "{}", "3", "null", r#"[{"id":"a"}]"#, r#"[{"title":"a"}]"#, r#"[{"id":"","title":"a"}]"#, "[[]]"]
-    {
+    for odd in [
+        "",
+        "[",
+        "{}",
+        "3",
+        "null",
+        r#"[{"id":"a"}]"#,
+        r#"[{"title":"a"}]"#,
+        r#"[{"id":"","title":"a"}]"#,
+        "[[]]",
+    ] {
         assert!(issues(odd.as_bytes()).is_err(), "{odd}");
     }
     assert!(issues(&recorded("1.0.5/no_db.stderr")).is_err());
@@ -104,7 +128,10 @@ fn texts_come_out_short_and_plain() {
     let title = format!("a\u{1b}[31m\nb sk-ant-{} {}", "x".repeat(40), "é".repeat(500));
     let answer = serde_json::json!([{"id": "x", "title": title, "blocked_by": vec!["b"; 5000]}]).to_string();
     let issue = issues(answer.as_bytes()).unwrap().remove(0);
-    assert!(issue.title.starts_with("a [31m b [redacted:anthropic-key] éé") && issue.title.ends_with('…'), "{issue:?}");
+    assert!(
+        issue.title.starts_with("a [31m b [redacted:anthropic-key] éé") && issue.title.ends_with('…'),
+        "{issue:?}"
+    );
     assert_eq!((issue.title.chars().count(), issue.blocked_by.len()), (160, 10));
     assert_eq!(clean("exact", 5), "exact");
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
@@ -146,13 +173,22 @@ fn programs_are_told_apart_by_what_they_call_themselves() {
 fn what_comes_from_outside_is_never_an_option() {
     let dialects = [Dialect::Bd, Dialect::Minibeads];
     for line in dialects.map(|d| d.create("--force", "--x", "--y", 1, &["--z".to_owned()])) {
-        assert!(line.iter().all(|word| !["--force", "--x", "--y", "--z"].contains(&word.as_str())), "{line:?}");
+        assert!(
+            line.iter().all(|word| !["--force", "--x", "--y", "--z"].contains(&word.as_str())),
+            "{line:?}"
+        );
     }
 }
 
 fn issue_item(title: &str) -> Item {
     let labels = vec!["aops".to_owned(), "a,b".to_owned()];
-    Item::Issue { title: title.to_owned(), body: "body\0".to_owned(), kind: "task".to_owned(), priority: 9, labels }
+    Item::Issue {
+        title: title.to_owned(),
+        body: "body\0".to_owned(),
+        kind: "task".to_owned(),
+        priority: 9,
+        labels,
+    }
 }
 
 #[test]

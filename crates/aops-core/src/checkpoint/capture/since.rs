@@ -37,7 +37,12 @@ pub struct Change {
 const LARGEST: u64 = 8 << 20;
 
 /// All files that were added, changed or removed since this capture, sorted by path.
-pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits) -> Result<Vec<Change>, Failure> {
+pub fn changed_since(
+    env: &Env,
+    store: &Store,
+    then: &Artifacts,
+    limits: &Limits,
+) -> Result<Vec<Change>, Failure> {
     let walked = walk(env, store, limits, &[])?;
     let cached = store.cached(&boot_id());
     let known: BTreeMap<&str, _> = cached.known().map(|known| (known.path, known)).collect();
@@ -65,7 +70,8 @@ pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits
     let unread = |path: &str| find(&walked.left_out, path).is_some();
     let gone = missing(&now, &then.files).filter(|file| !unread(&file.path));
     changes.extend(gone.map(|file| {
-        let (path, was) = (file.path.clone(), Some(file.sha256));
+        let path = file.path.clone();
+        let was = Some(file.sha256);
         let at = changed_at(&store.root, &path);
         Change { path, was, is: None, content: Vec::new(), at }
     }));
@@ -123,7 +129,8 @@ pub fn is_ignored(root: &Path, path: &str) -> bool {
             return true;
         }
         let place = on_disk(root, &name::text(folder));
-        let (ignore, repository) = (place.join(".gitignore").exists(), place.join(".git").exists());
+        let ignore = place.join(".gitignore").exists();
+        let repository = place.join(".git").exists();
         rules = Rules::of(&rules, root, folder, ignore, repository);
     }
     rules.hide(&path, false)
@@ -158,12 +165,17 @@ mod tests {
         let changes = changed_since(&env, &store, &then, &Limits::none()).unwrap();
         let found: Vec<_> =
             changes.iter().map(|one| (one.path.as_str(), one.was.is_some(), one.is.is_some())).collect();
-        let want = [("changed", true, true), ("link", false, true), ("new", false, true), ("removed", true, false)];
+        let want =
+            [("changed", true, true), ("link", false, true), ("new", false, true), ("removed", true, false)];
         assert_eq!(found, want);
         assert_eq!(changes[0].content, b"two\n");
-        for (path, want) in
-            [("target/out", true), ("deep/a.log", true), ("deep/a.txt", false), (".git/config", true), ("new", false)]
-        {
+        for (path, want) in [
+            ("target/out", true),
+            ("deep/a.log", true),
+            ("deep/a.txt", false),
+            (".git/config", true),
+            ("new", false),
+        ] {
             assert_eq!(is_ignored(&env.cwd, path), want, "{path}");
         }
     }

@@ -42,7 +42,10 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
         let tracked = scope.spawn(|| list_tracked(env, store));
         let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
         let walked = Walker::new(store, limits, vec![first], BTreeSet::new()).walk_all();
-        (walked, tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))))
+        (
+            walked,
+            tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
+        )
     });
     limits.check()?;
     let tracked = tracked?;
@@ -51,7 +54,8 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     let written = walk_written(store, limits, &more);
     walked.left_out.extend(written.left_out);
     more.extend_from_slice(besides);
-    let more: Vec<TreeEntry> = more.iter().filter_map(|path| look(root, path)).chain(written.entries).collect();
+    let more: Vec<TreeEntry> =
+        more.iter().filter_map(|path| look(root, path)).chain(written.entries).collect();
     if !more.is_empty() {
         entries.extend(more);
         entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -71,7 +75,8 @@ fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     let is_inner = |path: &String, folder: &str| folder != path.as_str() && written.contains(folder);
     let outer = |path: &&String| !generated::all_folders(path).any(|folder| is_inner(path, folder));
     let begin = |path: &String| {
-        let (rules, path) = (Rules::at(&store.root, &name::bytes(path)), name::bytes(path).into_owned());
+        let rules = Rules::at(&store.root, &name::bytes(path));
+        let path = name::bytes(path).into_owned();
         (!rules.hide(&path, true)).then_some(PendingFolder { path, rules })
     };
     let first: Vec<PendingFolder> = written.iter().filter(outer).filter_map(begin).collect();
@@ -110,7 +115,12 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    fn new(store: &'a Store, limits: &'a Limits, first: Vec<PendingFolder>, written: BTreeSet<String>) -> Self {
+    fn new(
+        store: &'a Store,
+        limits: &'a Limits,
+        first: Vec<PendingFolder>,
+        written: BTreeSet<String>,
+    ) -> Self {
         Self { store, limits, open: Mutex::new((first, 0)), more: Condvar::new(), written }
     }
 
@@ -128,13 +138,16 @@ impl<'a> Walker<'a> {
         threads::run(usize::MAX, || {
             let mut own = Listed::default();
             while let Some(pending) = self.next() {
-                let below = if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
+                let below =
+                    if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
                 self.done(below);
             }
             all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
         });
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (mut folders, mut left_out, mut environments) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut folders = Vec::new();
+        let mut left_out = Vec::new();
+        let mut environments = BTreeSet::new();
         for mut own in all {
             environments.append(&mut own.environments);
             folders.append(&mut own.folders);
@@ -191,7 +204,8 @@ impl<'a> Walker<'a> {
             return Vec::new();
         }
         let rules = self.add_rules(pending, &names);
-        let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
+        let mut below = Vec::new();
+        let mut entries = Vec::with_capacity(names.len());
         let mut path = pending.path.clone();
         if !path.is_empty() {
             path.push(b'/');
@@ -233,7 +247,9 @@ impl<'a> Walker<'a> {
         let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
         match (has(c".gitignore"), has(c".git")) {
             (false, false) => Arc::clone(&pending.rules),
-            (ignore, repository) => Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository),
+            (ignore, repository) => {
+                Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository)
+            }
         }
     }
 }
@@ -250,7 +266,8 @@ fn leave_out(path: &[u8], error: &io::Error) -> Option<LeftOut> {
 
 /// The entries of a folder, sorted, with their types; by stat where the file system does not tell the type.
 fn names(dir: OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Dir)> {
-    let (mut dir, mut names) = (Dir::new(dir)?, Vec::new());
+    let mut dir = Dir::new(dir)?;
+    let mut names = Vec::new();
     while let Some(item) = dir.read() {
         let item = item?;
         let own = item.file_name();
@@ -333,7 +350,9 @@ impl Rules {
     pub(super) fn above(root: &Path) -> Arc<Self> {
         let everywhere = Gitignore::global().0;
         let none = Gitignore::empty;
-        let (prefix, ignore, exclude) = (Vec::new(), none(), none());
+        let prefix = Vec::new();
+        let ignore = none();
+        let exclude = none();
         let mut rules = Arc::new(Self { above: None, prefix, at: 0, ignore, exclude, everywhere });
         let top = root.ancestors().find(|folder| folder.join(".git").exists());
         let inside = |folder: &&Path| top.is_none_or(|top| folder.starts_with(top));
@@ -342,7 +361,9 @@ impl Rules {
             let (ignore, exclude) = read(folder, true, Some(folder) == top);
             if !ignore.is_empty() || !exclude.is_empty() {
                 let rest = root.strip_prefix(folder).unwrap_or(root).as_os_str().as_bytes();
-                let (above, prefix, everywhere) = (Some(rules), [rest, b"/"].concat(), none());
+                let above = Some(rules);
+                let prefix = [rest, b"/"].concat();
+                let everywhere = none();
                 rules = Arc::new(Self { above, prefix, at: 0, ignore, exclude, everywhere });
             }
         }
@@ -355,20 +376,28 @@ impl Rules {
         [0].into_iter().chain(ends).fold(Self::above(root), |rules, end| {
             let folder = &path[..end];
             let place = on_disk(root, &name::text(folder));
-            let (ignore, repository) = (place.join(".gitignore").exists(), place.join(".git").exists());
+            let ignore = place.join(".gitignore").exists();
+            let repository = place.join(".git").exists();
             Self::of(&rules, root, folder, ignore, repository)
         })
     }
 
     /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the
     /// root.
-    pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], ignore: bool, repository: bool) -> Arc<Self> {
+    pub(super) fn of(
+        above: &Arc<Self>,
+        root: &Path,
+        path: &[u8],
+        ignore: bool,
+        repository: bool,
+    ) -> Arc<Self> {
         let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), ignore, repository);
         if ignore.is_empty() && exclude.is_empty() {
             return Arc::clone(above);
         }
         let at = if path.is_empty() { 0 } else { path.len() + 1 };
-        let (above, everywhere) = (Some(Arc::clone(above)), Gitignore::empty());
+        let above = Some(Arc::clone(above));
+        let everywhere = Gitignore::empty();
         Arc::new(Self { above, prefix: Vec::new(), at, ignore, exclude, everywhere })
     }
 
@@ -385,7 +414,8 @@ impl Rules {
             (!found.is_none()).then(|| found.is_ignore())
         };
         let all = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
-        let lists: [fn(&Self) -> &Gitignore; 3] = [|own| &own.ignore, |own| &own.exclude, |own| &own.everywhere];
+        let lists: [fn(&Self) -> &Gitignore; 3] =
+            [|own| &own.ignore, |own| &own.exclude, |own| &own.everywhere];
         lists.iter().find_map(|list| all().find_map(|rules| said(list(rules), rules))).unwrap_or(false)
     }
 }
@@ -395,7 +425,8 @@ fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore)
     let own = folder.join(".gitignore");
     // git does not read a symlinked ignore file.
     let own = Some(own).filter(|own| ignore && fs::symlink_metadata(own).is_ok_and(|about| about.is_file()));
-    let list = if repository { git_common_folder(folder).map(|common| common.join("info/exclude")) } else { None };
+    let list =
+        if repository { git_common_folder(folder).map(|common| common.join("info/exclude")) } else { None };
     [own, list].map(|path| path.map_or_else(Gitignore::empty, |path| rules(&path))).into()
 }
 

@@ -4,8 +4,8 @@
 //! Pure. Invariant: gates are about the phases passed so far; what is owed later is no failure yet.
 
 use super::{
-    AgentState, AgentStatus, CheckpointKind, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage,
-    ToolInvocation,
+    AgentState, AgentStatus, CheckpointKind, GateOutcome, Governance, Intake, Invocations, Orchestrator,
+    TokenUsage, ToolInvocation,
 };
 use crate::config::workflow::Gate;
 use crate::host::claude::usage::Sum;
@@ -20,7 +20,8 @@ use crate::text::redact::redact;
 use std::collections::BTreeMap;
 
 /// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
-const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
+const WALK: [Phase; 6] =
+    [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
 
 pub fn describe_loop(session: &Session) -> Orchestrator {
     let state = &session.state;
@@ -36,7 +37,8 @@ pub fn describe_loop(session: &Session) -> Orchestrator {
         Phase::Done => WALK.len(),
         phase => WALK.iter().position(|known| *known == phase).unwrap_or(0),
     };
-    let (mut completed, mut incomplete) = (Vec::new(), Vec::new());
+    let mut completed = Vec::new();
+    let mut incomplete = Vec::new();
     for (at, phase) in WALK.iter().enumerate().filter(|(_, phase)| asked(phase)) {
         let list = if at < reached { &mut completed } else { &mut incomplete };
         list.push(phase.name().to_owned());
@@ -143,7 +145,8 @@ pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governa
     said.gates.retain(|gate| matches!(GateId::of(&gate.name), Some(GateId::Block | GateId::Audit)));
     said.gates.extend(view.gates.iter().cloned());
     for check in said.checks.iter_mut().filter(|check| view.waived.contains(&check.name)) {
-        (check.outcome, check.reason) = (PhaseOutcome::Pass.into(), Some("waived by a person".to_owned()));
+        check.outcome = PhaseOutcome::Pass.into();
+        check.reason = Some("waived by a person".to_owned());
     }
     said.passed = said.gates.iter().chain(&said.checks).all(|one| one.outcome == PhaseOutcome::Pass);
     (orchestrator, said)
@@ -151,7 +154,8 @@ pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governa
 
 pub fn describe_gates(session: &Session) -> Governance {
     const MENDS: PhaseOutcome = PhaseOutcome::InterventionRequired;
-    let (state, course) = (&session.state, &session.memory.progress);
+    let state = &session.state;
+    let course = &session.memory.progress;
     let gate = |gate: GateId, outcome: PhaseOutcome, reason: Option<String>| GateOutcome {
         name: gate.to_string(),
         outcome: outcome.into(),

@@ -107,7 +107,8 @@ fn listed(artifacts: &str) -> Option<&str> {
 /// The files in which two texts of artifacts differ: of the first, and of the second. Only those are parsed.
 /// `None` where a text is not canonical.
 pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
-    let (mut old, mut new) = (listed(old)?, listed(new)?);
+    let mut old = listed(old)?;
+    let mut new = listed(new)?;
     let mut apart = [Vec::new(), Vec::new()];
     loop {
         let same = in_common(old.as_bytes(), new.as_bytes());
@@ -116,11 +117,14 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
         }
         // Back to the beginning of the entry that differs.
         let begins = memmem::rfind(&old.as_bytes()[..same], BETWEEN.as_bytes()).map_or(0, |at| at + 2);
-        (old, new) = (&old[begins..], &new[begins..]);
-        let ([was, old_rest], [is, new_rest]) = (first(old), first(new));
+        old = &old[begins..];
+        new = &new[begins..];
+        let [was, old_rest] = first(old);
+        let [is, new_rest] = first(new);
         let read = |text: &str| serde_json::from_str::<File>(text).ok();
         if was == is {
-            (old, new) = (old_rest, new_rest);
+            old = old_rest;
+            new = new_rest;
         } else if new.is_empty() || !old.is_empty() && read(was)?.path < read(is)?.path {
             apart[0].push(read(was)?);
             old = old_rest;
@@ -130,7 +134,8 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
         } else {
             apart[0].push(read(was)?);
             apart[1].push(read(is)?);
-            (old, new) = (old_rest, new_rest);
+            old = old_rest;
+            new = new_rest;
         }
     }
 }
@@ -192,7 +197,8 @@ mod tests {
             let delta = diff(&old, &new);
             let [was, is] = apart(&canonical(&old), &canonical(&new)).unwrap();
             let reduced = |files: Vec<File>| Artifacts { files, ..Artifacts::default() };
-            let (was, is) = (reduced(was), reduced(is));
+            let was = reduced(was);
+            let is = reduced(is);
             prop_assert_eq!(format!("{delta:?}"), format!("{:?}", diff(&was, &is)));
             prop_assert_eq!(was.files.len(), delta.removed.len() + delta.changed.len());
         }

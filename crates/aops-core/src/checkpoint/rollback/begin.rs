@@ -72,7 +72,13 @@ pub struct RolledBack {
     pub kept_folders: Vec<String>,
 }
 
-pub fn preview(env: &Env, store: &Store, id: &Id, untouched: &[String], limits: &Limits) -> Result<Preview, Failure> {
+pub fn preview(
+    env: &Env,
+    store: &Store,
+    id: &Id,
+    untouched: &[String],
+    limits: &Limits,
+) -> Result<Preview, Failure> {
     // Read the checkpoint while the tree is walked.
     let read = || store.vouched_by(env, id, text::unseal_but_files);
     let (target, walked) = thread::scope(|scope| {
@@ -98,7 +104,11 @@ pub fn preview(env: &Env, store: &Store, id: &Id, untouched: &[String], limits: 
 
 /// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present as
 /// text.
-fn reduce_to_differences(present: &mut Artifacts, target: &mut Artifacts, text: &[u8]) -> Result<String, Failure> {
+fn reduce_to_differences(
+    present: &mut Artifacts,
+    target: &mut Artifacts,
+    text: &[u8],
+) -> Result<String, Failure> {
     let now = canonical(present);
     match text::files(text).and_then(|then| text::apart(&now, then)) {
         Some([was, is]) => (present.files, target.files) = (was, is),
@@ -108,7 +118,9 @@ fn reduce_to_differences(present: &mut Artifacts, target: &mut Artifacts, text: 
 }
 
 fn parse_all(text: &[u8]) -> Result<Artifacts, Failure> {
-    text::unseal(text).map(|checkpoint| checkpoint.artifacts).map_err(|why| Failure::new(Code::ChecksumMismatch, why))
+    text::unseal(text)
+        .map(|checkpoint| checkpoint.artifacts)
+        .map_err(|why| Failure::new(Code::ChecksumMismatch, why))
 }
 
 /// Paths where the checkpoint has files, and which the walk skipped because they are ignored now.
@@ -203,7 +215,8 @@ fn carry_out(
     let session_id = target.identity.session_id.clone();
     let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == session_id);
     let session = own.map(|at| ledgers[at].session());
-    let (mut files, mut archive) = (0, None);
+    let mut files = 0;
+    let mut archive = None;
     if !order.state_only {
         let delta = steps(&present, &target.artifacts, &alone, &leave);
         files = delta.files();
@@ -212,8 +225,12 @@ fn carry_out(
         let view = order.view.clone();
         let at = order.view.as_ref().map(|view| (view.kind, view.current_phase.as_str()));
         let used = own.map(|at| used(ledgers[at])).unwrap_or_default();
-        let wanted =
-            Wanted { about, used, view, ..Wanted::archive(&target, session, at, CheckpointTrigger::BeforeRollback) };
+        let wanted = Wanted {
+            about,
+            used,
+            view,
+            ..Wanted::archive(&target, session, at, CheckpointTrigger::BeforeRollback)
+        };
         archive = Some(write(env, store, session, &wanted, (Artifacts::default(), Some(&now)))?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
@@ -318,7 +335,8 @@ fn keep(
         let wanted = Wanted { about, used: used.clone(), ..Wanted::new(&run, kind, phase.name(), trigger) };
         let mut taken = fact(&write(env, &store, Some(session), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
-            let begins = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+            let begins =
+                (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
             taken.measures = begins || trigger == CheckpointTrigger::Moved;
         }
         facts.push(taken);
@@ -330,7 +348,9 @@ fn keep(
 fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'static str, String)> {
     let said = |text: &str| redact(cut(text, 500)).into_owned();
     match trigger {
-        CheckpointTrigger::Failure => vec![("error", said(&session.memory.progress.plan.problems.join("; ")))],
+        CheckpointTrigger::Failure => {
+            vec![("error", said(&session.memory.progress.plan.problems.join("; ")))]
+        }
         CheckpointTrigger::Approval => {
             let intent = session.state.hydration.hydrated_intent.as_deref().unwrap_or_default();
             vec![("approved", said(intent)), ("approved_by", AgentId::Critic.to_string())]
@@ -345,7 +365,9 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice(GateId::Checkpoint, text));
     if sessions_in(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
-        return word("issues were found; the tree was not rolled back, since another session works in it".to_owned());
+        return word(
+            "issues were found; the tree was not rolled back, since another session works in it".to_owned(),
+        );
     }
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
@@ -358,8 +380,13 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
         return Ok(Verdict::pass());
     };
     let alone = [".aops".to_owned(), ".claude".to_owned()];
-    let order =
-        Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false, view: None };
+    let order = Order {
+        id: &id,
+        alone: &alone,
+        by: "the policy `checkpoint.intervene`",
+        state_only: false,
+        view: None,
+    };
     let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
     word(format!(
         "issues were found: the tree was rolled back to `{id}` ({})\nhint: to get the work back, run `aops-hook checkpoint rollback {}`",
@@ -383,7 +410,8 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
 fn to_tell(session: &Session) -> Option<(String, Fact)> {
     if let Some(brought) = &session.memory.undo.brought_back {
         let BroughtBack { files, number, .. } = *brought;
-        let are = if files == 1 { "is no longer as you last saw it" } else { "are no longer as you last saw them" };
+        let are =
+            if files == 1 { "is no longer as you last saw it" } else { "are no longer as you last saw them" };
         let files = if files == 0 { String::new() } else { format!(": {} {are}", count(files, "file")) };
         let words = format!(
             "the user brought back what was kept as {number}{files}\nhint: read files again before you change them"
@@ -392,13 +420,18 @@ fn to_tell(session: &Session) -> Option<(String, Fact)> {
     }
     let undone = session.memory.undo.rolled_back.as_deref()?;
     let what = if undone.state_only {
-        format!("{} put the loop back to the checkpoint `{}`; the files did not change", undone.by, undone.target)
+        format!(
+            "{} put the loop back to the checkpoint `{}`; the files did not change",
+            undone.by, undone.target
+        )
     } else {
         format!(
             "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since is gone from the tree (kept as `{}`)",
             undone.by, undone.target, undone.archive
         )
     };
-    let words = format!("{what}\nhint: read files again before you change them; the later phases have to be repeated");
+    let words = format!(
+        "{what}\nhint: read files again before you change them; the later phases have to be repeated"
+    );
     Some((words, Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() })))
 }

@@ -35,8 +35,11 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     finish_again(env, &store, &mut [ledger])?;
     // Another process finished it.
     if ledger.session().memory.undo.rolling_back.is_some() {
-        let stage =
-            if RollbackPlan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
+        let stage = if RollbackPlan::was_done(&store, &undoing.id)? {
+            RollbackState::Done
+        } else {
+            RollbackState::Dropped
+        };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
     }
     Ok(())
@@ -111,11 +114,18 @@ pub(super) fn finish(
     })?;
     plan.close(store)?;
     for (at, ledger) in ledgers.iter_mut().enumerate() {
-        let known = ledger.session().memory.undo.rolling_back.as_ref().is_some_and(|undoing| undoing.id == plan.id);
+        let known =
+            ledger.session().memory.undo.rolling_back.as_ref().is_some_and(|undoing| undoing.id == plan.id);
         let mine = own == Some(at);
-        let mut facts: Vec<Fact> = if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
+        let mut facts: Vec<Fact> =
+            if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
         if known || mine {
-            facts.push(Fact::Rollback(plan.fact(&target, &result.identity.checkpoint_id, mine, RollbackState::Done)));
+            facts.push(Fact::Rollback(plan.fact(
+                &target,
+                &result.identity.checkpoint_id,
+                mine,
+                RollbackState::Done,
+            )));
         }
         ledger.append(env, facts)?;
     }
@@ -141,9 +151,11 @@ fn result(
         ("rollback", plan.id.clone()),
         ("rollback_from", plan.archive.clone()),
     ];
-    let of_step = [STEP, LOOP_PHASE].into_iter().filter_map(|key| Some((key, target.metadata.get(key)?.clone())));
+    let of_step =
+        [STEP, LOOP_PHASE].into_iter().filter_map(|key| Some((key, target.metadata.get(key)?.clone())));
     about.extend(of_step);
-    let (used, parent) = (own.map(used).unwrap_or_default(), Some(plan.target.clone()));
+    let used = own.map(used).unwrap_or_default();
+    let parent = Some(plan.target.clone());
     let new = Wanted::new(&target.identity.run_id, target.kind, &target.phase, CheckpointTrigger::Rollback);
     let view = target.metadata.contains_key(STEP).then(|| view_of(target));
     let wanted = Wanted { about, used, view, parent, ..new };
@@ -164,7 +176,12 @@ fn view_of(target: &Checkpoint) -> RunView {
 }
 
 /// The folders whose mode is checked: parents of changed paths; in a plan that was begun before, all.
-fn folders_on_the_way<'a>(plan: &RollbackPlan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
+fn folders_on_the_way<'a>(
+    plan: &RollbackPlan,
+    delta: &Delta,
+    target: &'a Artifacts,
+    again: bool,
+) -> Vec<&'a Folder> {
     let mut on_the_way = BTreeSet::new();
     for mut path in delta.paths() {
         while on_the_way.insert(path) {
@@ -214,7 +231,12 @@ const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
 
 /// The steps from one tree to another, without the folders `alone` and the files `leave`.
-pub(super) fn steps<'a>(start: &'a Artifacts, end: &'a Artifacts, alone: &[String], leave: &[String]) -> Delta<'a> {
+pub(super) fn steps<'a>(
+    start: &'a Artifacts,
+    end: &'a Artifacts,
+    alone: &[String],
+    leave: &[String],
+) -> Delta<'a> {
     let left = |path: &str| leave.binary_search_by(|known| known.as_str().cmp(path)).is_ok();
     let mut delta = diff(start, end).without(|path| is_in(path, alone));
     delta.removed.retain(|file| !left(&file.path));
@@ -249,7 +271,8 @@ impl RollbackPlan {
     /// The plan that has not been finished, if any.
     pub(super) fn read(store: &Store) -> Result<Option<Self>, Failure> {
         let Some(bytes) = read_file(&store.dir, FILE)? else { return Ok(None) };
-        let broken = |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
+        let broken =
+            |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
         let plan: Self = serde_json::from_slice(&bytes).map_err(|e| broken(&e))?;
         if plan.schema == 1 { Ok(Some(plan)) } else { Err(broken(&"has another schema")) }
     }

@@ -70,7 +70,9 @@ impl Before {
     pub fn of(session: &Session) -> Self {
         let task = session.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &session.memory.progress;
-        let (moved, rounds, verified) = (progress.weight.moved, progress.proven.rounds, progress.proven.verified);
+        let moved = progress.weight.moved;
+        let rounds = progress.proven.rounds;
+        let verified = progress.proven.verified;
         Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
     }
 }
@@ -84,7 +86,8 @@ pub(super) type Due = (CheckpointKind, Phase, CheckpointTrigger);
 
 /// What a change of phase asks for.
 pub(super) fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
-    let (was, is) = (before.phase, now.phase);
+    let was = before.phase;
+    let is = now.phase;
     let another_task = now.task != before.task && is == Phase::Execute;
     let issues = now.task == before.task && now.rounds > before.rounds;
     let verified = now.verified && !before.verified && is == Phase::Reflect;
@@ -133,13 +136,18 @@ mod tests {
     #[test]
     fn checkpoints_are_due_at_phase_changes_only() {
         use Interactive::{All, Execute, Off};
-        let (open, shut) = (Sandbox::Open, Sandbox::Shut);
-        let (work, plan) = (at(Phase::Execute, open, 1), at(Phase::Hydrate, shut, 1));
+        let open = Sandbox::Open;
+        let shut = Sandbox::Shut;
+        let work = at(Phase::Execute, open, 1);
+        let plan = at(Phase::Hydrate, shut, 1);
         for when in [Off, Execute, All] {
             assert_eq!(due(when, work, work), []);
             assert_eq!(due(when, plan, plan), []);
         }
-        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)]);
+        assert_eq!(
+            due(Execute, plan, work),
+            [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)]
+        );
         assert_eq!(
             due(Execute, at(Phase::Review, shut, 1), work),
             [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Approval)]
@@ -150,10 +158,8 @@ mod tests {
         );
         let issues = Before { rounds: 1, ..at(Phase::Intervene, open, 1) };
         let verified = Before { verified: true, ..at(Phase::Reflect, open, 1) };
-        let (verify, failed) = (
-            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Phase),
-            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Failure),
-        );
+        let verify = (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Phase);
+        let failed = (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Failure);
         let worked = (CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase);
         assert_eq!(due(Execute, at(Phase::Verify, open, 1), issues), [failed]);
         assert_eq!(due(Execute, at(Phase::Verify, open, 1), verified), [verify]);

@@ -30,8 +30,13 @@ impl Store {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             // A file that grows while it is read is read again by the caller.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
-            let (sha256, size) = (Sha256::digest(&bytes).into(), bytes.len() as u64);
-            return if self.holds(&sha256) { Ok((sha256, size)) } else { self.pack(&mut &bytes[..], size, sync) };
+            let sha256 = Sha256::digest(&bytes).into();
+            let size = bytes.len() as u64;
+            return if self.holds(&sha256) {
+                Ok((sha256, size))
+            } else {
+                self.pack(&mut &bytes[..], size, sync)
+            };
         }
         let (sha256, size) = hash(file, PIECE, |_| Ok(()))?;
         if self.holds(&sha256) {
@@ -110,7 +115,9 @@ impl Store {
         let mut all = Vec::new();
         for folder in super::names(&self.blobs)? {
             let Some(dir) = enter(&self.blobs, &folder)? else { continue };
-            all.extend(super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)));
+            all.extend(
+                super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)),
+            );
         }
         Ok(all)
     }
@@ -119,7 +126,8 @@ impl Store {
     pub fn drop_blob(&self, sha256: &[u8; 32]) -> Result<u64, Failure> {
         let (folder, name) = place(sha256);
         let path = format!("{folder}/{name}");
-        let long = rustix::fs::statat(&self.blobs, &path, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size);
+        let long =
+            rustix::fs::statat(&self.blobs, &path, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size);
         rustix::fs::unlinkat(&self.blobs, &path, AtFlags::empty()).map_err(|e| Failure::storage(path, e))?;
         Ok(u64::try_from(long).unwrap_or(0))
     }
@@ -136,7 +144,9 @@ fn hash(
     room: usize,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<([u8; 32], u64)> {
-    let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; room]);
+    let mut hash = Sha256::new();
+    let mut size = 0;
+    let mut piece = vec![0; room];
     loop {
         let n = from.read(&mut piece)?;
         if n == 0 {

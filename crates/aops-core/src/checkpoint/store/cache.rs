@@ -25,7 +25,8 @@ pub struct FileStamp {
 
 impl FileStamp {
     pub fn of(stat: &Stat) -> Self {
-        let at = |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
+        let at =
+            |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed: at(stat.st_ctime.into(), stat.st_ctime_nsec.into()),
@@ -35,7 +36,8 @@ impl FileStamp {
     }
 
     fn words(&self) -> [[u8; 8]; 4] {
-        [self.size, self.changed.cast_unsigned(), self.modified.cast_unsigned(), self.inode].map(u64::to_le_bytes)
+        [self.size, self.changed.cast_unsigned(), self.modified.cast_unsigned(), self.inode]
+            .map(u64::to_le_bytes)
     }
 
     /// Changed within one tick before `now`: another change may follow with the same time.
@@ -162,12 +164,14 @@ fn open(mut bytes: Vec<u8>, boot: &str) -> Option<Cached> {
     if Sha256::digest(body)[..] != digest[..] {
         return None;
     }
-    let (mut rest, long) = (body, bytes.len() - 32);
+    let mut rest = body;
+    let long = bytes.len() - 32;
     let of = read_text(&mut rest)?;
     if !of.is_empty() && of != boot {
         return None;
     }
-    let (synced, begin) = (of.is_empty(), long - rest.len());
+    let synced = of.is_empty();
+    let begin = long - rest.len();
     bytes.truncate(long);
     bytes.drain(..begin);
     Some(Cached { bytes, synced })
@@ -210,7 +214,10 @@ mod tests {
         for boot in ["", "this one"] {
             let bytes = [MARK.as_slice(), &encode(known.into_iter(), boot)].concat();
             let cached = open(bytes.clone(), "this one").unwrap();
-            assert_eq!((cached.known().collect::<Vec<_>>(), cached.synced), (known.to_vec(), boot.is_empty()));
+            assert_eq!(
+                (cached.known().collect::<Vec<_>>(), cached.synced),
+                (known.to_vec(), boot.is_empty())
+            );
             assert_eq!(open(bytes.clone(), "the next one").is_some(), boot.is_empty());
             for n in 0..bytes.len() {
                 let mut torn = bytes.clone();

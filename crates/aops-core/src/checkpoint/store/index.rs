@@ -100,7 +100,8 @@ impl Store {
         let indexed = index.is_some();
         let mut rows = index.map_or_else(|| self.rows(), |index| Ok(index.checkpoints))?;
         let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-        let strays: Vec<Id> = self.files()?.into_iter().filter(|id| !known.contains(id.to_string().as_str())).collect();
+        let strays: Vec<Id> =
+            self.files()?.into_iter().filter(|id| !known.contains(id.to_string().as_str())).collect();
         if strays.is_empty() && indexed || strays.is_empty() && rows.is_empty() {
             return Ok(());
         }
@@ -128,19 +129,24 @@ impl Store {
             return row.and_then(|row| Id::read(&row.id)).ok_or_else(few);
         }
         let name = |row: &IndexRow| {
-            row.name.as_deref() == Some(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given)
+            row.name.as_deref() == Some(given)
+                || row.id.split_once('/').is_some_and(|(_, name)| name == given)
         };
         let short = |row: &IndexRow| {
             let parts = row.id.split_once('/').zip(given.split_once('/'));
             parts.is_some_and(|((run, name), (begins, wanted))| run.starts_with(begins) && name == wanted)
         };
-        let meant = |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || short(row) || name(row));
+        let meant =
+            |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || short(row) || name(row));
         let exact = rows.iter().find(|row| row.id == given);
-        let found: Vec<&IndexRow> = exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);
+        let found: Vec<&IndexRow> =
+            exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);
         match found.as_slice() {
             [row] => Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id)),
             [] => Err(format!("no checkpoint `{given}`\nhint: {list}")),
-            many => Err(format!("`{given}` matches {} checkpoints\nhint: type more of it; {list}", many.len())),
+            many => {
+                Err(format!("`{given}` matches {} checkpoints\nhint: type more of it; {list}", many.len()))
+            }
         }
     }
 }
@@ -163,7 +169,8 @@ impl Store {
     pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
         let Some(dir) = dir(env)? else { return Ok(BTreeMap::new()) };
         let bytes = read_file(&dir, &name(&self.root))?.unwrap_or_default();
-        let lines = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<WitnessLine>(line).ok());
+        let lines =
+            bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<WitnessLine>(line).ok());
         Ok(lines.map(|line| (line.id, line.digest)).collect())
     }
 
@@ -185,7 +192,8 @@ impl Store {
     pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
         let Some(dir) = dir(env)? else { return Ok(()) };
         let is_checkpoint = |id: &String| Id::read(id).is_some();
-        let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id) || !is_checkpoint(id));
+        let lines =
+            self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id) || !is_checkpoint(id));
         let text: String = lines.map(|(id, digest)| canonical(&WitnessLine { digest, id }) + "\n").collect();
         Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
     }

@@ -30,7 +30,8 @@ impl Store {
         besides: Result<BTreeSet<[u8; 32]>, Failure>,
         dry: bool,
     ) -> Result<Swept, Failure> {
-        let live = besides.map_err(|failure| failure.to_string()).and_then(|besides| self.live(kept, besides));
+        let live =
+            besides.map_err(|failure| failure.to_string()).and_then(|besides| self.live(kept, besides));
         let dead: Vec<[u8; 32]> = match &live {
             Ok(live) => self.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
             Err(_) => Vec::new(),

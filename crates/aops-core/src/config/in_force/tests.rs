@@ -15,7 +15,8 @@ fn world() -> World {
     let home = root.path().join("home");
     let project = home.join("code/project");
     fs::create_dir_all(&project).unwrap();
-    let env = Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
+    let env =
+        Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
     World { _root: root, env, project }
 }
 
@@ -83,7 +84,9 @@ fn every_text_that_counts_moves_the_hash() {
 fn what_does_not_count_moves_no_hash() {
     let world = world();
     let before = world.hash();
-    for name in ["agents/critic.md", "templates/halt-report.md", "notes.md", "workflows/.x.md.swp", "workflows/x"] {
+    for name in
+        ["agents/critic.md", "templates/halt-report.md", "notes.md", "workflows/.x.md.swp", "workflows/x"]
+    {
         world.ours(name, "a repository must not bring its own critic");
     }
     world.user("notes.md", "x");
@@ -96,7 +99,8 @@ fn the_nearer_workflow_counts_and_all_axioms_do() {
     world.user("workflows/x.md", "user's");
     world.user("AXIOMS.md", "user's");
     world.ours("AXIOMS.md", "project's");
-    let whose = |name: &str| world.look().texts.texts.into_iter().find(|text| text.name() == name).unwrap().origin;
+    let whose =
+        |name: &str| world.look().texts.texts.into_iter().find(|text| text.name() == name).unwrap().origin;
     assert_eq!(whose("workflow/x"), Origin::User);
     world.ours("workflows/x.md", "project's");
     assert_eq!(whose("workflow/x"), Origin::Project);
@@ -135,7 +139,8 @@ fn what_cannot_be_read_is_a_problem() {
     let link = world();
     link.user("outside.toml", "");
     fs::create_dir_all(link.project.join(".aops")).unwrap();
-    let (from, to) = (link.project.join(".aops/config.toml"), link.env.user_config.join("outside.toml"));
+    let from = link.project.join(".aops/config.toml");
+    let to = link.env.user_config.join("outside.toml");
     std::os::unix::fs::symlink(to, from).unwrap();
     assert!(said(&link).what.ends_with("is a link out of the project"), "{}", said(&link));
     assert_eq!(said(&odd).code, Code::ConfigInvalid);

@@ -23,8 +23,8 @@ impl Address {
             return Err("a URL that begins with `http://`; nothing else is spoken".to_owned());
         };
         let (host, path) = split(rest)?;
-        let sockets =
-            sockets(host, 80).ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
+        let sockets = sockets(host, 80)
+            .ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
         Ok(Self { sockets, host: host.to_owned(), path })
     }
 
@@ -39,14 +39,17 @@ impl Address {
             return Ok(Self { sockets, host: host.to_owned(), path });
         }
         let (name, port) = match host.rsplit_once(':') {
-            Some((name, given)) => (name, given.parse().map_err(|_| format!("`{host}` has no port that is a number"))?),
+            Some((name, given)) => {
+                (name, given.parse().map_err(|_| format!("`{host}` has no port that is a number"))?)
+            }
             None => (host, port),
         };
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
         if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
             return Err(format!("`{name}` is no name of a host"));
         }
-        let sockets: Vec<SocketAddr> = look_up(name).into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        let sockets: Vec<SocketAddr> =
+            look_up(name).into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
         if sockets.is_empty() {
             return Err(format!("`{name}` has no address: it is not known here, or misspelt"));
         }
@@ -88,10 +91,14 @@ mod tests {
 
     #[test]
     fn a_person_may_name_a_host() {
-        let look_up = |name: &str| if name == "otlp.example.org" { vec![[192, 0, 2, 7].into()] } else { Vec::new() };
+        let look_up =
+            |name: &str| if name == "otlp.example.org" { vec![[192, 0, 2, 7].into()] } else { Vec::new() };
         let of = |url: &str| Address::of_person(url, &look_up);
         let found = of("https://otlp.example.org/v1/traces").unwrap();
-        assert_eq!((found.sockets[0].to_string().as_str(), found.host.as_str()), ("192.0.2.7:443", "otlp.example.org"));
+        assert_eq!(
+            (found.sockets[0].to_string().as_str(), found.host.as_str()),
+            ("192.0.2.7:443", "otlp.example.org")
+        );
         assert_eq!(of("http://otlp.example.org:4318/x").unwrap().sockets[0].port(), 4318);
         assert_eq!(of("https://127.0.0.1").unwrap().sockets[0].port(), 443);
         for bad in [

@@ -63,7 +63,11 @@ pub static PARTS: &[EntryField] = &[
     EntryField::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
     EntryField::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
     EntryField::optional("paths", Form::Names, "files it is about, as globs; none is all"),
-    EntryField::optional("timeout_ms", Form::Whole(100, BUDGET_MS), "after this it is cut off and counts as failed"),
+    EntryField::optional(
+        "timeout_ms",
+        Form::Whole(100, BUDGET_MS),
+        "after this it is cut off and counts as failed",
+    ),
     EntryField::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
 ];
 

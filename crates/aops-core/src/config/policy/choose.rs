@@ -48,7 +48,8 @@ pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
 /// one.
 pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
-    let (path, word) = (quote(&shorten(folder)), quote(level.name()));
+    let path = quote(&shorten(folder));
+    let word = quote(level.name());
     let fields = [("path", path.as_str()), ("mode", word.as_str())];
     let Some((_, rows)) = entry(document.get_ref(), "project") else {
         return Some(append(text, "[[project]]", &fields));
@@ -68,7 +69,9 @@ fn add_row(text: &str, rows: &Range<usize>, last: Option<Range<usize>>, fields: 
     let inline: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let inline = format!("{{ {} }}", inline.join(", "));
     match (text[rows.clone()].strip_prefix('['), last) {
-        (Some(rest), Some(last)) if !rest.starts_with('[') => splice(text, last.end..last.end, &format!(", {inline}")),
+        (Some(rest), Some(last)) if !rest.starts_with('[') => {
+            splice(text, last.end..last.end, &format!(", {inline}"))
+        }
         (Some(rest), None) if !rest.starts_with('[') => splice(text, rows.clone(), &format!("[{inline}]")),
         _ => append(text, "[[project]]", fields),
     }
@@ -112,7 +115,8 @@ fn set_key(text: &str, name: &str, key: &str, word: &str) -> Option<String> {
 /// The text with this level of a danger rule for one folder: in a row of its own, which names no mode.
 pub fn set_folder_danger(text: &str, folder: Folder, rule: &str, level: DangerLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
-    let (path, word) = (quote(&shorten(folder)), quote(level.name()));
+    let path = quote(&shorten(folder));
+    let word = quote(level.name());
     let switch = format!("danger.{rule}");
     let fields = [("path", path.as_str()), (switch.as_str(), word.as_str())];
     let Some((_, rows)) = entry(document.get_ref(), "project") else {
@@ -275,7 +279,10 @@ mod tests {
             ("[danger]\ngit-discard = 'ask' # why\n", "[danger]\ngit-discard = \"off\" # why\n"),
             ("[danger]\ngit-clean = \"deny\"\n", "[danger]\ngit-discard = \"off\"\ngit-clean = \"deny\"\n"),
             ("danger.git-clean = \"deny\"\n", "danger.git-discard = \"off\"\ndanger.git-clean = \"deny\"\n"),
-            ("danger = { git-clean = \"deny\" }\n", "danger = { git-discard = \"off\", git-clean = \"deny\" }\n"),
+            (
+                "danger = { git-clean = \"deny\" }\n",
+                "danger = { git-discard = \"off\", git-clean = \"deny\" }\n",
+            ),
             ("danger = {}\n", "danger = { git-discard = \"off\" }\n"),
             ("[danger]\n", "[danger]\ngit-discard = \"off\"\n"),
         ] {
@@ -308,7 +315,8 @@ mod tests {
             assert_eq!(switched(&now), DangerLevel::Off, "{now}");
             let elsewhere = Folder { path: "/home/u/q", home: "/home/u" };
             let read =
-                read_for(ModeLevel::Strict, elsewhere, None, Some(Source { file: "f", text: &now }), None).unwrap();
+                read_for(ModeLevel::Strict, elsewhere, None, Some(Source { file: "f", text: &now }), None)
+                    .unwrap();
             let rule = aops_shell::danger::rule("git-discard").unwrap();
             assert_ne!(read.0.danger_level(rule), DangerLevel::Off, "only there: {now}");
             let twice = set_folder_danger(&now, HERE, "git-discard", DangerLevel::Off);
@@ -317,7 +325,8 @@ mod tests {
         for bad in ["", "danger.frob = \"off\"\n", "danger.git-clean = 1\n", "danger = 1\n"] {
             let text = format!("[[project]]\npath = \"~/p\"\n{bad}");
             assert!(
-                read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &text }), None).is_err(),
+                read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &text }), None)
+                    .is_err(),
                 "{text}"
             );
         }
@@ -330,12 +339,19 @@ mod tests {
             (String::new(), whole.to_owned()),
             ("[gates]\nqa = \"off\"\n".to_owned(), format!("[gates]\nqa = \"off\"\n\n{whole}")),
             (whole.replace("reading", "off").replace("\"gh\"", ""), whole.to_owned()),
-            ("quiet.allow = \"off\"\n".to_owned(), "quiet.network = [\"gh\"]\nquiet.allow = \"reading\"\n".to_owned()),
+            (
+                "quiet.allow = \"off\"\n".to_owned(),
+                "quiet.network = [\"gh\"]\nquiet.allow = \"reading\"\n".to_owned(),
+            ),
         ] {
             let now = set_quiet(&before, QuietLevel::Reading, &["gh"]).unwrap();
             assert_eq!(now, after, "{before}");
-            let read = read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &now }), None).unwrap();
-            assert_eq!((read.0.quiet.allow, read.0.quiet.network), (QuietLevel::Reading, vec!["gh".to_owned()]));
+            let read = read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &now }), None)
+                .unwrap();
+            assert_eq!(
+                (read.0.quiet.allow, read.0.quiet.network),
+                (QuietLevel::Reading, vec!["gh".to_owned()])
+            );
         }
         assert_eq!(set_quiet("quiet = 1", QuietLevel::Off, &[]), None);
         let text = set_network_mode("network.allow = [\"a.test\"]\n", NetworkMode::List).unwrap();
@@ -344,15 +360,24 @@ mod tests {
 
     #[test]
     fn a_row_is_taken_out_and_the_rest_stays() {
-        for before in ["", "# mine\n", "[gates]\nqa = \"off\"\n", "project = [{ path = \"/x\", mode = \"loop\" }]\n"] {
+        for before in
+            ["", "# mine\n", "[gates]\nqa = \"off\"\n", "project = [{ path = \"/x\", mode = \"loop\" }]\n"]
+        {
             let with = set_folder_mode(before, HERE, ModeLevel::Observe).unwrap();
             assert_eq!(unset_folder_mode(&with, HERE).as_deref(), Some(before), "{with}");
         }
         let first = "project = [{ path = \"~/p\", mode = \"loop\" }, { path = \"/x\", mode = \"loop\" }]\n";
-        assert_eq!(unset_folder_mode(first, HERE).as_deref(), Some("project = [{ path = \"/x\", mode = \"loop\" }]\n"));
+        assert_eq!(
+            unset_folder_mode(first, HERE).as_deref(),
+            Some("project = [{ path = \"/x\", mode = \"loop\" }]\n")
+        );
         let between = "[[project]]\npath = \"~/p\"\nmode = \"loop\" # here\n\n[gates]\nqa = \"off\"\n";
         assert_eq!(unset_folder_mode(between, HERE).as_deref(), Some("\n[gates]\nqa = \"off\"\n"));
-        assert_eq!(unset_folder_mode("[[project]]\npath = \"~\"\nmode = \"loop\"\n", HERE), None, "not its own");
+        assert_eq!(
+            unset_folder_mode("[[project]]\npath = \"~\"\nmode = \"loop\"\n", HERE),
+            None,
+            "not its own"
+        );
     }
 
     #[test]
@@ -369,7 +394,8 @@ mod tests {
             ("project = []\n".to_owned(), "project = [{ path = \"~/p\", mode = \"observe\" }]\n".to_owned()),
             (
                 "project = [{path = \"/x\", mode = \"loop\"},]\n".to_owned(),
-                "project = [{path = \"/x\", mode = \"loop\"}, { path = \"~/p\", mode = \"observe\" },]\n".to_owned(),
+                "project = [{path = \"/x\", mode = \"loop\"}, { path = \"~/p\", mode = \"observe\" },]\n"
+                    .to_owned(),
             ),
         ] {
             let now = set_folder_mode(&before, HERE, ModeLevel::Observe).unwrap();
@@ -377,13 +403,17 @@ mod tests {
             assert_eq!(level(&now), ModeLevel::Observe, "{now}");
             assert_eq!(set_folder_mode(&now, HERE, ModeLevel::Observe), Some(now.clone()), "twice is once");
             let gone = unset_folder_mode(&now, HERE).unwrap();
-            assert!(unset_folder_mode(&gone, HERE).is_none() || before.matches("/p\"").count() == 1, "{gone}");
+            assert!(
+                unset_folder_mode(&gone, HERE).is_none() || before.matches("/p\"").count() == 1,
+                "{gone}"
+            );
             let _ = level(&gone);
         }
         assert_eq!(set_folder_mode("project = 1", HERE, ModeLevel::Loop), None);
         let odd = Folder { path: "/o \"d\\", home: "" };
         let now = set_folder_mode("", odd, ModeLevel::Guard).unwrap();
-        let read = read_for(ModeLevel::Strict, odd, None, Some(Source { file: "f", text: &now }), None).unwrap();
+        let read =
+            read_for(ModeLevel::Strict, odd, None, Some(Source { file: "f", text: &now }), None).unwrap();
         assert_eq!(read.0.mode.level(), ModeLevel::Guard, "{now}");
     }
 }

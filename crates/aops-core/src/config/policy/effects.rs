@@ -44,7 +44,8 @@ impl Effects {
         if named == Some(Effect::Write) || self.line_patterns().next().is_none() {
             return named;
         }
-        let words: Vec<Option<String>> = std::iter::once(Some(program.to_owned())).chain(arguments()).collect();
+        let words: Vec<Option<String>> =
+            std::iter::once(Some(program.to_owned())).chain(arguments()).collect();
         let known: Vec<String> = words.iter().map(|word| word.clone().unwrap_or_default()).collect();
         let of_tool = |text: &'_ str| line_pattern(text).is_some_and(|(of, _)| of == tool);
         let inner = |text: &str| line_pattern(text).map(|(_, inner)| inner.to_owned()).unwrap_or_default();
@@ -76,7 +77,9 @@ fn covers(pattern: &str, words: &[Option<String>]) -> bool {
     let open = wanted.last().is_some_and(|word| word.ends_with('*'));
     // `cargo test *` covers `cargo test` too.
     let wanted = if wanted.last() == Some(&"*") { &wanted[..wanted.len() - 1] } else { &wanted[..] };
-    let fits = |(wanted, word): (&&str, &Option<String>)| word.as_deref().is_some_and(|word| glob::name(wanted, word));
+    let fits = |(wanted, word): (&&str, &Option<String>)| {
+        word.as_deref().is_some_and(|word| glob::name(wanted, word))
+    };
     words.len() >= wanted.len() && (open || words.len() == wanted.len()) && wanted.iter().zip(words).all(fits)
 }
 
@@ -113,7 +116,8 @@ mod tests {
 
     #[test]
     fn commands_by_pattern() {
-        let (read, write) = (Some(Effect::Read), Some(Effect::Write));
+        let read = Some(Effect::Read);
+        let write = Some(Effect::Write);
         for (pattern, line, want) in [
             ("Bash(cargo test*)", "cargo test", read),
             ("Bash(cargo test*)", "cargo test --workspace ?", read),
@@ -141,7 +145,11 @@ mod tests {
             ("Bash(gh pr *)", "gh pr create --fill", write),
             ("frob", "frob x", write),
         ] {
-            assert_eq!(said(&["frob", "Bash(frob*)", "Bash(git *)"], &[pattern], line), want, "{pattern}: {line}");
+            assert_eq!(
+                said(&["frob", "Bash(frob*)", "Bash(git *)"], &[pattern], line),
+                want,
+                "{pattern}: {line}"
+            );
         }
     }
 }

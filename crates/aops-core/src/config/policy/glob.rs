@@ -39,7 +39,8 @@ pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
         }
     };
     let Some(text) = below(folder, text) else { return false };
-    let (pieces, text) = (pieces(pattern.trim_matches('/')), text.trim_matches('/'));
+    let pieces = pieces(pattern.trim_matches('/'));
+    let text = text.trim_matches('/');
     let mut ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
     pieces.is_empty() || ends.any(|end| walk(&pieces, &text[..end]))
 }
@@ -53,7 +54,8 @@ fn pieces(pattern: &str) -> Vec<GlobPiece> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
-        let fresh = pieces.last().is_none_or(|last| *last == GlobPiece::Char('/') || *last == GlobPiece::Folders);
+        let fresh =
+            pieces.last().is_none_or(|last| *last == GlobPiece::Char('/') || *last == GlobPiece::Folders);
         let (piece, long) = match c {
             '*' if rest.starts_with("**/") && fresh => (GlobPiece::Folders, 3),
             '*' if rest.starts_with("**") => (GlobPiece::Deep, 2),

@@ -51,13 +51,16 @@ fn is_held(policy: &Policy, gate: GateId, level: Level) -> bool {
 }
 
 fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str> {
-    let (mode, gates) = (policy.mode.level(), &policy.gates);
-    let looped =
-        mode == ModeLevel::Loop || mode == ModeLevel::Observe && policy.mode.rehearse.level() == ModeLevel::Loop;
+    let mode = policy.mode.level();
+    let gates = &policy.gates;
+    let looped = mode == ModeLevel::Loop
+        || mode == ModeLevel::Observe && policy.mode.rehearse.level() == ModeLevel::Loop;
     let audits = is_held(policy, GateId::Audit, gates.audit);
     match key {
         "mode.rehearse" if mode != ModeLevel::Observe => Some("only mode `observe` rehearses another"),
-        "small.files" | "small.lines" | "small.never" if !looped => Some("only mode `loop` knows small tasks"),
+        "small.files" | "small.lines" | "small.never" if !looped => {
+            Some("only mode `loop` knows small tasks")
+        }
         "small.files" | "small.lines" | "small.never" if !is_held(policy, GateId::Sandbox, gates.sandbox) => {
             Some("`gates.sandbox` is off, so no task needs a plan")
         }
@@ -76,13 +79,18 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         {
             Some("`jail.level` is off")
         }
-        key if key.starts_with("network.") && key != "network.mode" && policy.network.mode == NetworkMode::Off => {
+        key if key.starts_with("network.")
+            && key != "network.mode"
+            && policy.network.mode == NetworkMode::Off =>
+        {
             Some("`network.mode` is off")
         }
         "network.mode" if policy.network.mode != NetworkMode::Off && policy.jail.level == JailLevel::Off => {
             Some("`jail.level` is off")
         }
-        "quiet.network" | "quiet.unattended" if policy.quiet.allow == QuietLevel::Off => Some("`quiet.allow` is off"),
+        "quiet.network" | "quiet.unattended" if policy.quiet.allow == QuietLevel::Off => {
+            Some("`quiet.allow` is off")
+        }
         "checkpoint.intervene" if !is_held(policy, GateId::Qa, gates.qa) => Some("`gates.qa` is off"),
         "close.format"
             if !is_held(policy, GateId::Commit, gates.commit()) && !is_held(policy, GateId::Qa, gates.qa) =>

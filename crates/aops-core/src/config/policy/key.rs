@@ -220,22 +220,25 @@ impl Key {
 
     /// The value after a project asked for `wanted`, or why it may not.
     pub fn tightened(&self, now: &Value, wanted: Value) -> Result<Value, String> {
-        let (old, new) = (now.rank(self.form), wanted.rank(self.form));
+        let old = now.rank(self.form);
+        let new = wanted.rank(self.form);
         let refused = |why: &str| Err(format!("a project {why}, and without it this is {now}, not {wanted}"));
         match (self.project, now, wanted.clone()) {
             (Project::Raise, ..) if new < old => refused("may only raise this"),
             (Project::Lower, Value::Flag(_), _) if new > old => refused("may only switch this off"),
             (Project::Lower, ..) if new > old => refused("may only lower this"),
-            (Project::Lower, Value::Names(old), Value::Names(new)) => match new.iter().find(|name| !old.contains(name))
-            {
-                Some(name) => Err(format!("a project may only lower this, and {name:?} is not in it")),
-                None => Ok(wanted),
-            },
-            (Project::Lower, Value::Ports(old), Value::Ports(new)) => match new.iter().find(|port| !old.contains(port))
-            {
-                Some(port) => Err(format!("a project may only lower this, and {port} is not in it")),
-                None => Ok(wanted),
-            },
+            (Project::Lower, Value::Names(old), Value::Names(new)) => {
+                match new.iter().find(|name| !old.contains(name)) {
+                    Some(name) => Err(format!("a project may only lower this, and {name:?} is not in it")),
+                    None => Ok(wanted),
+                }
+            }
+            (Project::Lower, Value::Ports(old), Value::Ports(new)) => {
+                match new.iter().find(|port| !old.contains(port)) {
+                    Some(port) => Err(format!("a project may only lower this, and {port} is not in it")),
+                    None => Ok(wanted),
+                }
+            }
             (Project::Raise | Project::Lower, ..) | (Project::Fill, Value::Nothing, _) => Ok(wanted),
             (Project::Add, Value::Names(old), Value::Names(new)) => {
                 let more = new.into_iter().filter(|name| !old.contains(name));

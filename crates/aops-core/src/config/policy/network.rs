@@ -102,7 +102,8 @@ impl NetworkMode {
 impl Network {
     /// The list of a session; nothing with the mode off. What was read as a pattern is one.
     pub fn list(&self) -> Option<List> {
-        let patterns = |texts: &[String]| texts.iter().filter_map(|text| Pattern::of(text)).collect::<Vec<_>>();
+        let patterns =
+            |texts: &[String]| texts.iter().filter_map(|text| Pattern::of(text)).collect::<Vec<_>>();
         let worded = |texts: &[String]| patterns(texts).into_iter().map(|one| (one, Word::Person)).collect();
         Some(List {
             allow: worded(&self.allow),

@@ -7,14 +7,23 @@ use super::value::Form;
 use super::{DangerLevel, ModeLevel, glob};
 
 pub static PARTS: &[EntryField] = &[
-    EntryField { name: "path", form: Form::Text, needed: true, about: "a folder: `/…`, or `~/…` below your home" },
+    EntryField {
+        name: "path",
+        form: Form::Text,
+        needed: true,
+        about: "a folder: `/…`, or `~/…` below your home",
+    },
     EntryField::optional("mode", Form::OneOf(ModeLevel::WORDS), "the mode there"),
     EntryField::optional(
         "danger",
         Form::Switches(DangerLevel::WORDS),
         "danger rules there, as `git-discard = \"off\"`",
     ),
-    EntryField::optional("allow", Form::Hosts, "hosts that commands may reach there, beside `[network] allow`"),
+    EntryField::optional(
+        "allow",
+        Form::Hosts,
+        "hosts that commands may reach there, beside `[network] allow`",
+    ),
     EntryField::optional("deny", Form::Hosts, "hosts that they may not reach there, whoever allows them"),
 ];
 

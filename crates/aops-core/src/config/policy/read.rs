@@ -42,15 +42,26 @@ pub fn read_for(
     user: Option<Source>,
     project: Option<Source>,
 ) -> Result<(Policy, Origins), Vec<Problem>> {
-    let (mut policy, mut origins) = (Policy::default(), Origins::default());
+    let mut policy = Policy::default();
+    let mut origins = Origins::default();
     if unchosen != policy.mode.level() {
         hold_in(&mut policy, &origins, unchosen);
     }
     for (layer, source) in [(Layer::Managed, managed), (Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
-        let (problems, switches, hosts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut reading =
-            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems, switches, hosts };
+        let problems = Vec::new();
+        let switches = Vec::new();
+        let hosts = Vec::new();
+        let mut reading = Reading {
+            folder,
+            layer,
+            source,
+            policy: &mut policy,
+            origins: &mut origins,
+            problems,
+            switches,
+            hosts,
+        };
         reading.file();
         let mut problems = reading.problems;
         if !problems.is_empty() {
@@ -100,7 +111,8 @@ fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
     let effects = &mut policy.effects;
-    let (quiet, small) = (&mut policy.quiet.network, &mut policy.small.never);
+    let quiet = &mut policy.quiet.network;
+    let small = &mut policy.small.never;
     let network = &mut policy.network;
     for ports in [&mut network.local].into_iter().chain(match &mut network.publish {
         Publish::Ports(ports) => Some(ports),
@@ -272,10 +284,12 @@ impl Reading<'_> {
     fn project(&mut self, item: &Spanned<DeValue>) {
         let Some(mut parts) = self.parts("project", project::PARTS, item, true) else { return };
         if self.layer == Layer::Project {
-            let what = "only the user's own file may choose a mode, danger rules or hosts for a folder".to_owned();
+            let what =
+                "only the user's own file may choose a mode, danger rules or hosts for a folder".to_owned();
             return self.problem(item.span().start, "project", what);
         }
-        let (path, mode) = (parts.take::<String>("path").unwrap_or_default(), parts.take::<ModeLevel>("mode"));
+        let path = parts.take::<String>("path").unwrap_or_default();
+        let mode = parts.take::<ModeLevel>("mode");
         if !path.starts_with(['/', '~']) {
             let what = "a path that begins with `/` or `~`".to_owned();
             return self.problem(parts.at("path"), "project.path", what);
@@ -301,7 +315,8 @@ impl Reading<'_> {
     }
 
     fn rule(&mut self, item: &Spanned<DeValue>) {
-        let Some(mut parts) = self.parts("rule", rule::PARTS, item, self.policy.rules.len() < MOST_RULES) else {
+        let Some(mut parts) = self.parts("rule", rule::PARTS, item, self.policy.rules.len() < MOST_RULES)
+        else {
             return;
         };
         match Rule::of(&mut parts) {
@@ -321,7 +336,8 @@ impl Reading<'_> {
         let same = self.policy.checks.iter().filter(|known| known.on.meets(check.on));
         let together = same.map(|known| known.timeout_ms).sum::<u64>() + check.timeout_ms;
         if together > check::BUDGET_MS {
-            let (on, most) = (check.on.name(), check::BUDGET_MS);
+            let on = check.on.name();
+            let most = check::BUDGET_MS;
             let what = format!(
                 "with those above, the checks before `{on}` may take {together} ms, and the client waits no longer than {most} ms for all of them; give each a smaller `timeout_ms`"
             );
@@ -382,7 +398,8 @@ impl Reading<'_> {
 
     /// A key that its table does not have; perhaps another table does.
     fn unknown<'n>(&mut self, at: usize, table: &str, name: &str, names: impl Iterator<Item = &'n str>) {
-        let near = nearest(name, names).or_else(|| KEYS.iter().find(|key| key.last() == name).map(|key| key.name));
+        let near =
+            nearest(name, names).or_else(|| KEYS.iter().find(|key| key.last() == name).map(|key| key.name));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let dot = if table.is_empty() { "" } else { "." };
         self.problem(at, &format!("{table}{dot}{}", shown(name)), format!("unknown key{near}"));

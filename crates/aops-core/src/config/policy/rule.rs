@@ -60,7 +60,9 @@ pub struct Called<'a> {
 impl Rule {
     pub fn matches(&self, call: &Called) -> bool {
         let tool = |pattern: &String| glob::name(pattern, call.tool);
-        let path = |pattern: &String| self.named(call).any(|path| glob::covers(pattern, path, call.project, call.home));
+        let path = |pattern: &String| {
+            self.named(call).any(|path| glob::covers(pattern, path, call.project, call.home))
+        };
         let command = |wanted: &String| call.commands.iter().any(|words| runs(wanted, words, call));
         let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
         (self.tool.is_empty() || self.tool.iter().any(tool))
@@ -90,7 +92,8 @@ impl Rule {
         let word = effect_word(call.effect);
         let effect = self.effect.iter().find(|wanted| effect_word(**wanted) == word);
         let effect = effect.map(|_| ("effect", word.to_owned(), word.to_owned()));
-        let (path, command) = (self.path.iter().find_map(path), self.command.iter().find_map(command));
+        let path = self.path.iter().find_map(path);
+        let command = self.command.iter().find_map(command);
         tool.into_iter().chain(path).chain(command).chain(effect).collect()
     }
 
@@ -111,7 +114,9 @@ impl Rule {
             return Err(("id", "a rule needs `tool`, `path`, `command` or `effect`".to_owned()));
         }
         match rule.examples.iter().find(|example| Example::of(example).is_none()) {
-            Some(odd) => Err(("examples", format!("a call as `Tool(argument)` or `!Tool(argument)`, not {odd:?}"))),
+            Some(odd) => {
+                Err(("examples", format!("a call as `Tool(argument)` or `!Tool(argument)`, not {odd:?}")))
+            }
             None => Ok(rule),
         }
     }
@@ -161,7 +166,8 @@ pub struct Example<'a> {
 impl<'a> Example<'a> {
     pub fn of(text: &'a str) -> Option<Self> {
         let bare = text.strip_prefix('!');
-        let (meant, text) = (bare.is_none(), bare.unwrap_or(text));
+        let meant = bare.is_none();
+        let text = bare.unwrap_or(text);
         let (tool, argument) = match text.split_once('(') {
             Some((tool, rest)) => (tool, rest.strip_suffix(')')?),
             None => (text, ""),
@@ -205,7 +211,11 @@ mod tests {
                 project: "/p",
                 home: "/home/u",
             };
-            assert_eq!((rule.matches(&call), !rule.found(&call).is_empty()), (want, want), "{pattern}: {line}");
+            assert_eq!(
+                (rule.matches(&call), !rule.found(&call).is_empty()),
+                (want, want),
+                "{pattern}: {line}"
+            );
         }
     }
 }

@@ -75,7 +75,10 @@ fn a_full_file_is_read() {
     assert_eq!(policy.effects.read, ["Peek", "mcp__jira__get*"]);
     assert_eq!(policy.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["alpha", "zeta"]);
     assert_eq!(policy.rules[0].effect, [Effect::Read, Effect::Write]);
-    assert_eq!((policy.checks[0].timeout_ms, policy.checks[0].outcome.name()), (30_000, "INTERVENTION_REQUIRED"));
+    assert_eq!(
+        (policy.checks[0].timeout_ms, policy.checks[0].outcome.name()),
+        (30_000, "INTERVENTION_REQUIRED")
+    );
     let at = |key: &str| origins.of(key).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         [at("audit.rate"), at("gates.qa"), at("gates.close"), at("rule.alpha")].concat(),
@@ -111,7 +114,10 @@ fn what_is_wrong_is_named() {
         "gates.qa = \"of\"",
         &["f.toml:1:12: `gates.qa`: \"off\", \"warn\" or \"enforce\", not \"of\"; did you mean `off`?"],
     );
-    refused("[gates]\n  qa = true", &["f.toml:2:8: `gates.qa`: \"off\", \"warn\" or \"enforce\", not a yes or no"]);
+    refused(
+        "[gates]\n  qa = true",
+        &["f.toml:2:8: `gates.qa`: \"off\", \"warn\" or \"enforce\", not a yes or no"],
+    );
     refused("gates = 3", &["f.toml:1:9: `gates`: a table: write `[gates]`"]);
     refused("rule = 3", &["f.toml:1:8: `rule`: a list of tables: write `[[rule]]`"]);
     refused("rule = [3]", &["f.toml:1:9: `rule`: a table: write `[[rule]]`"]);
@@ -141,7 +147,9 @@ fn what_is_wrong_is_named() {
     );
     refused(
         "memory.server = \"http://memory.example/mcp\"",
-        &["f.toml:1:17: `memory.server`: a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`"],
+        &[
+            "f.toml:1:17: `memory.server`: a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`",
+        ],
     );
     refused(
         "memory.server = \"http://me:secret@x/\"",
@@ -181,7 +189,8 @@ fn rules_and_checks_are_held_to_their_form() {
         "[[rule]]\nid = \"A b\"\ntool = \"x\"\naction = \"deny\"\nreason = \"r\"",
         &["f.toml:2:6: `rule.id`: up to 64 lower-case letters, digits and dashes"],
     );
-    let many: String = (0..257).map(|n| rule.replace("\"a\"", &format!("\"a{n}\"")) + "tool = \"x\"\n").collect();
+    let many: String =
+        (0..257).map(|n| rule.replace("\"a\"", &format!("\"a{n}\"")) + "tool = \"x\"\n").collect();
     assert_eq!(read(source(&many), None).unwrap_err()[0].what, "at most 256 rules");
 }
 
@@ -217,7 +226,8 @@ fn a_rule_matches_when_all_it_names_holds() {
     let matches = |rule: &Rule, tool: &str, effect, path: &str, line: &str| {
         let paths: Vec<String> = path.split_whitespace().map(str::to_owned).collect();
         let commands = words(line);
-        let (project, home) = ("/p", "/h");
+        let project = "/p";
+        let home = "/h";
         rule.matches(&Called { tool, effect, paths: &paths, read: &[], commands: &commands, project, home })
     };
     let force = rule("tool = [\"Bash\", \"PowerShell\"]\ncommand = \"git push --force*\"");

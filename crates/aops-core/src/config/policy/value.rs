@@ -76,7 +76,8 @@ impl Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let (whole, rest) = (self.0 / Self::ONE, format!("{:06}", self.0 % Self::ONE));
+        let whole = self.0 / Self::ONE;
+        let rest = format!("{:06}", self.0 % Self::ONE);
         match rest.trim_end_matches('0') {
             "" => write!(f, "{whole}"),
             digits => write!(f, "{whole}.{digits}"),
@@ -104,10 +105,14 @@ impl Form {
             (Form::Names | Form::SomeOf(_) | Form::Hosts, DeValue::Array(items)) => {
                 items.iter().map(text).collect::<Result<_, _>>().map(Value::Names)
             }
-            (Form::Names | Form::SomeOf(_) | Form::Hosts, DeValue::String(_)) => Ok(Value::Names(vec![text(given)?])),
-            (Form::Switches(words), DeValue::Table(table)) => {
-                table.iter().map(|(key, level)| switch(key, level, words)).collect::<Result<_, _>>().map(Value::Names)
+            (Form::Names | Form::SomeOf(_) | Form::Hosts, DeValue::String(_)) => {
+                Ok(Value::Names(vec![text(given)?]))
             }
+            (Form::Switches(words), DeValue::Table(table)) => table
+                .iter()
+                .map(|(key, level)| switch(key, level, words))
+                .collect::<Result<_, _>>()
+                .map(Value::Names),
             (_, value) => self.accept(value).map_err(|what| (at, what)),
         }
     }
@@ -247,7 +252,9 @@ fn plain(text: &str) -> Result<Value, String> {
         0 => Err("a text that is not empty".to_owned()),
         long if long > LONGEST_TEXT => Err(format!("at most {LONGEST_TEXT} characters, not {long}")),
         // What stands here is shown to people and models: no escape sequences.
-        _ if text.chars().any(char::is_control) => Err("a text on one line, without control characters".to_owned()),
+        _ if text.chars().any(char::is_control) => {
+            Err("a text on one line, without control characters".to_owned())
+        }
         _ => Ok(Value::Text(text.to_owned())),
     }
 }
@@ -256,7 +263,11 @@ fn plain(text: &str) -> Result<Value, String> {
 fn host(text: &str) -> Result<Value, String> {
     let known = Pattern::of(text).is_some();
     let wanted = "a host as `host`, `*.host` or `host:port`, by its name";
-    if known { plain(&text.to_ascii_lowercase()) } else { Err(format!("{wanted}, not {:?}", one_line(text, 80))) }
+    if known {
+        plain(&text.to_ascii_lowercase())
+    } else {
+        Err(format!("{wanted}, not {:?}", one_line(text, 80)))
+    }
 }
 
 fn port(given: &Spanned<DeValue>) -> Result<u16, (usize, String)> {
@@ -282,9 +293,11 @@ fn database(text: &str) -> Result<Value, String> {
     let Some(rest) = text.strip_prefix("postgresql://").or_else(|| text.strip_prefix("postgres://")) else {
         return Err("a URL that begins with `postgresql://`".to_owned());
     };
-    let user = rest.split(['/', '?']).next().and_then(|host| host.rsplit_once('@')).map_or("", |(user, _)| user);
+    let user =
+        rest.split(['/', '?']).next().and_then(|host| host.rsplit_once('@')).map_or("", |(user, _)| user);
     if user.contains(':') || rest.contains("password=") {
-        return Err("a URL without a password, which belongs into the file `fleet.password` beside the keys".to_owned());
+        return Err("a URL without a password, which belongs into the file `fleet.password` beside the keys"
+            .to_owned());
     }
     plain(text)
 }

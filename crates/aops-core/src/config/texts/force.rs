@@ -53,7 +53,9 @@ fn gather(reading: &Reading) -> Texts {
     let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
     ours.for_each(|asset| all.add(embedded(asset)));
     for from in text_folders(reading, Some(reading.root())) {
-        for kind in [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind)) {
+        for kind in
+            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind))
+        {
             all.take_folder(&from, kind);
         }
         for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(from.origin, *kind)) {
@@ -75,7 +77,9 @@ pub fn find(reading: &Reading, project: bool, kind: Kind, id: &str) -> Result<Op
     }
     let plain = id.split('/').all(is_plain) || id == name(kind);
     let project = project.then(|| reading.root());
-    for from in text_folders(reading, project).into_iter().rev().filter(|from| plain && may(from.origin, kind)) {
+    for from in
+        text_folders(reading, project).into_iter().rev().filter(|from| plain && may(from.origin, kind))
+    {
         let path = from.folder.join(file_of(kind, id));
         if let Some(text) = text_at(reading, &from, kind, id, &path)? {
             return Ok(Some(text));
@@ -108,8 +112,15 @@ fn managed(reading: &Reading) -> Result<Vec<Text>, Problem> {
     let Some(bundle) = reading.bundle()? else { return Ok(Vec::new()) };
     let texts = bundle.files.iter().filter(|(path, _)| path.strip_suffix(".md").is_some());
     let text = |(path, packed): (&String, &Packed)| {
-        let (kind, id) = (Asset::kind_of(path), Asset::id_of(path).to_owned());
-        Text { kind, id, origin: Origin::Managed, file: bundle.file(path), text: Cow::Owned(packed.text.clone()) }
+        let kind = Asset::kind_of(path);
+        let id = Asset::id_of(path).to_owned();
+        Text {
+            kind,
+            id,
+            origin: Origin::Managed,
+            file: bundle.file(path),
+            text: Cow::Owned(packed.text.clone()),
+        }
     };
     Ok(texts.map(text).collect())
 }
@@ -166,7 +177,13 @@ fn embedded(asset: &super::Asset) -> Text {
     }
 }
 
-fn text_at(reading: &Reading, from: &TextFolder, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
+fn text_at(
+    reading: &Reading,
+    from: &TextFolder,
+    kind: Kind,
+    id: &str,
+    path: &Path,
+) -> Result<Option<Text>, Problem> {
     let file = path.display().to_string();
     let found = reading.text(path, from.within).map_err(|why| Problem::new(&file, 1, why))?;
     Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: from.origin, file, text: Cow::Owned(text) }))
@@ -252,7 +269,9 @@ mod tests {
             let foreign = texts.iter().filter(|text| text.origin != Origin::Embedded);
             let root = format!("{}/", self.root.path().display());
             (
-                foreign.map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text)).collect(),
+                foreign
+                    .map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text))
+                    .collect(),
                 problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect(),
             )
         }
@@ -313,7 +332,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        let world = World::new(&[("user/templates/refusals/rules.md", "x"), ("project/.aops/workflows/good.md", "x")]);
+        let world = World::new(&[
+            ("user/templates/refusals/rules.md", "x"),
+            ("project/.aops/workflows/good.md", "x"),
+        ]);
         let outside = world.root.path().join("secret.md");
         fs::write(&outside, "secret").unwrap();
         let folder = world.project().join(".aops/workflows");
@@ -359,12 +381,19 @@ mod tests {
         };
         let bare = digests(&[]);
         assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");
-        assert!(bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"), "{bare:?}");
+        assert!(
+            bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"),
+            "{bare:?}"
+        );
         for file in ["user/AXIOMS.md", "user/templates/refusals/rule.md", "project/.aops/workflows/x.md"] {
             assert_ne!(digests(&[(file, "x")]), bare, "{file}");
             assert_ne!(digests(&[(file, "x")]), digests(&[(file, "y")]), "{file}");
         }
         let same = ASSETS.iter().find(|asset| asset.path == "workflows/tdd-cycle.md").unwrap().text;
-        assert_eq!(digests(&[("user/workflows/tdd-cycle.md", same)]), bare, "the same text, read from another place");
+        assert_eq!(
+            digests(&[("user/workflows/tdd-cycle.md", same)]),
+            bare,
+            "the same text, read from another place"
+        );
     }
 }

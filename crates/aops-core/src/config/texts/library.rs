@@ -77,7 +77,9 @@ pub fn template(reading: &Reading, name: &str) -> Result<String, Failure> {
     let id = name.strip_suffix(".md").unwrap_or(name);
     match find(reading, false, Kind::Template, id) {
         Ok(text) => Ok(text.map(|text| text.text.into_owned()).unwrap_or_default()),
-        Err(problem) => Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what))),
+        Err(problem) => {
+            Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what)))
+        }
     }
 }
 
@@ -90,19 +92,20 @@ pub fn axioms_text(reading: &Reading) -> String {
 
 /// How to choose a workflow, and the user's and project's own beside the shipped ones.
 pub fn workflows_text(reading: &Reading) -> String {
-    let shipped = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
+    let shipped =
+        || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
     let (index, problem) = match find(reading, false, Kind::Index, "WORKFLOWS") {
         Ok(text) => (text.map(|text| text.text.into_owned()), None),
         Err(problem) => (shipped(), Some(problem)),
     };
     let library = Library::read(reading);
-    let own = library
-        .catalogue
-        .all()
-        .filter(|held| library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded));
+    let own = library.catalogue.all().filter(|held| {
+        library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded)
+    });
     let chain = |id: &str| library.catalogue.chain(id).unwrap_or_default();
-    let line =
-        |held: &Held| format!("- `{0}`: {1}: {2}", held.workflow.id, held.workflow.title, chain(&held.workflow.id));
+    let line = |held: &Held| {
+        format!("- `{0}`: {1}: {2}", held.workflow.id, held.workflow.title, chain(&held.workflow.id))
+    };
     let own: Vec<_> = own.map(line).collect();
     let mut parts = vec![index.unwrap_or_default().trim_end().to_owned()];
     parts.extend(problem.as_ref().map(unusable));

@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn a_text_or_why_not() {
         let home = tempfile::tempdir().unwrap();
-        let (project, outside) = (home.path().join("project"), home.path().join("outside.md"));
+        let project = home.path().join("project");
+        let outside = home.path().join("outside.md");
         fs::create_dir(&project).unwrap();
         fs::write(&outside, "secret").unwrap();
         let at = |name: &str| project.join(name);
@@ -154,7 +155,11 @@ mod tests {
         assert_eq!(why("folder.md"), "is not a plain file");
         assert_eq!(why("pipe.md"), "is not a plain file");
         assert!(why("ring.md").starts_with("cannot be read: "));
-        assert_eq!(read_text(&at("out.md"), None), Ok(Some("secret".to_owned())), "a person's own links are followed");
+        assert_eq!(
+            read_text(&at("out.md"), None),
+            Ok(Some("secret".to_owned())),
+            "a person's own links are followed"
+        );
     }
 
     #[test]

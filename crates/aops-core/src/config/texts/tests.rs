@@ -7,13 +7,17 @@ use std::path::Path;
 
 fn shipped() -> Vec<Workflow> {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow);
-    texts.map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}"))).collect()
+    texts
+        .map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}")))
+        .collect()
 }
 
 #[test]
 fn gates_of_the_shipped_workflows() {
-    let gates = |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
-    let table: Vec<_> = shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
+    let gates =
+        |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
+    let table: Vec<_> =
+        shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
     let wanted = [
         "batch-processing: critic qa",
         "build-loop: critic qa",
@@ -94,7 +98,8 @@ fn kinds_and_ids() {
 #[test]
 fn nobody_else_can_silence_our_words() {
     let root = tempfile::tempdir().unwrap();
-    let (user, project) = (root.path().join("user"), root.path().join("project"));
+    let user = root.path().join("user");
+    let project = root.path().join("project");
     fs::create_dir_all(user.join("templates/refusals")).unwrap();
     fs::create_dir_all(project.join(".aops")).unwrap();
     let env = crate::system::env::Env { user_config: user.clone(), ..Default::default() };
@@ -102,7 +107,10 @@ fn nobody_else_can_silence_our_words() {
     let ours = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().text.trim_end();
     assert_eq!(axioms_text(&reading()), ours("AXIOMS.md"));
     assert_eq!(workflows_text(&reading()).trim_end(), ours("WORKFLOWS.md"));
-    assert_eq!(template(&reading(), "refusals/rule.md").unwrap().trim_end(), ours("templates/refusals/rule.md"));
+    assert_eq!(
+        template(&reading(), "refusals/rule.md").unwrap().trim_end(),
+        ours("templates/refusals/rule.md")
+    );
 
     std::os::unix::fs::symlink("/dev/null", project.join(".aops/AXIOMS.md")).unwrap();
     for name in ["AXIOMS.md", "WORKFLOWS.md", "templates/refusals/rule.md"] {
@@ -110,7 +118,10 @@ fn nobody_else_can_silence_our_words() {
     }
     let said = axioms_text(&reading());
     assert!(said.starts_with(ours("AXIOMS.md")), "{said}");
-    assert!(said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"), "{said}");
+    assert!(
+        said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"),
+        "{said}"
+    );
     let said = workflows_text(&reading());
     assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
     let why = template(&reading(), "refusals/rule.md").unwrap_err().to_string();
@@ -137,19 +148,25 @@ fn steps_become_shorter_before_one_is_missing() {
     assert!(clauses.contains("1. List the items: Produce the full list by a command\n"), "{clauses}");
     let names = steps(clauses.len() - 1);
     assert!(
-        names.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify (as in `qa-demo`)\n"),
+        names.contains(
+            "1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify (as in `qa-demo`)\n"
+        ),
         "{names}"
     );
     assert_eq!(steps(0), names);
     let count = |text: &str| text.lines().filter(|line| line.starts_with("### ")).count();
-    assert!(count(&whole) == count(&names) && whole.matches(". Verify").count() == names.matches(". Verify").count());
+    assert!(
+        count(&whole) == count(&names)
+            && whole.matches(". Verify").count() == names.matches(". Verify").count()
+    );
 }
 
 /// What changes while an event is judged counts from the next one on.
 #[test]
 fn an_event_reads_each_text_once() {
     let root = tempfile::tempdir().unwrap();
-    let (user, project) = (root.path().join("user"), root.path().join("project"));
+    let user = root.path().join("user");
+    let project = root.path().join("project");
     fs::create_dir_all(user.join("templates/refusals")).unwrap();
     let rule = user.join("templates/refusals/rule.md");
     fs::write(&rule, "first").unwrap();

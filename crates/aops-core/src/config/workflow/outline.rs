@@ -18,7 +18,8 @@ impl Catalogue {
     }
 
     fn chain_below<'a>(&'a self, id: &str, path: &mut Vec<&'a str>) -> Option<String> {
-        let steps: Vec<String> = self.get(id)?.workflow.order().iter().map(|step| self.link(step, path)).collect();
+        let steps: Vec<String> =
+            self.get(id)?.workflow.order().iter().map(|step| self.link(step, path)).collect();
         Some(steps.join(" → "))
     }
 
@@ -34,7 +35,8 @@ impl Catalogue {
     pub fn steps(&self, id: &str, detail: Detail) -> Option<String> {
         let steps = self.get(id)?.workflow.order();
         let line = |(step, number): (&Step, usize)| {
-            let inner = step.workflow.as_ref().map(|inner| format!(" (as in `{}`)", inner.to)).unwrap_or_default();
+            let inner =
+                step.workflow.as_ref().map(|inner| format!(" (as in `{}`)", inner.to)).unwrap_or_default();
             match detail {
                 Detail::Whole => describe_step(step, number, &inner, step.description.trim()),
                 Detail::Clause => describe_step(step, number, &inner, first_clause(step.description.trim())),
@@ -55,7 +57,8 @@ impl Catalogue {
         for (step, number) in self.get(id)?.workflow.order().into_iter().zip(1..) {
             text += &indent;
             text += &describe_step(step, number, "", step.description.trim());
-            let inner = self.inside(step, path, |catalogue, inner, path| catalogue.outline_below(inner, path));
+            let inner =
+                self.inside(step, path, |catalogue, inner, path| catalogue.outline_below(inner, path));
             text += &inner.unwrap_or_default();
         }
         Some(text)
@@ -68,7 +71,8 @@ impl Catalogue {
         path: &mut Vec<&'a str>,
         show: impl FnOnce(&'a Self, &'a str, &mut Vec<&'a str>) -> Option<String>,
     ) -> Option<String> {
-        let inner = step.workflow.as_ref().map(|inner| inner.to.as_str()).filter(|inner| !path.contains(inner))?;
+        let inner =
+            step.workflow.as_ref().map(|inner| inner.to.as_str()).filter(|inner| !path.contains(inner))?;
         path.push(inner);
         let shown = show(self, inner, path);
         path.pop();

@@ -16,8 +16,8 @@ const NOTES: [&str; 4] = ["tags", "permalink", "created", "modified"];
 /// The workflow in `text`. Problems name it `file`, whose last part without `.md` is the id it must have.
 pub fn read(file: &str, text: &str) -> Result<Workflow, Vec<Problem>> {
     let one = |line, what: &str| vec![Problem::new(file, line, what)];
-    let (front, body, body_line) =
-        split(text).ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
+    let (front, body, body_line) = split(text)
+        .ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
     let root = yaml::parse(front, 2).map_err(|fault| one(fault.line, &fault.what))?;
     let report = Report { file, problems: RefCell::default() };
     let workflow = whole(&report, &root, body, body_line);
@@ -113,7 +113,9 @@ fn variant(report: &Report, key: &Key, node: &Node, steps: &[Step]) -> Option<Va
 const MOST: usize = 100;
 
 fn steps(fields: &mut Fields) -> Vec<Step> {
-    let (line, report, before) = (fields.line, fields.report, fields.report.len());
+    let line = fields.line;
+    let report = fields.report;
+    let before = fields.report.len();
     let items = fields.nodes("steps").unwrap_or_default();
     if items.is_empty() && report.len() == before {
         report.add(line, "`steps` is missing or empty");
@@ -152,7 +154,10 @@ fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
         line,
     };
     if step.run.is_some() && (step.agent.is_some() || step.tools.is_some() || step.model.is_some()) {
-        report.add(line, format!("step `{}` has `run`, so it can have no `agent`, `tools` or `model`", step.id));
+        report.add(
+            line,
+            format!("step `{}` has `run`, so it can have no `agent`, `tools` or `model`", step.id),
+        );
     }
     fields.end();
     Some(step)
@@ -205,7 +210,10 @@ fn check_steps(report: &Report, steps: &[Step]) {
         let first = (0..ring.len()).min_by_key(|n| place(ring[*n])).unwrap_or_default();
         ring.rotate_left(first);
         ring.push(ring[0]);
-        report.add(steps[place(ring[0])].line, format!("steps need each other in a ring: {}", ring.join(" -> ")));
+        report.add(
+            steps[place(ring[0])].line,
+            format!("steps need each other in a ring: {}", ring.join(" -> ")),
+        );
     }
 }
 

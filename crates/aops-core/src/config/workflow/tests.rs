@@ -32,7 +32,11 @@ fn what_is_wrong_in_one_file() {
         ("", "  - {id: a, description: d}\n", "x.md:7: `name` of step `a` is missing"),
         ("", "  - {id: a, name: A}\n", "x.md:7: `description` of step `a` is missing"),
         ("", "  - {id: a, name: '', description: d}\n", "x.md:7: `name` of step `a` is empty"),
-        ("", "  - {id: a, name: [b], description: d}\n", "x.md:7: `name` of step `a` must be a text, not a list"),
+        (
+            "",
+            "  - {id: a, name: [b], description: d}\n",
+            "x.md:7: `name` of step `a` must be a text, not a list",
+        ),
         (
             "",
             "  - {id: A b, name: A, description: d}\n",
@@ -43,7 +47,11 @@ fn what_is_wrong_in_one_file() {
             "  - {id: a, name: A, description: d, need: [b]}\n",
             "x.md:7: unknown key `need` of step `a`; did you mean `needs`?",
         ),
-        ("", "  - {id: a, name: A, description: d, needs: [b]}\n", "x.md:7: step `a` needs `b`, which is no step here"),
+        (
+            "",
+            "  - {id: a, name: A, description: d, needs: [b]}\n",
+            "x.md:7: step `a` needs `b`, which is no step here",
+        ),
         (
             "",
             "  - {id: a, name: A, description: d, phase: testing}\n",
@@ -55,7 +63,11 @@ fn what_is_wrong_in_one_file() {
             "x.md:7: step `a` has `run`, so it can have no `agent`, `tools` or `model`",
         ),
         ("variants: {ml: {skip: [b]}}\n", ONE, "x.md:6: variant `ml` skips `b`, which is no step here"),
-        ("variants: {ml: {skips: []}}\n", ONE, "x.md:6: unknown key `skips` of variant `ml`; did you mean `skip`?"),
+        (
+            "variants: {ml: {skips: []}}\n",
+            ONE,
+            "x.md:6: unknown key `skips` of variant `ml`; did you mean `skip`?",
+        ),
         ("variants: [ml]\n", ONE, "x.md:6: `variants` must be a mapping, not a list"),
     ];
     for (more, steps, wanted) in cases {
@@ -75,8 +87,14 @@ fn what_is_wrong_with_a_whole_file() {
         (whole.replace("type: workflow", "type: note"), "x.md:4: `type` must be `workflow`, not `note`"),
         (whole.replace("title: T\n", ""), "x.md:2: `title` is missing"),
         (whole.replace("title: T\n", "title:\n"), "x.md:2: `title` is missing"),
-        ("# Just text\n".to_owned(), "x.md:1: no frontmatter: the file must begin with YAML between two `---` lines"),
-        ("---\nid: x\n".to_owned(), "x.md:1: no frontmatter: the file must begin with YAML between two `---` lines"),
+        (
+            "# Just text\n".to_owned(),
+            "x.md:1: no frontmatter: the file must begin with YAML between two `---` lines",
+        ),
+        (
+            "---\nid: x\n".to_owned(),
+            "x.md:1: no frontmatter: the file must begin with YAML between two `---` lines",
+        ),
         ("---\n---\n".to_owned(), "x.md:2: there is nothing here"),
         ("---\n- a\n---\n".to_owned(), "x.md:2: expected a mapping, found a list"),
     ];
@@ -87,7 +105,8 @@ fn what_is_wrong_with_a_whole_file() {
 
 #[test]
 fn everything_wrong_is_told_at_once_in_order() {
-    let steps = "  - {id: a, name: A, description: d, needs: [zz]}\n  - {id: a, name: A, description: d, x: 1}\n";
+    let steps =
+        "  - {id: a, name: A, description: d, needs: [zz]}\n  - {id: a, name: A, description: d, x: 1}\n";
     let text = flow("other", "colour: red\n", steps, "");
     let wanted = [
         "x.md:2: `id` is `other`, but the file's name says `x`",
@@ -101,17 +120,22 @@ fn everything_wrong_is_told_at_once_in_order() {
 
 #[test]
 fn steps_in_a_ring_are_named() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
+    let step =
+        |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
     let ring = [step("a", "d"), step("b", "a, c"), step("c", "e"), step("d", ""), step("e", "b")].concat();
     let wanted = "x.md:8: steps need each other in a ring: b -> c -> e -> b";
     assert_eq!(problems(&flow("x", "", &ring, "")), [wanted]);
-    assert_eq!(problems(&flow("x", "", &step("a", "a"), "")), ["x.md:7: steps need each other in a ring: a -> a"]);
+    assert_eq!(
+        problems(&flow("x", "", &step("a", "a"), "")),
+        ["x.md:7: steps need each other in a ring: a -> a"]
+    );
 }
 
 #[test]
 fn no_more_steps_than_anybody_walks() {
-    let steps =
-        |n: usize| (0..n).map(|n| format!("  - {{id: s{n}, name: N, description: d}}\n")).collect::<Vec<_>>().concat();
+    let steps = |n: usize| {
+        (0..n).map(|n| format!("  - {{id: s{n}, name: N, description: d}}\n")).collect::<Vec<_>>().concat()
+    };
     assert_eq!(good(&flow("x", "", &steps(100), "")).steps.len(), 100);
     let wanted = "x.md:107: more than 100 steps: cut the workflow in parts that contain each other";
     assert_eq!(problems(&flow("x", "", &steps(101), "")), [wanted]);
@@ -140,7 +164,8 @@ fn notes_of_other_programs_are_left_alone() {
 
 #[test]
 fn walked_in_one_order() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
+    let step =
+        |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
     let steps = [step("last", "b, a"), step("b", ""), step("c", ""), step("a", "c")].concat();
     let workflow = good(&flow("x", "", &steps, ""));
     let order: Vec<_> = workflow.order().iter().map(|step| step.id.as_str()).collect();
@@ -149,7 +174,8 @@ fn walked_in_one_order() {
 
 #[test]
 fn a_variant_hands_needs_on() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
+    let step =
+        |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
     let steps = [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a, c, b")].concat();
     let workflow = good(&flow("x", "variants: {ml: {skip: [b, c]}, all: {}}\n", &steps, ""));
     let needs = |workflow: &Workflow| -> Vec<String> {
@@ -193,7 +219,10 @@ fn rings_are_named_once_and_begin_with_the_first_id() {
     let mut backwards = ring();
     backwards.reverse();
     assert_eq!(together(backwards), [wanted]);
-    assert_eq!(together(vec![held("a", "", "[[a]]")]), ["a.md:9: workflows contain each other in a ring: a -> a"]);
+    assert_eq!(
+        together(vec![held("a", "", "[[a]]")]),
+        ["a.md:9: workflows contain each other in a ring: a -> a"]
+    );
     let by_step = read("a.md", &flow("a", "", "  - {id: s, name: N, description: d, workflow: b}\n", ""));
     let by_step = Held { file: "a.md".to_owned(), workflow: by_step.unwrap(), owed: Vec::new() };
     let found = together(vec![by_step, held("b", "dependencies: [a]\n", "")]);
@@ -238,7 +267,9 @@ fn contained_once_depth_first_by_first_mention() {
         held("d", "", ""),
     ];
     let catalogue = Catalogue::new(held, []);
-    let of = |id: &str| -> Vec<&str> { catalogue.contained(id).iter().map(|held| held.workflow.id.as_str()).collect() };
+    let of = |id: &str| -> Vec<&str> {
+        catalogue.contained(id).iter().map(|held| held.workflow.id.as_str()).collect()
+    };
     assert_eq!(of("top"), ["b", "d", "a", "c"]);
     assert_eq!(of("d"), [""; 0]);
     assert_eq!(of("none"), [""; 0]);

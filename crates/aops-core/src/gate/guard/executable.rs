@@ -31,7 +31,8 @@ const SERVER_LIST: &str = ".mcp.json";
 const GIT: &str = "a hook or the configuration of git";
 const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
 /// In a skill's folder: what makes it a plugin.
-const PARTS: [&str; 7] = [".claude-plugin", "hooks", "hooks.json", "plugin.json", ".lsp.json", "monitors", "bin"];
+const PARTS: [&str; 7] =
+    [".claude-plugin", "hooks", "hooks.json", "plugin.json", ".lsp.json", "monitors", "bin"];
 
 /// How this target is executable configuration, as given or as the disk names it.
 pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
@@ -46,12 +47,18 @@ pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
 /// there: for `src/*.py` it is `src/sitecustomize.py`.
 pub fn perhaps(target: &Target) -> Vec<Target> {
     let path = target.real.as_ref().unwrap_or(&target.path);
-    let (last, folder) = (lower(path.last_bits()), path.folder());
+    let last = lower(path.last_bits());
+    let folder = path.folder();
     if exact(&last) || unnamed(&last) || folder.literal().is_none() {
         return Vec::new();
     }
     let meant = started::loose().chain([SERVER_LIST]).filter(|name| hints(&last, name) && fits(&last, name));
-    let target = |name| Target { path: Word::of(name).from_folder(&folder), act: target.act, real: None, stands: None };
+    let target = |name| Target {
+        path: Word::of(name).from_folder(&folder),
+        act: target.act,
+        real: None,
+        stands: None,
+    };
     meant.map(target).collect()
 }
 
@@ -63,12 +70,18 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
         return Some(Executable::Always(GIT));
     }
     if let Some(row) = started::row(protected, path, act) {
-        return Some(if row.words.is_empty() { Executable::Always(row.what) } else { Executable::Saying(row) });
+        return Some(if row.words.is_empty() {
+            Executable::Always(row.what)
+        } else {
+            Executable::Saying(row)
+        });
     }
     let config = names(&protected.config);
     let in_config = path.len() > config.len() && config.iter().zip(path).all(|(name, part)| fits(part, name));
     let below = |at: usize| in_client_folder(&path[at..], at, act);
-    if let Some(found) = in_config.then(|| of_config(&path[config.len()]).or_else(|| below(config.len()))).flatten() {
+    if let Some(found) =
+        in_config.then(|| of_config(&path[config.len()]).or_else(|| below(config.len()))).flatten()
+    {
         return Some(found);
     }
     let folders = path.iter().enumerate().filter(|(_, part)| named(part, ".claude"));

@@ -12,8 +12,8 @@ use aops_shell::verbs::{VERBS, Who};
 
 /// Words that remove a folder, in shells and in programs.
 const REMOVING: [&str; 22] = [
-    "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase", "trash",
-    "rmtree", "rmsync", "rm_rf", "rm_r", "remove-item", "move-item", "rename-item", "chmod",
+    "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase",
+    "trash", "rmtree", "rmsync", "rm_rf", "rm_r", "remove-item", "move-item", "rename-item", "chmod",
 ];
 /// Words without which a program runs no other.
 const RUNNING: [&str; 8] = ["subprocess", "system", "exec", "spawn", "popen", "`", "shell", "command"];
@@ -79,7 +79,8 @@ fn anything(protected: &Protected, text: &str) -> Option<String> {
 fn own(protected: &Protected, text: &str) -> Option<String> {
     const RECORD: [&str; 3] = ["session-state.json", "ledger.jsonl", "heads.jsonl"];
     let named = RECORD.iter().find(|name| text.contains(*name)).map(|name| (*name).to_owned());
-    let places = [protected.user_config.clone(), format!("{}/aops", protected.config), ".claude/aops".to_owned()];
+    let places =
+        [protected.user_config.clone(), format!("{}/aops", protected.config), ".claude/aops".to_owned()];
     let places = places.into_iter().chain(protected.binaries.iter().chain(&protected.registered).cloned());
     let mut places = places.map(|place| place.to_lowercase()).chain([".local/bin/aops-hook".to_owned()]);
     named.or_else(|| places.find(|place| within(text, place)))

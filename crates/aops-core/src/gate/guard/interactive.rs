@@ -115,7 +115,8 @@ pub(super) fn patches(targets: &Targets) -> Option<String> {
 
 fn waits(run: &CommandRun) -> bool {
     let simple = &run.command;
-    let Some(row) = simple.name().and_then(|name| WAITING.iter().find(|row| row.names.contains(&name))) else {
+    let Some(row) = simple.name().and_then(|name| WAITING.iter().find(|row| row.names.contains(&name)))
+    else {
         return false;
     };
     let arguments: Vec<String> = simple.words[1..].iter().map(Word::lossy).collect();
@@ -123,14 +124,18 @@ fn waits(run: &CommandRun) -> bool {
     if arguments.iter().any(|word| is_told(row, word)) {
         return false;
     }
-    let fed = simple.script.is_some() || !simple.arriving.is_empty() || is_fed(simple.fed.iter().map(AsRef::as_ref));
+    let fed = simple.script.is_some()
+        || !simple.arriving.is_empty()
+        || is_fed(simple.fed.iter().map(AsRef::as_ref));
     asks && row.most == 0 || !fed && operands(row, &arguments) <= row.most
 }
 
 fn starts(run: &CommandRun) -> bool {
     let simple = &run.command;
     let Some(name) = simple.name() else { return false };
-    let fed = simple.script.is_some() || !simple.arriving.is_empty() || is_fed(simple.fed.iter().map(AsRef::as_ref));
+    let fed = simple.script.is_some()
+        || !simple.arriving.is_empty()
+        || is_fed(simple.fed.iter().map(AsRef::as_ref));
     if fed || !STARTING.iter().any(|row| row.names.contains(&name)) {
         return false;
     }
@@ -141,7 +146,9 @@ fn starts(run: &CommandRun) -> bool {
         let told = |word: &String| row.unless.iter().any(|told| word == told);
         match row.when {
             When::Always => !own.iter().any(told),
-            When::Interactive => !own.iter().any(told) && own_options(&own[behind..]).any(|word| is_interactive(word)),
+            When::Interactive => {
+                !own.iter().any(told) && own_options(&own[behind..]).any(|word| is_interactive(word))
+            }
             When::InteractiveAnywhere => own.iter().any(|word| is_interactive(word)),
         }
     })
@@ -177,7 +184,8 @@ fn own_options(words: &[String]) -> impl Iterator<Item = &String> {
     words.iter().take_while(move |word| {
         let was_value = std::mem::take(&mut is_value);
         let short = word.strip_prefix('-').filter(|rest| rest.len() == 1);
-        is_value = short.is_some_and(|rest| TAKES_WORD.contains(rest)) || word.starts_with("--") && !word.contains('=');
+        is_value = short.is_some_and(|rest| TAKES_WORD.contains(rest))
+            || word.starts_with("--") && !word.contains('=');
         // A long option may have taken none: then this is an option again.
         was_value || word.starts_with('-')
     })
@@ -192,8 +200,8 @@ fn is_interactive(word: &str) -> bool {
 fn is_told(row: &Waits, word: &str) -> bool {
     row.told.iter().any(|told| {
         let letter = told.strip_prefix('-').filter(|letter| letter.len() == 1);
-        let clustered =
-            letter.is_some_and(|letter| word.starts_with('-') && !word.starts_with("--") && word.contains(letter));
+        let clustered = letter
+            .is_some_and(|letter| word.starts_with('-') && !word.starts_with("--") && word.contains(letter));
         word == *told || clustered || told.starts_with("--") && word.starts_with(&format!("{told}="))
     })
 }
@@ -303,9 +311,9 @@ mod tests {
             refused(&targets).is_some()
         };
         for line in [
-            "bash", "sh -i", "/bin/zsh -l", "cd x && bash", "exec bash", "env FOO=1 python3", "python3 -i x.py",
-            "node", "cat | bash", "sqlite3 a.db", "psql -h db -U me app", "ssh -p 22 host", "vim a.txt", "su", "tmux",
-            "timeout 9 python", "bash -s", "python3 -q", "irb",
+            "bash", "sh -i", "/bin/zsh -l", "cd x && bash", "exec bash", "env FOO=1 python3",
+            "python3 -i x.py", "node", "cat | bash", "sqlite3 a.db", "psql -h db -U me app",
+            "ssh -p 22 host", "vim a.txt", "su", "tmux", "timeout 9 python", "bash -s", "python3 -q", "irb",
         ] {
             assert!(of(line), "{line}");
         }

@@ -58,15 +58,21 @@ mod tests {
             let command = &line.commands[0];
             keys.near(&command.words[1].from_folder(&command.folders[0]))
         };
-        for path in ["~/.claude/aops/./keys/x", "../.claude//aops/keys/x", "~/.claude/*/keys/x", "~/.claude/AOPS/k*/*"]
-        {
+        for path in [
+            "~/.claude/aops/./keys/x",
+            "../.claude//aops/keys/x",
+            "~/.claude/*/keys/x",
+            "~/.claude/AOPS/k*/*",
+        ] {
             assert_eq!(of(path), Some(Near::In), "{path}");
         }
         assert_eq!(of("/h/.claude/x/../aops/keys/"), Some(Near::Is));
         assert_eq!(of("~/.claude/aops"), Some(Near::Holds));
         assert_eq!(of("~/.claude"), Some(Near::Holds));
         assert_eq!(of("~"), Some(Near::Above));
-        for path in ["keys/x", "aops/keys/x", "~/.claude/aops/sessions", "\"$X\"", "*", "~/.claude/projects/*/*"] {
+        for path in
+            ["keys/x", "aops/keys/x", "~/.claude/aops/sessions", "\"$X\"", "*", "~/.claude/projects/*/*"]
+        {
             assert_eq!(of(path), None, "{path}");
         }
     }

@@ -98,7 +98,10 @@ mod tests {
             "curl https://approve.example/answer",
             "curl https://APPROVE.example",
         ] {
-            assert!(names("Bash", text) && names("WebFetch", text) && names("mcp__web__post", text), "{text}");
+            assert!(
+                names("Bash", text) && names("WebFetch", text) && names("mcp__web__post", text),
+                "{text}"
+            );
             assert!(!names("Write", text) && !names("Read", text), "a file may name it: {text}");
             assert!(named(&Fleet::default(), "Bash", text).is_none(), "there is no such page");
         }

@@ -56,7 +56,8 @@ const BINARY: &str = "our program";
 const RUNS: &str = "a run's record or packet";
 const FOLDER: &str = "a folder that holds settings of ours";
 /// Without us in them, our plugin's hooks are gone.
-const PLUGIN_LISTS: [&str; 3] = ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
+const PLUGIN_LISTS: [&str; 3] =
+    ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
 
 /// Files of ours between those of the client: a session's lock, and the list of a project's sessions.
 const OWN_FILES: [&str; 2] = [".lock", ".aops-recent"];
@@ -72,7 +73,8 @@ impl Protected {
                 all.push(ProtectedPlace { path, what, tree, in_project });
             }
         };
-        let worktree = if self.worktree.is_empty() { String::new() } else { format!("{}/.claude", self.worktree) };
+        let worktree =
+            if self.worktree.is_empty() { String::new() } else { format!("{}/.claude", self.worktree) };
         for base in [&self.config, &format!("{}/.claude", self.project), &worktree] {
             if base.is_empty() {
                 continue;
@@ -170,7 +172,8 @@ pub(super) struct PlaceMap<'a> {
 impl<'a> PlaceMap<'a> {
     pub(super) fn new(protected: &'a Protected) -> Self {
         let named = |place: ProtectedPlace| (names(&place.path), place);
-        let places = protected.places().into_iter().filter(|place| protected.holds(place)).map(named).collect();
+        let places =
+            protected.places().into_iter().filter(|place| protected.holds(place)).map(named).collect();
         Self { protected, places, config: names(&protected.config) }
     }
 
@@ -276,7 +279,8 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
     let named = |part: &Component, name: &str| named(part, name) && !pattern::hints(part, name);
     let is = |back: usize, name: &str| path.len().checked_sub(back).is_some_and(|at| named(&path[at], name));
-    let pair = |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
+    let pair =
+        |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
     let ends = |begin: &str| pattern::fits_around(last, begin, ".yaml");
     let packet = is(2, "checkpoints") && ends("cp_") || is(2, "terminal") && ends("tp_");
     let managed = is(1, "managed-settings.json") && (is(2, "claude-code") || is(2, "claudecode"));
@@ -292,7 +296,9 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
         Some(CHECKPOINTS)
     } else if settings || managed || is(1, ".claude.json") || is(2, "managed-settings.d") {
         Some(SETTINGS)
-    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth | Act::Into) {
+    } else if is(1, ".claude")
+        && matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth | Act::Into)
+    {
         Some(FOLDER)
     } else if is(2, "agents")
         && (is(3, ".claude") || pattern::exact(last))
@@ -335,17 +341,23 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
     let rest = &path[config.len()..];
     match rest {
         [file] if pattern::fits_around(file, "settings", ".json") => Some(SETTINGS),
-        [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
+        [projects, _] | [projects, _, _]
+            if named(projects, "projects") && rest.last().is_some_and(unnamed) =>
+        {
             Some(SESSIONS)
         }
         // The client's own record: it says who interrupted a turn.
         [projects, .., file] if named(projects, "projects") && pattern::is_transcript(file) => Some(SESSIONS),
         // Who holds a lock keeps us from it.
-        [projects, .., file] if named(projects, "projects") && OWN_FILES.iter().any(|name| fits(file, name)) => {
+        [projects, .., file]
+            if named(projects, "projects") && OWN_FILES.iter().any(|name| fits(file, name)) =>
+        {
             Some(SESSIONS)
         }
         [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
-        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
+        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => {
+            Some(BINARY)
+        }
         _ => None,
     }
 }
@@ -354,7 +366,13 @@ fn is_plugin_list(file: &Component) -> bool {
     PLUGIN_LISTS.iter().any(|name| named(file, name))
 }
 
-fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {
+fn touches(
+    protected: &Protected,
+    path: &[Component],
+    place: &ProtectedPlace,
+    names: &[String],
+    act: Act,
+) -> bool {
     match relate(path, names) {
         Some(At) if path.iter().any(deep) => protected.stands(&place.path),
         Some(At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
@@ -362,7 +380,8 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
         Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
             session
-                || matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth) && path.len() == names.len() + 1
+                || matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth)
+                    && path.len() == names.len() + 1
         }
         Some(Below) => place.tree,
         Some(Above) if act == Act::Whole => protected.stands(&place.path),
@@ -407,7 +426,8 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     let mut reached = vec![false; end + 1];
     reached[0] = true;
     // The path names the whole place before it goes on; a `**` alone does not lead into it.
-    let (mut spelled, mut below) = (end == 0, false);
+    let mut spelled = end == 0;
+    let mut below = false;
     for part in path {
         below |= spelled;
         if deep(part) {

@@ -102,8 +102,8 @@ fn meant(given: &str) -> bool {
     match words.as_slice() {
         [only] => {
             let lower = only.to_lowercase();
-            let part =
-                only.len() > 2 && (["claude", "aops-hook"].iter().any(|name| name.contains(&lower)) || of_event(only));
+            let part = only.len() > 2
+                && (["claude", "aops-hook"].iter().any(|name| name.contains(&lower)) || of_event(only));
             part || ours(&lower) || event(only)
         }
         words => words.iter().any(|word| ours(&word.to_lowercase()) || event(word)),
@@ -151,14 +151,16 @@ mod tests {
 
     #[test]
     fn patterns_that_meet_our_command_lines() {
-        for pattern in
-            ["claude", "aops", "aops-hook", "hook", "SubagentStop", "PreToolUse", "Sub.*Stop", "ToolUse", "cla.de"]
-        {
+        for pattern in [
+            "claude", "aops", "aops-hook", "hook", "SubagentStop", "PreToolUse", "Sub.*Stop", "ToolUse",
+            "cla.de",
+        ] {
             assert!(meant(pattern), "{pattern}");
         }
-        for pattern in
-            ["node", "next dev", "npm start", "my-server", "webhook", "stop", "my-claude-app", "python3 -m http.server"]
-        {
+        for pattern in [
+            "node", "next dev", "npm start", "my-server", "webhook", "stop", "my-claude-app",
+            "python3 -m http.server",
+        ] {
             assert!(!meant(pattern), "{pattern}");
         }
         assert!(

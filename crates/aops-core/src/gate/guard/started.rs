@@ -133,8 +133,9 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
         return None;
     }
     let home = names(&protected.home);
-    let in_home =
-        !home.is_empty() && path.len() > home.len() && home.iter().zip(path).all(|(name, part)| fits(part, name));
+    let in_home = !home.is_empty()
+        && path.len() > home.len()
+        && home.iter().zip(path).all(|(name, part)| fits(part, name));
     // To remove a shell's files or git's loses what a person has set.
     let removes = matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
     ROWS.iter().filter(|row| !removes || row.what == SHELL).find(|row| {
@@ -155,8 +156,9 @@ pub(super) fn loose() -> impl Iterator<Item = &'static str> {
 /// Cheap, for the many paths of everyday calls.
 fn may_be_listed(path: &[Component]) -> bool {
     let hidden = |part: &Component| !matches!(part.first(), Some(Bit::Char(c)) if *c != '.');
-    let any =
-        |part: Option<&Component>, known: &[&str]| part.is_some_and(|part| known.iter().any(|name| fits(part, name)));
+    let any = |part: Option<&Component>, known: &[&str]| {
+        part.is_some_and(|part| known.iter().any(|name| fits(part, name)))
+    };
     path.iter().any(hidden)
         || any(path.first(), &SYSTEM)
         || any(path.last(), &PLAIN)

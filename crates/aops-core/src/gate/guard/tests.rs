@@ -90,9 +90,12 @@ fn a_verb_of_ours_that_is_not_said_needs_a_person() {
     ] {
         assert_eq!(bash(line), Ruling::Deny, "{line}");
     }
-    for line in
-        ["aops-hook log $ID", "aops-hook status \"$ID\"", "aops-hook verify abc", "aops-hook checkpoint list $X"]
-    {
+    for line in [
+        "aops-hook log $ID",
+        "aops-hook status \"$ID\"",
+        "aops-hook verify abc",
+        "aops-hook checkpoint list $X",
+    ] {
         assert_eq!(bash(line), Ruling::Pass, "{line}");
     }
 }
@@ -101,7 +104,8 @@ fn a_verb_of_ours_that_is_not_said_needs_a_person() {
 fn every_line_of_the_corpus_is_judged_as_it_says() {
     let corpus = include_str!("../../../../../tests/fixtures/guard/lines.txt");
     let rows = corpus.lines().filter(|row| !row.starts_with('#') && !row.is_empty());
-    let (mut count, mut wrong) = (0, Vec::new());
+    let mut count = 0;
+    let mut wrong = Vec::new();
     for row in rows {
         let (wanted, line) = row.split_once('\t').expect(row);
         let said = bash(&line.replace('␤', "\n")).name();
@@ -166,7 +170,11 @@ fn tools_are_judged_by_what_they_write() {
         ("deny", "mcp__x__delete", r#"{"path":"~"}"#),
         ("deny", "mcp__x__delete", r#"{"path":"/"}"#),
         ("deny", "mcp__fs__apply", r#"{"diff":"*** Update File: .claude/settings.json\n+x"}"#),
-        ("deny", "mcp__fs__apply_patch", r#"{"content":"--- a/.aops/config.toml\n+++ b/.aops/config.toml\n"}"#),
+        (
+            "deny",
+            "mcp__fs__apply_patch",
+            r#"{"content":"--- a/.aops/config.toml\n+++ b/.aops/config.toml\n"}"#,
+        ),
         ("deny", "mcp__x__go", r#"{"patch":"diff --git a/x b/.claude/settings.local.json"}"#),
         ("deny", "mcp__term__send_text", r#"{"content":"aops-hook clear-block --yes"}"#),
         ("deny", "mcp__tmux__send", r#"{"text":"rm ~/.claude/settings.json"}"#),
@@ -192,7 +200,11 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Write", r#"{"file_path":"/home/u/proj/a.md","content":"\ud800 a"}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/.claude/plans/a.md","content":""}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/proj/.claude/commands/a.md","content":""}"#),
-        ("pass", "Edit", r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#),
+        (
+            "pass",
+            "Edit",
+            r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#,
+        ),
         ("pass", "PowerShell", r#"{"command":"Get-Content .aops/config.toml"}"#),
         ("pass", "mcp__fs__read_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
         ("pass", "mcp__fs__listDirectory", r#"{"path":"/home/u/.claude"}"#),
@@ -203,7 +215,8 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Bash", "{}"),
         ("pass", "SomethingNew", "null"),
     ];
-    let wrong: Vec<_> = rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
+    let wrong: Vec<_> =
+        rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -300,7 +313,10 @@ fn what_is_too_long_or_too_much_is_refused_and_soon() {
         assert_eq!(path("Write", long.clone()), Ruling::Deny);
         assert_eq!(path("mcp__fs__write", long.clone()), Ruling::Deny);
         assert_eq!(bash(&format!("echo > {long}")), Ruling::Deny);
-        assert_eq!(bash(&format!("cd {}; rm settings.json", long.replace("/settings.json", ""))), Ruling::Deny);
+        assert_eq!(
+            bash(&format!("cd {}; rm settings.json", long.replace("/settings.json", ""))),
+            Ruling::Deny
+        );
     }
     assert_eq!(path("Write", "/a".repeat(4_000)), Ruling::Deny, "no system takes it");
     assert_eq!(path("mcp__fs__write", "a b ".repeat(4_000)), Ruling::Pass, "content on one line");
@@ -327,8 +343,9 @@ fn what_is_too_long_or_too_much_is_refused_and_soon() {
 fn no_text_goes_deep() {
     let rm = "rm .aops/config.toml";
     let nested = |n: usize| {
-        (0..n)
-            .fold(rm.to_owned(), |inner, _| format!("{}echo $({inner}){}", "if a; then ".repeat(30), "; fi".repeat(30)))
+        (0..n).fold(rm.to_owned(), |inner, _| {
+            format!("{}echo $({inner}){}", "if a; then ".repeat(30), "; fi".repeat(30))
+        })
     };
     let texts = [
         format!("[[ {}a ]]; {rm}", "! ".repeat(8_000)),
@@ -338,7 +355,11 @@ fn no_text_goes_deep() {
         format!("{}{rm}{}", "if echo }; then ".repeat(3_000), "; fi".repeat(3_000)),
         format!("{}{rm}{}", "while echo done; do ".repeat(3_000), "; done".repeat(3_000)),
         format!("{}{rm}{}", "case x in\nesac) ".repeat(1_000), ";; esac".repeat(1_000)),
-        format!("{}{rm}{}", "case x in\nx) { case x in\n}) ".repeat(1_000), ";; esac; };; esac".repeat(1_000)),
+        format!(
+            "{}{rm}{}",
+            "case x in\nx) { case x in\n}) ".repeat(1_000),
+            ";; esac; };; esac".repeat(1_000)
+        ),
         format!("{}{rm}{}", "{ ".repeat(47), "; }".repeat(47)),
         format!("{}{rm}{}", "if a; then ".repeat(30), "; fi".repeat(30)),
         nested(11),
@@ -380,7 +401,7 @@ proptest::proptest! {
 
 /// Pieces that mean something to a shell.
 const SOUP: [&str; 48] = [
-    "rm ", "echo ", "$(", ")", "`", "'", "\"", "\\", "{", "}", ",", ";", "&&", "||", "|", "&", "<", ">", ">>", "<<",
-    "<<<", "\n", "EOF", " ", "~", "/", ".aops", "${", ":-", "#", "*", "?", "[", "]", "((", "))", "if ", "then ", "fi",
-    "for x in ", "do ", "done", "case x in ", "esac", "x=", "$x", "$'", "99999999999",
+    "rm ", "echo ", "$(", ")", "`", "'", "\"", "\\", "{", "}", ",", ";", "&&", "||", "|", "&", "<", ">",
+    ">>", "<<", "<<<", "\n", "EOF", " ", "~", "/", ".aops", "${", ":-", "#", "*", "?", "[", "]", "((", "))",
+    "if ", "then ", "fi", "for x in ", "do ", "done", "case x in ", "esac", "x=", "$x", "$'", "99999999999",
 ];

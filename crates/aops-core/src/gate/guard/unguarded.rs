@@ -43,8 +43,8 @@ const OTHERS: &[(&str, &[&str])] = &[
 ];
 /// The same as packages.
 const PACKAGES: [&str; 11] = [
-    "aider-chat", "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie", "cline",
-    "@kilocode/cli", "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
+    "aider-chat", "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie",
+    "cline", "@kilocode/cli", "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
 ];
 const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
 
@@ -76,7 +76,8 @@ fn says(table: &[(&str, &[&str])], arguments: &[Word]) -> bool {
     table.iter().any(|(first, then)| {
         let first: Vec<&str> = first.split(' ').collect();
         let begins = words.len() >= first.len() && first.iter().zip(&words).all(|(one, two)| one == two);
-        begins && (then.is_empty() || words.get(first.len()).is_some_and(|word| then.contains(&word.as_str())))
+        begins
+            && (then.is_empty() || words.get(first.len()).is_some_and(|word| then.contains(&word.as_str())))
     })
 }
 
@@ -99,24 +100,30 @@ pub(super) fn sets_git_program(run: &CommandRun) -> bool {
     let Some(at) = words.iter().position(|word| word == "config").filter(|_| is_git) else { return false };
     let sets = |key: &str| {
         GIT_PROGRAMS.iter().any(|known| match known.split_once('*') {
-            Some((begin, end)) => key.starts_with(begin) && key.ends_with(end) && key.len() > begin.len() + end.len(),
+            Some((begin, end)) => {
+                key.starts_with(begin) && key.ends_with(end) && key.len() > begin.len() + end.len()
+            }
             None => key == *known,
         })
     };
     let rest = &words[at + 1..];
     rest.iter().enumerate().any(|(n, word)| {
-        sets(word) && !(word.starts_with("alias.") && names_verb(&rest[n + 1..])) || word == "--edit" || word == "-e"
+        sets(word) && !(word.starts_with("alias.") && names_verb(&rest[n + 1..]))
+            || word == "--edit"
+            || word == "-e"
     })
 }
 
 /// An alias for a verb of git's own that runs no program of anybody's.
 fn names_verb(value: &[String]) -> bool {
     const PLAIN: [&str; 20] = [
-        "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "fetch", "log", "ls-files",
-        "merge", "pull", "push", "remote", "rev-parse", "show", "stash", "status", "switch",
+        "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "fetch", "log",
+        "ls-files", "merge", "pull", "push", "remote", "rev-parse", "show", "stash", "status", "switch",
     ];
     let [value] = value else { return false };
-    let runs = |word: &str| ["--exec", "--upload-pack", "--receive-pack"].iter().any(|option| word.starts_with(option));
+    let runs = |word: &str| {
+        ["--exec", "--upload-pack", "--receive-pack"].iter().any(|option| word.starts_with(option))
+    };
     let mut words = value.split_whitespace();
     words.next().is_some_and(|verb| PLAIN.contains(&verb)) && !words.any(runs)
 }
@@ -147,10 +154,12 @@ impl Started {
             );
             return Some((format!("starts another agent, {title}, which no hook of ours sees"), Some(hint)));
         }
-        let hint =
-            format!("start {title} plainly, with the user's own configuration, and write each word of the line out");
-        self.drops
-            .then(|| (format!("starts another agent, {title}, in a way that may leave our hooks out"), Some(hint)))
+        let hint = format!(
+            "start {title} plainly, with the user's own configuration, and write each word of the line out"
+        );
+        self.drops.then(|| {
+            (format!("starts another agent, {title}, in a way that may leave our hooks out"), Some(hint))
+        })
     }
 }
 
@@ -178,7 +187,8 @@ fn drops(client: Client, run: &CommandRun) -> bool {
     let words = &run.command.words[1..];
     let named = |word: &Word| {
         host.drops.iter().any(|option| {
-            let joined = word.starts_with(&format!("{option}=")) || option.len() == 2 && word.starts_with(option);
+            let joined =
+                word.starts_with(&format!("{option}=")) || option.len() == 2 && word.starts_with(option);
             word.is(option) || joined
         })
     };
@@ -201,7 +211,8 @@ fn is_other_client(name: &str, rest: &[String]) -> bool {
         *other == name && (then.is_empty() || rest.iter().any(|word| then.contains(&word.as_str())))
     };
     let package = |word: &String| {
-        let unversioned = word.get(1..).and_then(|tail| tail.find('@')).map_or(word.as_str(), |at| &word[..=at]);
+        let unversioned =
+            word.get(1..).and_then(|tail| tail.find('@')).map_or(word.as_str(), |at| &word[..=at]);
         let is_other = || OTHERS.iter().any(|(other, then)| then.is_empty() && *other == unversioned);
         PACKAGES.contains(&unversioned) || is_ours(unversioned) || is_other()
     };

@@ -103,8 +103,10 @@ fn unhooks(arguments: &[Word]) -> bool {
         return true;
     }
     let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
-    let named = |text: &String| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks");
-    text.iter().find(|text| !text.starts_with('-')).is_some_and(|verb| verb == "config") && text.iter().any(named)
+    let named =
+        |text: &String| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks");
+    text.iter().find(|text| !text.starts_with('-')).is_some_and(|verb| verb == "config")
+        && text.iter().any(named)
 }
 
 /// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or
@@ -122,7 +124,7 @@ pub(super) fn asked(protected: &Protected, run: &CommandRun) -> Option<(String, 
         return Some((format!("`{}` sets a program that git runs by itself", super::clip(&written())), None));
     }
     let brings = |at: usize| is_client(&words[at], at) && unguarded::brings_programs(&words[at + 1..]);
-    (0..words.len())
-        .any(brings)
-        .then(|| (format!("`{}` brings programs that run without being asked", super::clip(&written())), None))
+    (0..words.len()).any(brings).then(|| {
+        (format!("`{}` brings programs that run without being asked", super::clip(&written())), None)
+    })
 }

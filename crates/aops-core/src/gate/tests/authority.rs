@@ -32,7 +32,8 @@ fn starter(facts: &[Fact]) -> Option<&str> {
 
 #[test]
 fn the_user_is_told_why_a_prompt_or_an_agent_does_not_count() {
-    let (session, prompt) = (working(), event("UserPromptSubmit"));
+    let session = working();
+    let prompt = event("UserPromptSubmit");
     let begins = Event { agent_type: Some("critic".to_owned()), ..event("SubagentStart") };
     for (event, context, words) in [
         (&prompt, why(Prompt::Ordinary), "this prompt waives nothing: it is a timer's"),
@@ -84,7 +85,8 @@ fn block() {
     refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
     told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
     passes(&blocked, &event("Stop"), &Context::default());
-    let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
+    let start =
+        StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
     let beside = Context { found: Found::Start(Box::new(start)), ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
@@ -94,7 +96,10 @@ fn block() {
 fn what_brings_programs_is_asked_about_where_a_person_is() {
     let brings = |never| {
         calls(CallContext {
-            guard: GuardFacts { executable: Some(("`x` brings hooks".to_owned(), never)), ..GuardFacts::default() },
+            guard: GuardFacts {
+                executable: Some(("`x` brings hooks".to_owned(), never)),
+                ..GuardFacts::default()
+            },
             ..CallContext::default()
         })
     };
@@ -128,12 +133,17 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
     passes(&observing, &call("Write"), &edits(SettingsEdit::Keeps));
     refused(&observing, &call("Write"), &loses(), "guard", "disableAllHooks");
     let brings = CallContext {
-        guard: GuardFacts { executable: Some(("`x` brings hooks".to_owned(), false)), ..GuardFacts::default() },
+        guard: GuardFacts {
+            executable: Some(("`x` brings hooks".to_owned(), false)),
+            ..GuardFacts::default()
+        },
         ..CallContext::default()
     };
     passes(&observing, &call("Write"), &calls(brings));
-    let unread =
-        Context { found: Found::Settings(SettingsContext { text: String::new(), unread: true }), ..Context::default() };
+    let unread = Context {
+        found: Found::Settings(SettingsContext { text: String::new(), unread: true }),
+        ..Context::default()
+    };
     refused(&working(), &event("ConfigChange"), &unread, "guard", "too large");
 }
 
@@ -157,7 +167,9 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
 /// Timers beyond what is remembered, and the calls that set them.
 #[test]
 fn a_timer_too_many_is_recorded_as_lost() {
-    let full = with(|session| session.memory.timers.known = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
+    let full = with(|session| {
+        session.memory.timers.known = (0..64).map(|n| TimerMark::of(&n.to_string())).collect();
+    });
     let stop = |timers: &[&str]| Event {
         what: What::Stopped(TurnStopped {
             timers: timers.iter().map(|t| (*t).to_owned()).collect(),
@@ -178,7 +190,11 @@ fn a_timer_too_many_is_recorded_as_lost() {
         (asks.schedules.is_some(), asks.timers_lost)
     };
     assert_eq!(set(&full, &Verdict::pass()), (true, true));
-    assert_eq!(set(&full, &Verdict::deny(GateId::Guard, "no")), (false, false), "a refused one pushes out none");
+    assert_eq!(
+        set(&full, &Verdict::deny(GateId::Guard, "no")),
+        (false, false),
+        "a refused one pushes out none"
+    );
     assert_eq!(set(&working(), &Verdict::deny(GateId::Guard, "no")), (true, false));
 }
 

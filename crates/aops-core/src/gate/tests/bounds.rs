@@ -28,8 +28,11 @@ fn ruling(tool: &str, input: &str) -> u8 {
     let reach = targets::of(tool, input, line.as_ref(), &ground);
     let guarded = guard::judge(&protected, &reach).ruling == Ruling::Deny;
     let found = danger::of(tool, input, line.as_ref(), &ground, None);
-    let level =
-        found.iter().map(|danger| if danger.rule.usual == Usual::Deny { REFUSES } else { ASKS }).max().unwrap_or(0);
+    let level = found
+        .iter()
+        .map(|danger| if danger.rule.usual == Usual::Deny { REFUSES } else { ASKS })
+        .max()
+        .unwrap_or(0);
     if guarded { REFUSES } else { level }
 }
 
@@ -70,14 +73,28 @@ static LONG: &[Padding] = &[
 static DEEP: &[Padding] = &[
     Padding { name: "subshells", pad: |line| format!("{}{line}{}", "( ".repeat(40), "\n)".repeat(40)) },
     Padding { name: "groups", pad: |line| format!("{}{line}{}", "{ ".repeat(70), "\n}".repeat(70)) },
-    Padding { name: "branches", pad: |line| format!("{}{line}{}", "if true; then ".repeat(40), "\nfi".repeat(40)) },
-    Padding { name: "loops", pad: |line| format!("{}{line}{}", "while true; do ".repeat(40), "\ndone".repeat(40)) },
-    Padding { name: "substitutions", pad: |line| format!("{}{line}{}", "echo $(".repeat(14), "\n)".repeat(14)) },
-    Padding { name: "words", pad: |line| before(&format!("echo {}", repeated(2_000, |n| format!("a{n} "))), line) },
+    Padding {
+        name: "branches",
+        pad: |line| format!("{}{line}{}", "if true; then ".repeat(40), "\nfi".repeat(40)),
+    },
+    Padding {
+        name: "loops",
+        pad: |line| format!("{}{line}{}", "while true; do ".repeat(40), "\ndone".repeat(40)),
+    },
+    Padding {
+        name: "substitutions",
+        pad: |line| format!("{}{line}{}", "echo $(".repeat(14), "\n)".repeat(14)),
+    },
+    Padding {
+        name: "words",
+        pad: |line| before(&format!("echo {}", repeated(2_000, |n| format!("a{n} "))), line),
+    },
     Padding { name: "commands", pad: |line| before(&repeated(700, |n| format!("echo {n}; ")), line) },
     Padding {
         name: "values",
-        pad: |line| before(&format!("for v in {}; do echo $v; done", repeated(1_100, |n| format!("a{n} "))), line),
+        pad: |line| {
+            before(&format!("for v in {}; do echo $v; done", repeated(1_100, |n| format!("a{n} "))), line)
+        },
     },
     Padding {
         name: "alternatives",
@@ -90,8 +107,14 @@ static DEEP: &[Padding] = &[
         pad: |line| before(&repeated(70, |n| format!("pushd /nowhere/{n}; popd; ")), line),
     },
     Padding { name: "links", pad: |line| before(&repeated(300, |n| format!("ln -s a{n} b{n}; ")), line) },
-    Padding { name: "stages", pad: |line| before(&format!("p {}", repeated(80, |n| format!("| p{n} "))), line) },
-    Padding { name: "functions", pad: |line| before(&repeated(300, |n| format!("f{n}() {{ ls & }}; ")), line) },
+    Padding {
+        name: "stages",
+        pad: |line| before(&format!("p {}", repeated(80, |n| format!("| p{n} "))), line),
+    },
+    Padding {
+        name: "functions",
+        pad: |line| before(&repeated(300, |n| format!("f{n}() {{ ls & }}; ")), line),
+    },
     Padding { name: "no program behind it", pad: |line| format!("{line}\n((") },
     Padding { name: "no program before it", pad: |line| format!("case x in (\n{line}") },
 ];
@@ -99,7 +122,10 @@ static DEEP: &[Padding] = &[
 /// What is slow to read, for a few lines.
 static HEAVY: &[Padding] = &[
     Padding { name: "many words", pad: |line| before(&format!("echo {}", "ab ".repeat(40_000)), line) },
-    Padding { name: "more words than are read", pad: |line| before(&format!("echo {}", "ab ".repeat(100_000)), line) },
+    Padding {
+        name: "more words than are read",
+        pad: |line| before(&format!("echo {}", "ab ".repeat(100_000)), line),
+    },
     Padding { name: "many commands", pad: |line| before(&repeated(10_000, |n| format!("echo {n}; ")), line) },
     Padding {
         name: "more commands than are read",

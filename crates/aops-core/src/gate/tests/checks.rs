@@ -141,7 +141,10 @@ fn checks_before_a_model_and_before_the_first_change() {
     assert_eq!(wanted(&last("ASK_USER"), &call("Bash"), &writes()), ["sandbox"]);
     let step = |sandbox| Context { stage: Some(RunStep { sandbox, ..RunStep::default() }), ..writes() };
     assert_eq!(wanted(&fresh, &call("Bash"), &step(Sandbox::Open)), ["sandbox"]);
-    assert!(wanted(&last("ASK_USER"), &call("Bash"), &step(Sandbox::Open)).is_empty(), "a person has answered");
+    assert!(
+        wanted(&last("ASK_USER"), &call("Bash"), &step(Sandbox::Open)).is_empty(),
+        "a person has answered"
+    );
     let refusal = failed("INTERVENTION_REQUIRED", Moment::Sandbox);
     refused(&fresh, &call("Bash"), &refusal, "checks", "check-sandbox.md");
 }

@@ -60,10 +60,15 @@ fn what_will_be_owed_is_said_beforehand() {
         change(&mut policy);
         announce(&policy, &Context::default())
     };
-    assert!(said(&|_| {}).contains("start the agent `qa-verifier`, then in one message start the agent `framework`"));
+    assert!(
+        said(&|_| {})
+            .contains("start the agent `qa-verifier`, then in one message start the agent `framework`")
+    );
     let none = |policy: &mut Policy| {
-        (policy.gates.qa, policy.gates.reflect) = (Level::Off, Level::Off);
-        (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off));
+        policy.gates.qa = Level::Off;
+        policy.gates.reflect = Level::Off;
+        policy.gates.commit = Some(Level::Off);
+        policy.gates.push = Some(Level::Off);
     };
     assert_eq!(said(&none), "");
     let one = said(&|policy| {

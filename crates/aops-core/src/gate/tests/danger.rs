@@ -18,8 +18,17 @@ fn danger() {
     refused(&working(), &call("Bash"), &found(&["git-discard"]), "danger", "danger.md");
     assert_eq!(said(&working(), &call("Bash"), &attended(&["git-discard"])).1, Ruling::Ask);
     refused(&working(), &call("Bash"), &attended(&["rm-system"]), "danger", "danger.md");
-    refused(&set("git-discard", DangerLevel::Deny), &call("Bash"), &attended(&["git-discard"]), "danger", "danger.md");
-    assert_eq!(said(&set("rm-system", DangerLevel::Ask), &call("Bash"), &attended(&["rm-system"])).1, Ruling::Ask);
+    refused(
+        &set("git-discard", DangerLevel::Deny),
+        &call("Bash"),
+        &attended(&["git-discard"]),
+        "danger",
+        "danger.md",
+    );
+    assert_eq!(
+        said(&set("rm-system", DangerLevel::Ask), &call("Bash"), &attended(&["rm-system"])).1,
+        Ruling::Ask
+    );
     passes(&set("git-discard", DangerLevel::Off), &call("Bash"), &found(&["git-discard"]));
     // Of several the strictest, then the gravest, speaks.
     let spoken = |ids: &[&str]| {

@@ -10,7 +10,8 @@ use crate::session::fact::Under;
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
     with(|session| {
-        session.memory.client.jail = Some(JailState { hold, trial, project: "/p".to_owned(), why: "w".to_owned() });
+        session.memory.client.jail =
+            Some(JailState { hold, trial, project: "/p".to_owned(), why: "w".to_owned() });
         change(session);
     })
 }
@@ -37,7 +38,8 @@ fn by(agent: &str) -> Event {
 
 #[test]
 fn a_profile_follows_from_the_sandbox_and_the_line() {
-    let (open, held) = (|_: &mut Session| {}, shut as fn(&mut Session));
+    let open = |_: &mut Session| {};
+    let held = shut as fn(&mut Session);
     let namespaces = |change: fn(&mut Session)| jailed(Hold::Namespaces, true, change);
     let rows = vec![
         (namespaces(open), call("Bash"), line(Effect::Write, true), Some(Profile::Work)),
@@ -63,9 +65,15 @@ fn a_profile_follows_from_the_sandbox_and_the_line() {
         })
     };
     assert_eq!(profile::of_call(&namespaces(held), &call("Bash"), &alone(Effect::Read)), Some(Profile::None));
-    assert_eq!(profile::of_call(&namespaces(open), &call("Bash"), &alone(Effect::Write)), Some(Profile::None));
+    assert_eq!(
+        profile::of_call(&namespaces(open), &call("Bash"), &alone(Effect::Write)),
+        Some(Profile::None)
+    );
     // A reviewer changes nothing, whatever it runs.
-    assert_eq!(profile::of_call(&namespaces(open), &by("critic"), &alone(Effect::Write)), Some(Profile::Trial));
+    assert_eq!(
+        profile::of_call(&namespaces(open), &by("critic"), &alone(Effect::Write)),
+        Some(Profile::Trial)
+    );
     assert_eq!(profile::of_call(&namespaces(held), &event("Stop"), &Context::default()), None);
 }
 
@@ -73,7 +81,8 @@ fn a_profile_follows_from_the_sandbox_and_the_line() {
 fn what_is_thrown_away_passes_and_is_no_change() {
     let session = jailed(Hold::Namespaces, true, |session| {
         shut(session);
-        (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
+        session.state.audit.due = true;
+        session.state.audit.writes_since = 99;
     });
     assert_eq!(judge(&session, &call("Bash"), &line(Effect::Write, true)), Verdict::pass());
     assert_eq!(judge(&session, &call("Bash"), &line(Effect::Write, false)).ruling, Ruling::Deny);
@@ -96,7 +105,8 @@ fn the_jail_refuses_what_it_cannot_hold() {
     policy.jail.level = JailLevel::Require;
     for state in [None, Some(JailState { why: "no".to_owned(), ..JailState::default() })] {
         let session = with(|session| {
-            (session.memory.configured.policy, session.memory.client.jail) = (Some(Box::new(policy.clone())), state);
+            session.memory.configured.policy = Some(Box::new(policy.clone()));
+            session.memory.client.jail = state;
         });
         assert_eq!(judge(&session, &call("Bash"), &line(Effect::Read, false)).gate, Some(GateId::Jail));
         assert_eq!(judge(&session, &call("Read"), &line(Effect::Read, false)), Verdict::pass());
@@ -114,10 +124,15 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
         })
     };
     assert_eq!(jail::judge(&on, &call("Bash"), &line(false, None)), Verdict::pass());
-    for (attended, ruling, hint) in [(true, Ruling::Ask, "Approve only"), (false, Ruling::Deny, "ask the user")] {
+    for (attended, ruling, hint) in
+        [(true, Ruling::Ask, "Approve only"), (false, Ruling::Deny, "ask the user")]
+    {
         let said = jail::judge(&on, &call("Bash"), &line(attended, Some("./x.sh")));
         assert_eq!((said.gate, said.ruling), (Some(GateId::Jail), ruling));
-        assert!(said.reason.contains("`sudo` runs outside of the jail, and `./x.sh` is not known"), "{said:?}");
+        assert!(
+            said.reason.contains("`sudo` runs outside of the jail, and `./x.sh` is not known"),
+            "{said:?}"
+        );
         assert!(said.reason.contains(hint), "{said:?}");
     }
 }
@@ -145,7 +160,8 @@ fn a_command_without_proof_is_told_and_blocks_in_strict() {
     assert!(jail::judge(&strict, &ended, &unproven()).notice.contains("blocked"));
     let mut policy = Policy::default();
     policy.mode.set_level(ModeLevel::Loop);
-    let free = jailed(Hold::Namespaces, true, |session| session.memory.configured.policy = Some(Box::new(policy)));
+    let free =
+        jailed(Hold::Namespaces, true, |session| session.memory.configured.policy = Some(Box::new(policy)));
     let told = jail::judge(&free, &ended, &unproven()).notice;
     assert!(told.contains("without the jail") && !told.contains("blocked"), "{told}");
 }
@@ -163,17 +179,18 @@ fn unsaved() -> (Event, Context) {
 #[test]
 fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() {
     let (ended, context) = unsaved();
-    let words =
-        "Not saved: \"make build\" ran in a throwaway layer because this task has no plan yet. out/app is gone.";
+    let words = "Not saved: \"make build\" ran in a throwaway layer because this task has no plan yet. out/app is gone.";
     let unplanned = |session: &mut Session| {
-        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        session.state.phase = Phase::Hydrate;
+        session.state.sandbox = Sandbox::Shut;
     };
     let first = judge(&jailed(Hold::Namespaces, true, unplanned), &ended, &context);
     assert_eq!(first.feedback, format!("{words} Start prompt-hydrator, then run it again."));
     assert!(first.notice.starts_with(words) && !first.notice.contains("prompt-hydrator"), "{first:?}");
     let again = jailed(Hold::Namespaces, true, |session| {
         unplanned(session);
-        (session.memory.progress.prompts.count, session.memory.progress.told.unsaved) = (2, Some(2));
+        session.memory.progress.prompts.count = 2;
+        session.memory.progress.told.unsaved = Some(2);
     });
     let told = judge(&again, &ended, &context);
     assert_eq!((told.feedback, told.notice), (first.feedback, String::new()));
@@ -181,7 +198,8 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
     let in_run = judge(&jailed(Hold::Namespaces, true, shut), &ended, &Context { stage, ..unsaved().1 });
     assert!(in_run.feedback.contains("because step `look` of this run changes nothing."), "{in_run:?}");
     assert_eq!(in_run.notice, "");
-    let reviewer = Event { agent_id: Some("a".to_owned()), agent_type: Some("qa-verifier".to_owned()), ..ended };
+    let reviewer =
+        Event { agent_id: Some("a".to_owned()), agent_type: Some("qa-verifier".to_owned()), ..ended };
     let said = judge(&jailed(Hold::Namespaces, true, shut), &reviewer, &context);
     assert!(said.feedback.is_empty() && said.notice.is_empty(), "{said:?}");
     assert!(said.context.contains("like every command of `qa-verifier`. out/app is gone."), "{said:?}");
@@ -193,13 +211,13 @@ fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
     let (mut ended, mut context) = unsaved();
     end_of(&mut context).recorded.under.jailed.as_mut().unwrap().lost = Losses::default();
     let session = jailed(Hold::Namespaces, true, |session| {
-        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        session.state.phase = Phase::Hydrate;
+        session.state.sandbox = Sandbox::Shut;
     });
     assert_eq!(judge(&session, &ended, &context), Verdict::pass());
     ended.call_mut().unwrap().unended = true;
     let words = judge(&session, &ended, &context).feedback;
-    let begin =
-        "Not saved: \"make build\" has not ended, and runs in a throwaway layer because this task has no plan yet.";
+    let begin = "Not saved: \"make build\" has not ended, and runs in a throwaway layer because this task has no plan yet.";
     assert!(words.starts_with(begin), "{words}");
     assert!(words.ends_with("Stop it. Start prompt-hydrator, then run it again."), "{words}");
     end_of(&mut context).recorded.under.jailed.as_mut().unwrap().profile = Profile::Work;
@@ -212,16 +230,59 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
     let (ended, context) = unsaved();
     let start = "Start prompt-hydrator, then run it again.";
     for (phase, sandbox, revise, outgrown, why, next) in [
-        (Phase::Review, Sandbox::Shut, false, false, "the plan of this task is not reviewed yet", "Start critic, then"),
-        (Phase::Execute, Sandbox::Shut, false, false, "a question changes nothing", "start prompt-hydrator again"),
-        (Phase::Halted, Sandbox::Shut, false, false, "this task was halted", "Tell the user what they have to decide."),
+        (
+            Phase::Review,
+            Sandbox::Shut,
+            false,
+            false,
+            "the plan of this task is not reviewed yet",
+            "Start critic, then",
+        ),
+        (
+            Phase::Execute,
+            Sandbox::Shut,
+            false,
+            false,
+            "a question changes nothing",
+            "start prompt-hydrator again",
+        ),
+        (
+            Phase::Halted,
+            Sandbox::Shut,
+            false,
+            false,
+            "this task was halted",
+            "Tell the user what they have to decide.",
+        ),
         (Phase::Hydrate, Sandbox::Shut, true, false, "the review sent the plan of this task back", start),
-        (Phase::Execute, Sandbox::Open, false, false, "this task had no plan when it started", "Run it again."),
-        (Phase::Execute, Sandbox::Shut, false, true, "this task has outgrown a small edit and has no plan yet", start),
-        (Phase::Execute, Sandbox::Open, false, true, "this task has outgrown a small edit and has no plan yet", start),
+        (
+            Phase::Execute,
+            Sandbox::Open,
+            false,
+            false,
+            "this task had no plan when it started",
+            "Run it again.",
+        ),
+        (
+            Phase::Execute,
+            Sandbox::Shut,
+            false,
+            true,
+            "this task has outgrown a small edit and has no plan yet",
+            start,
+        ),
+        (
+            Phase::Execute,
+            Sandbox::Open,
+            false,
+            true,
+            "this task has outgrown a small edit and has no plan yet",
+            start,
+        ),
     ] {
         let session = jailed(Hold::Namespaces, true, |session| {
-            (session.state.phase, session.state.sandbox) = (phase, sandbox);
+            session.state.phase = phase;
+            session.state.sandbox = sandbox;
             session.state.hydration.critic_verdict = revise.then(|| Stored::of("REVISE"));
             session.memory.progress.weight.outgrown = outgrown.then(|| "5 files".to_owned());
             if outgrown {
@@ -229,6 +290,9 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
             }
         });
         let words = judge(&session, &ended, &context).feedback;
-        assert!(words.contains(&format!("because {why}. out/app is gone.")) && words.contains(next), "{words}");
+        assert!(
+            words.contains(&format!("because {why}. out/app is gone.")) && words.contains(next),
+            "{words}"
+        );
     }
 }

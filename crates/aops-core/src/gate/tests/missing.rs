@@ -15,7 +15,12 @@ fn at_work(name: &str) -> Session {
     with(|session| {
         let agent = Started { agent_id: "a".into(), name: Stored::of(name), task: 1, ..Started::default() };
         session.memory.progress.agents = vec![agent];
-        let at = AtWork { agent_id: Some("a".into()), call: "t".into(), name: Stored::of(name), ..AtWork::default() };
+        let at = AtWork {
+            agent_id: Some("a".into()),
+            call: "t".into(),
+            name: Stored::of(name),
+            ..AtWork::default()
+        };
         session.memory.agents.at_work = vec![at];
         let call = CallKey::of("Agent", "t");
         session.memory.calls = vec![OpenCall { call, state: CallState::Executing, ..OpenCall::default() }];
@@ -23,8 +28,10 @@ fn at_work(name: &str) -> Session {
 }
 
 fn ends(name: &str, agent_id: Option<&str>, how: AgentEndKind, report: &str) -> Event {
-    let end = AgentEnd { call: "t".into(), agent_id: agent_id.map(str::to_owned), how, report: report.to_owned() };
-    let (ends, kind) = (vec![end], EventKind::of(name));
+    let end =
+        AgentEnd { call: "t".into(), agent_id: agent_id.map(str::to_owned), how, report: report.to_owned() };
+    let ends = vec![end];
+    let kind = EventKind::of(name);
     let what = match kind {
         EventKind::PostToolBatch => What::Batched(EndedBatch { ends, ..EndedBatch::default() }),
         EventKind::UserPromptSubmit => What::Prompted(PromptSent { ends, ..PromptSent::default() }),
@@ -111,8 +118,12 @@ fn an_agent_that_was_stopped_has_not_reported() {
     assert!(!over(&stops("TaskStop", r#"{"task_id": "b", "n": 1}"#), &plain));
     assert!(!over(&stops("TaskStop", "no JSON"), &plain));
     assert!(!over(&stops("Read", r#"{"file_path": "a"}"#), &plain));
-    let refused =
-        facts::facts(&session, &stops("TaskStop", r#"{"task_id": "a"}"#), &Verdict::deny(GateId::Rules, "no"), &plain);
+    let refused = facts::facts(
+        &session,
+        &stops("TaskStop", r#"{"task_id": "a"}"#),
+        &Verdict::deny(GateId::Rules, "no"),
+        &plain,
+    );
     assert!(!refused.iter().any(|fact| matches!(fact, Fact::Verdict(_))));
     let stop = |running: Option<&[&str]>| Event {
         what: What::Stopped(TurnStopped {
@@ -121,21 +132,33 @@ fn an_agent_that_was_stopped_has_not_reported() {
         }),
         ..event("Stop")
     };
-    assert!(over(&stop(Some(&[])), &plain) && !over(&stop(Some(&["a"])), &plain) && !over(&stop(None), &plain));
+    assert!(
+        over(&stop(Some(&[])), &plain) && !over(&stop(Some(&["a"])), &plain) && !over(&stop(None), &plain)
+    );
     let open = at_work("custodiet");
     assert!(kinds(&open, &stop(None), &plain).contains(&"verdict"), "its call has no end");
     let person = |interrupted| Context {
         found: Found::Prompt(PromptContext { meant: Prompt::Ordinary, ..PromptContext::default() }),
-        earlier: Earlier { unstopped: Some(Unstopped { interrupted, ..Unstopped::default() }), ..Earlier::default() },
+        earlier: Earlier {
+            unstopped: Some(Unstopped { interrupted, ..Unstopped::default() }),
+            ..Earlier::default()
+        },
         ..Context::default()
     };
     assert!(kinds(&open, &event("UserPromptSubmit"), &person(true)).contains(&"verdict"));
-    assert!(!kinds(&open, &event("UserPromptSubmit"), &person(false)).contains(&"verdict"), "it is still at work");
+    assert!(
+        !kinds(&open, &event("UserPromptSubmit"), &person(false)).contains(&"verdict"),
+        "it is still at work"
+    );
     assert!(!over(&event("UserPromptSubmit"), &person(true)), "it goes on in the background");
     let mut elsewhere = at_work("custodiet");
     elsewhere.memory.agents.at_work.clear();
     elsewhere.memory.calls.clear();
-    assert_eq!(kinds(&elsewhere, &stop(Some(&[])), &plain), ["verdict"], "no violation: a person spoke meanwhile");
+    assert_eq!(
+        kinds(&elsewhere, &stop(Some(&[])), &plain),
+        ["verdict"],
+        "no violation: a person spoke meanwhile"
+    );
     let start = |source: &str| Event {
         what: What::Started(SessionStart { source: source.to_owned() }),
         ..event("SessionStart")
@@ -176,7 +199,8 @@ fn a_turn_without_its_stop() {
             ..event("UserPromptSubmit")
         };
         let facts = facts::facts(session, &said, &Verdict::pass(), context);
-        let seen = facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None });
+        let seen =
+            facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None });
         seen.unwrap().prompt().unwrap().clone()
     };
     let seen = |session: &Session, context: &Context| heard(session, context, "go on");
@@ -191,7 +215,8 @@ fn a_turn_without_its_stop() {
     assert_eq!(resumed.goes_on, Some(GoesOn::InHand));
     assert!(matches!(resumed.before, Some(TurnBefore::Kept)), "{resumed:?}");
     let untouched = Unstopped { interrupted: true, ..Unstopped::default() };
-    let untouched = Context { earlier: Earlier { unstopped: Some(untouched), ..Earlier::default() }, ..turn(true) };
+    let untouched =
+        Context { earlier: Earlier { unstopped: Some(untouched), ..Earlier::default() }, ..turn(true) };
     let untouched = heard(&owing, &untouched, "fix the typo");
     assert!(!matches!(untouched.before, Some(TurnBefore::Parked(_))), "nothing is left of it");
     let missed = seen(&quiet, &turn(false));
@@ -222,9 +247,12 @@ fn a_prompt_that_comes_twice() {
         ..event("UserPromptSubmit")
     };
     assert!(repeat::is_same_prompt(&session, &prompt(Some("p"), "go")));
-    for other in
-        [prompt(Some("q"), "go"), prompt(Some("p"), "on"), prompt(None, "go"), renamed("Stop", prompt(Some("p"), "go"))]
-    {
+    for other in [
+        prompt(Some("q"), "go"),
+        prompt(Some("p"), "on"),
+        prompt(None, "go"),
+        renamed("Stop", prompt(Some("p"), "go")),
+    ] {
         assert!(!repeat::is_same_prompt(&session, &other));
     }
     assert!(!repeat::is_same_prompt(&working(), &prompt(Some("p"), "go")));
@@ -240,16 +268,23 @@ fn a_call_whose_end_is_missing() {
         with(|session| {
             let call = CallKey::of("Write", "t");
             let means = CallMeans { effect: Some(Effect::Write), grows, ..CallMeans::default() };
-            session.memory.calls = vec![OpenCall { call, means, state: CallState::Executing, ..OpenCall::default() }];
+            session.memory.calls =
+                vec![OpenCall { call, means, state: CallState::Executing, ..OpenCall::default() }];
         })
     };
     let settled = |session: &Session, earlier: Earlier| {
         let context = Context { earlier, ..Context::default() };
         let facts = facts::facts(session, &event("PostToolBatch"), &Verdict::pass(), &context);
-        facts.into_iter().find_map(|fact| if let Fact::Call(step) = fact { Some(step) } else { None }).unwrap()
+        facts
+            .into_iter()
+            .find_map(|fact| if let Fact::Call(step) = fact { Some(step) } else { None })
+            .unwrap()
     };
     let lost = settled(&open(None), drawn());
-    assert_eq!((lost.to, lost.reason.as_deref(), lost.ended().drawn), (CallState::Failed, Some(NO_EFFECT), Some(true)));
+    assert_eq!(
+        (lost.to, lost.reason.as_deref(), lost.ended().drawn),
+        (CallState::Failed, Some(NO_EFFECT), Some(true))
+    );
     let file = Some(ChangedFile::default());
     let unmade = settled(&open(file.clone()), drawn());
     assert_eq!((unmade.to, unmade.ended().drawn), (CallState::Failed, None));

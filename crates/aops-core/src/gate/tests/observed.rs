@@ -25,7 +25,8 @@ fn observing(rehearse: Rehearse) -> Session {
 #[test]
 fn only_what_could_be_refused_is_judged_again() {
     let observed = observing(Rehearse::Strict);
-    let stage = |session: &Session, event: &Event, context: &Context| rehearsal::session(session, event, context);
+    let stage =
+        |session: &Session, event: &Event, context: &Context| rehearsal::session(session, event, context);
     assert!(stage(&observed, &call("Write"), &writes()).is_some());
     assert!(stage(&observed, &call("Read"), &does(Effect::Read)).is_none());
     let ruled = with_policy(|policy| {
@@ -97,7 +98,8 @@ fn a_client_without_agents_is_not_sent_to_one() {
     refused(&agentless(&|_| {}), &call("Write"), &shut, "sandbox", "sandbox-step.md");
     let due = agentless(&|session| {
         session.state.sandbox = Sandbox::Open;
-        (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
+        session.state.audit.due = true;
+        session.state.audit.writes_since = 99;
     });
     passes(&due, &call("Write"), &writes());
     // At the end no report is asked for that cannot come.
@@ -113,19 +115,24 @@ fn nobody_is_sent_to_an_agent_whose_names_are_taken() {
     let taken = |phase: Phase| {
         with(|session| {
             session.memory.client.names_taken = Some(taken_by("/p/.claude/agents/x.md"));
-            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+            session.state.phase = phase;
+            session.state.sandbox = Sandbox::Shut;
         })
     };
-    let missing =
-        |name: &str| Context { agents: AgentNames { missing: vec![name.into()], ..AgentNames::default() }, ..writes() };
-    let (hydrate, review) = (taken(Phase::Hydrate), taken(Phase::Review));
+    let missing = |name: &str| Context {
+        agents: AgentNames { missing: vec![name.into()], ..AgentNames::default() },
+        ..writes()
+    };
+    let hydrate = taken(Phase::Hydrate);
+    let review = taken(Phase::Review);
     refused(&hydrate, &call("Write"), &missing("prompt-hydrator"), "sandbox", "agent-missing.md");
     refused(&review, &call("Write"), &missing("critic"), "sandbox", "agent-missing.md");
     refused(&hydrate, &call("Write"), &missing("critic"), "sandbox", "sandbox.md");
     refused(&review, &call("Write"), &writes(), "sandbox", "sandbox-review.md");
     let due = with(|session| {
         session.memory.client.names_taken = Some(taken_by("/p/.claude/agents/custodiet.md"));
-        (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
+        session.state.audit.due = true;
+        session.state.audit.writes_since = 99;
     });
     refused(&due, &call("Write"), &missing("custodiet"), "audit", "agent-missing.md");
     refused(&due, &call("Write"), &writes(), "audit", "audit-due.md");
@@ -138,10 +145,17 @@ fn an_agent_at_work_is_waited_for() {
             let since = "2026-01-13T10:00:00.000Z".to_owned();
             let work = AtWork { call: "other".into(), name: Stored::of(name), since, ..AtWork::default() };
             session.memory.agents.at_work = vec![work];
-            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+            session.state.phase = phase;
+            session.state.sandbox = Sandbox::Shut;
         })
     };
-    refused(&at_work("prompt-hydrator", Phase::Hydrate), &call("Write"), &writes(), "sandbox", "agent-at-work.md");
+    refused(
+        &at_work("prompt-hydrator", Phase::Hydrate),
+        &call("Write"),
+        &writes(),
+        "sandbox",
+        "agent-at-work.md",
+    );
     refused(&at_work("critic", Phase::Review), &call("Write"), &writes(), "sandbox", "agent-at-work.md");
     refused(&at_work("prompt-hydrator", Phase::Halted), &call("Write"), &writes(), "sandbox", "halted.md");
     let again = ToolCall {

@@ -42,8 +42,11 @@ fn kinds(facts: &[Fact]) -> Vec<&'static str> {
 
 #[test]
 fn a_question_is_opened_by_an_ask_alone() {
-    let ask =
-        |ruling| Verdict { ruling, rule: Some("git-discard".to_owned()), ..Verdict::deny(GateId::Danger, "may it?") };
+    let ask = |ruling| Verdict {
+        ruling,
+        rule: Some("git-discard".to_owned()),
+        ..Verdict::deny(GateId::Danger, "may it?")
+    };
     let of = |ruling| facts(&working(), &call("Bash"), &ask(ruling), &writes());
     assert_eq!(kinds(&of(Ruling::Ask)), ["call", "question"]);
     assert_eq!(kinds(&of(Ruling::Defer)), ["call"]);
@@ -68,7 +71,8 @@ fn the_end_of_a_call_is_a_yes() {
         (true, Answerer::Unknown, Some(4_000)),
         "without the time it ran"
     );
-    let unasked = with(|session| session.memory.calls = vec![OpenCall { question: None, ..asked_about(None) }]);
+    let unasked =
+        with(|session| session.memory.calls = vec![OpenCall { question: None, ..asked_about(None) }]);
     assert!(answers(&facts(&unasked, &end, &Verdict::pass(), &context)).is_empty());
 }
 
@@ -90,7 +94,10 @@ fn the_next_event_settles_it() {
     };
     let by_client = facts(&waiting(), &said("t"), &Verdict::pass(), &none);
     assert_eq!(answers(&by_client)[0].by, Answerer::Client);
-    assert!(answers(&facts(&waiting(), &said("other"), &Verdict::pass(), &none)).is_empty(), "another call's");
+    assert!(
+        answers(&facts(&waiting(), &said("other"), &Verdict::pass(), &none)).is_empty(),
+        "another call's"
+    );
     let odd = facts(&waiting(), &stop, &Verdict::pass(), &decided(true, Answerer::Unknown));
     assert!(!answers(&odd)[0].allowed, "what proves nothing counts for nothing");
 }
@@ -108,10 +115,17 @@ fn another_hooks_yes_is_told() {
     let all = facts(&waiting(), &stop, &Verdict::pass(), &context);
     assert_eq!(kinds(&all)[..2], ["answer", "violation"]);
     // The same for one that was answered before, and for several.
-    let answered =
-        Answered { allowed: true, call: CallKey::of("Bash", "t"), gate: GateId::Guard.into(), ..Answered::default() };
-    let known =
-        Unproven { answered: answered.clone(), since: "1970-01-01T00:00:01.000Z".to_owned(), ..Unproven::default() };
+    let answered = Answered {
+        allowed: true,
+        call: CallKey::of("Bash", "t"),
+        gate: GateId::Guard.into(),
+        ..Answered::default()
+    };
+    let known = Unproven {
+        answered: answered.clone(),
+        since: "1970-01-01T00:00:01.000Z".to_owned(),
+        ..Unproven::default()
+    };
     let late = with(|session| session.memory.questions.unproven = vec![known.clone()]);
     assert!(tell(&late, &stop, &context).notice.contains("(guard)"));
     let of_rule = Answered { rule: Some("mine".to_owned()), gate: GateId::Rules.into(), ..answered };

@@ -41,14 +41,16 @@ fn ends(name: &str, change: impl FnOnce(&mut ToolCall)) -> Event {
 #[test]
 fn a_call_is_asked_and_answered() {
     use CallState::{Authorized, Denied, Executing, Pending};
-    let asked = |session: &Session, event: &Event, verdict: &Verdict| facts(session, event, verdict, &writes());
+    let asked =
+        |session: &Session, event: &Event, verdict: &Verdict| facts(session, event, verdict, &writes());
     let passed = asked(&working(), &call("Bash"), &Verdict::pass());
     let all = [(None, Pending), (Some(Pending), Authorized), (Some(Authorized), Executing)];
     assert_eq!(steps(&passed), all);
     let denied = asked(&working(), &call("Bash"), &Verdict::deny(GateId::Rules, "no"));
     assert_eq!(steps(&denied), [(None, Pending), (Some(Pending), Denied)]);
     for ruling in [Ruling::Ask, Ruling::Defer] {
-        let waits = asked(&working(), &call("Bash"), &Verdict { ruling, ..Verdict::deny(GateId::Rules, "may it?") });
+        let waits =
+            asked(&working(), &call("Bash"), &Verdict { ruling, ..Verdict::deny(GateId::Rules, "may it?") });
         assert_eq!((steps(&waits).len(), first(&waits).reason.as_deref()), (1, Some("may it?")));
         assert_eq!(first(&waits).means().deferred, ruling == Ruling::Defer);
     }
@@ -70,7 +72,8 @@ fn a_call_is_asked_and_answered() {
 #[test]
 fn a_question_holds_what_is_needed_later() {
     let agent = |input: &str| {
-        let call = ToolCall { key: CallKey::of("Agent", "t"), input: input.to_owned(), ..ToolCall::default() };
+        let call =
+            ToolCall { key: CallKey::of("Agent", "t"), input: input.to_owned(), ..ToolCall::default() };
         let event = event("PreToolUse").with_call(call);
         first(&facts(&working(), &event, &Verdict::pass(), &writes()))
             .asks
@@ -92,7 +95,10 @@ fn a_question_holds_what_is_needed_later() {
         (step.means().jailing.profile, step.effect(), step.means().jailing.line_sha256.is_some())
     };
     assert_eq!(jailed(Effect::Read, r#"{"command": "ls"}"#), (Some(Profile::Read), None, true));
-    assert_eq!(jailed(Effect::Write, r#"{"command": "touch x"}"#), (Some(Profile::Work), Some(Effect::Write), true));
+    assert_eq!(
+        jailed(Effect::Write, r#"{"command": "touch x"}"#),
+        (Some(Profile::Work), Some(Effect::Write), true)
+    );
     assert_eq!(jailed(Effect::Read, "{}"), (Some(Profile::Read), None, false));
     assert_eq!(jailed(Effect::Read, "no JSON"), (Some(Profile::Read), None, false));
     let said = |debts| {
@@ -111,24 +117,35 @@ fn a_question_holds_what_is_needed_later() {
 #[test]
 fn a_call_ends_once() {
     use CallState::{Authorized, Completed, Executing, Failed, Pending};
-    let done = |session: &Session, event: &Event, context: &Context| facts(session, event, &Verdict::pass(), context);
+    let done = |session: &Session, event: &Event, context: &Context| {
+        facts(session, event, &Verdict::pass(), context)
+    };
     let plain = Context::default();
     let post = ends("PostToolUse", |_| {});
     assert_eq!(steps(&done(&in_flight(Executing), &post, &plain)), [(Some(Executing), Completed)]);
     assert_eq!(steps(&done(&in_flight(Authorized), &post, &plain)).len(), 2);
     assert_eq!(steps(&done(&in_flight(Pending), &post, &plain)).len(), 3, "a person said yes");
-    let failed = done(&in_flight(Executing), &ends("PostToolUseFailure", |call| call.error = "exit 1".into()), &plain);
-    assert_eq!((steps(&failed), first(&failed).reason.as_deref()), (vec![(Some(Executing), Failed)], Some("exit 1")));
+    let failed =
+        done(&in_flight(Executing), &ends("PostToolUseFailure", |call| call.error = "exit 1".into()), &plain);
+    assert_eq!(
+        (steps(&failed), first(&failed).reason.as_deref()),
+        (vec![(Some(Executing), Failed)], Some("exit 1"))
+    );
     let todos = done(&in_flight(Executing), &ends("PostToolUse", |call| call.todos = Some((1, 2))), &plain);
     assert_eq!(first(&todos).ended().todos, Some((1, 2)));
     let launched = done(&in_flight(Executing), &ends("PostToolUse", |call| call.launched = true), &plain);
     assert!(!first(&launched).ended().launched, "it starts none of our agents");
     assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "it was not asked for");
-    let before =
-        Context { earlier: Earlier { past: Some(Step::default()), ..Earlier::default() }, ..Context::default() };
+    let before = Context {
+        earlier: Earlier { past: Some(Step::default()), ..Earlier::default() },
+        ..Context::default()
+    };
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
     let refused = Context {
-        earlier: Earlier { past: Some(Step { to: CallState::Denied, ..Step::default() }), ..Earlier::default() },
+        earlier: Earlier {
+            past: Some(Step { to: CallState::Denied, ..Step::default() }),
+            ..Earlier::default()
+        },
         ..Context::default()
     };
     assert_eq!(kinds(&done(&working(), &post, &refused)), ["violation"], "it was refused, and ran");
@@ -141,7 +158,10 @@ fn a_call_ends_once() {
     });
     let ended = |marks| {
         let recorded = CallEnded { marks, ..CallEnded::default() };
-        Context { found: Found::End(Box::new(EndContext { recorded, ..EndContext::default() })), ..Context::default() }
+        Context {
+            found: Found::End(Box::new(EndContext { recorded, ..EndContext::default() })),
+            ..Context::default()
+        }
     };
     assert_eq!(first(&done(&marked, &post, &ended(marks("old")))).ended().marks, None);
     assert_eq!(first(&done(&marked, &post, &ended(marks("new")))).ended().marks, marks("new"));
@@ -159,12 +179,14 @@ fn a_call_ends_once() {
 fn what_gets_no_further_event_is_settled() {
     use CallState::{Authorized, Denied, Executing, Failed, Pending};
     let of_agent = |agent: &str| OpenCall { agent_id: Some(agent.into()), ..open(agent, Executing) };
-    let session = with(|session| session.memory.calls = vec![open("main", Executing), of_agent("a"), of_agent("b")]);
+    let session =
+        with(|session| session.memory.calls = vec![open("main", Executing), of_agent("a"), of_agent("b")]);
     let context = |prompt| Context {
         found: Found::Prompt(PromptContext { meant: prompt, ..PromptContext::default() }),
         ..Context::default()
     };
-    let settled = |event: &Event, prompt| steps(&facts(&session, event, &Verdict::pass(), &context(prompt))).len();
+    let settled =
+        |event: &Event, prompt| steps(&facts(&session, event, &Verdict::pass(), &context(prompt))).len();
     assert_eq!(settled(&event("SessionEnd"), Prompt::Ordinary), 3);
     assert_eq!(settled(&event("Stop"), Prompt::Ordinary), 1);
     assert_eq!(settled(&event("StopFailure"), Prompt::Ordinary), 1);
@@ -180,14 +202,20 @@ fn what_gets_no_further_event_is_settled() {
     assert_eq!(each(Executing), [(Some(Executing), Failed)]);
     assert_eq!(first(&abandoned(&in_flight(Executing))).reason.as_deref(), Some(NO_EFFECT));
     let deferred = OpenCall { means: deferred(), ..open("t", Pending) };
-    assert!(abandoned(&with(|session| session.memory.calls = vec![deferred.clone()])).is_empty(), "a run waits for it");
+    assert!(
+        abandoned(&with(|session| session.memory.calls = vec![deferred.clone()])).is_empty(),
+        "a run waits for it"
+    );
     let waits = with(|session| session.memory.calls = vec![deferred.clone()]);
     let given_up = |stage| {
         let context = Context { stage, ..context(Prompt::Ordinary) };
         steps(&facts(&waits, &event("UserPromptSubmit"), &Verdict::pass(), &context)).len()
     };
     assert_eq!((given_up(None), given_up(Some(RunStep::default()))), (1, 0), "a session goes on without it");
-    assert_eq!(steps(&facts(&waits, &event("SessionEnd"), &Verdict::pass(), &context(Prompt::Ordinary))).len(), 0);
+    assert_eq!(
+        steps(&facts(&waits, &event("SessionEnd"), &Verdict::pass(), &context(Prompt::Ordinary))).len(),
+        0
+    );
     let no = rejected(&deferred, "not so".into());
     assert_eq!((&first(&no).gate, first(&no).reason.as_deref()), (&Some(GateId::Run.into()), Some("not so")));
     assert!(rejected(&open("t", Executing), "not so".into()).is_empty());
@@ -204,9 +232,19 @@ fn prompts_waive_and_stops_owe() {
     };
     let submit = "UserPromptSubmit";
     assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Waived)), ["event", "waiver"]);
-    assert_eq!(of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event", "waiver"]);
-    assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event"], "inside the task");
-    assert_eq!(of(&working(), submit, &Verdict::deny(GateId::Block, "no"), &prompt(Prompt::Waived)), ["event"]);
+    assert_eq!(
+        of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)),
+        ["event", "waiver"]
+    );
+    assert_eq!(
+        of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Command)),
+        ["event"],
+        "inside the task"
+    );
+    assert_eq!(
+        of(&working(), submit, &Verdict::deny(GateId::Block, "no"), &prompt(Prompt::Waived)),
+        ["event"]
+    );
     let stage = Some(RunStep { run_id: "r".into(), ..RunStep::default() });
     let in_run = Context { stage, ..prompt(Prompt::Waived) };
     assert_eq!(of(&working(), submit, &Verdict::pass(), &in_run), ["event"], "its prompt is the step's");
@@ -214,7 +252,8 @@ fn prompts_waive_and_stops_owe() {
     let owing = facts(&working(), &event("Stop"), &Verdict::pass(), &Context { tree, ..Context::default() });
     let Some(Fact::Event(seen)) = owing.last() else { panic!("{owing:?}") };
     assert!(seen.owed().unwrap().contains(&DebtId::Commit.into()), "{seen:?}");
-    let run = |ending: &str| Checked { id: "c".into(), ending: ending.to_owned().into(), ..Checked::default() };
+    let run =
+        |ending: &str| Checked { id: "c".into(), ending: ending.to_owned().into(), ..Checked::default() };
     let checks = vec![run("not concerned"), run("exit 0")];
     let checked = Context { checks, ..Context::default() };
     assert_eq!(of(&working(), "Stop", &Verdict::pass(), &checked), ["check", "event"]);
@@ -237,7 +276,10 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         ..AgentReport::default()
     };
     let report = |report| Context {
-        found: Found::AgentStop(Box::new(AgentStopContext { report: Some(report), ..AgentStopContext::default() })),
+        found: Found::AgentStop(Box::new(AgentStopContext {
+            report: Some(report),
+            ..AgentStopContext::default()
+        })),
         ..Context::default()
     };
     let of = |session: &Session, event: &Event, verdict: &Verdict, context: &Context| {
@@ -259,6 +301,14 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
     let Some(Fact::Verdict(said)) = sent_on.last() else { panic!("{sent_on:?}") };
     assert!(said.sent_on && said.finding.is_none() && said.problem.as_deref() == Some("no"), "{said:?}");
     assert_eq!(of(&started("custodiet"), &by(None), &pass, &report(Ok(found("OK")))), ["event"]);
-    assert_eq!(of(&working(), &custodiet, &pass, &report(Ok(found("OK")))), ["event"], "its start was not seen");
-    assert_eq!(of(&working(), &custodiet, &pass, &report(Ok(found("BLOCK")))), ["event", "block"], "a block stands");
+    assert_eq!(
+        of(&working(), &custodiet, &pass, &report(Ok(found("OK")))),
+        ["event"],
+        "its start was not seen"
+    );
+    assert_eq!(
+        of(&working(), &custodiet, &pass, &report(Ok(found("BLOCK")))),
+        ["event", "block"],
+        "a block stands"
+    );
 }

@@ -35,7 +35,11 @@ fn an_approval_is_for_the_call_that_waits() {
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
     let approved = step(|step| step.approved = Some("t".into()));
     assert_eq!(judge(&asked, &call("Bash"), &approved).ruling, Ruling::Defer, "nothing was asked");
-    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), means: deferred(), ..OpenCall::default() });
+    asked.memory.calls.push(OpenCall {
+        call: CallKey::of("Bash", "t"),
+        means: deferred(),
+        ..OpenCall::default()
+    });
     passes(&asked, &call("Bash"), &approved);
     let ruling = |change: &dyn Fn(&mut OpenCall)| {
         let mut other = asked.clone();
@@ -79,15 +83,19 @@ fn a_name_alone_gives_no_right() {
 #[test]
 fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let stop = event("Stop");
-    let tree =
-        Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), ..Worktree::default() };
+    let tree = Worktree {
+        uncommitted: vec!["a".into()],
+        push: Some(("git push".into(), "x".into())),
+        ..Worktree::default()
+    };
     let owes = |session: &Session, context: &Context| {
         judge(session, &stop, context).debts.iter().map(|debt| debt.id.name()).collect::<Vec<_>>()
     };
     let closing = |change: fn(&mut RunStep)| Context {
         tree: tree.clone(),
         ..step(|step| {
-            (step.agent, step.closes) = (Some(AgentId::QaVerifier.into()), true);
+            step.agent = Some(AgentId::QaVerifier.into());
+            step.closes = true;
             change(step);
         })
     };
@@ -95,7 +103,8 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     assert_eq!(owes(&working(), &closing(|step| step.said = Some("VERIFIED".into()))), ["commit", "push"]);
     assert_eq!(owes(&working(), &closing(|step| step.closes = false)), ["qa-verifier"]);
     passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
-    let free = with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
+    let free =
+        with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
     assert_eq!(owes(&free, &closing(|_| {})), ["qa-verifier"]);
     let close = Waiver { gate: GateId::Close.into(), until_ms: 1, ..Waiver::default() };
     let waived = with(|session| session.memory.progress.waivers = vec![close]);
@@ -122,7 +131,11 @@ fn a_deferred_call_is_judged_again() {
 fn an_approved_call_of_a_session_is_allowed() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
-    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), means: deferred(), ..OpenCall::default() });
+    asked.memory.calls.push(OpenCall {
+        call: CallKey::of("Bash", "t"),
+        means: deferred(),
+        ..OpenCall::default()
+    });
     let waiver = Waiver { gate: Waived::Call("t".to_owned()), reason: "eve at noon".into(), until_ms: 10 };
     asked.memory.progress.waivers.push(waiver);
     let at = |now_ms| Context { attended: false, defers: true, now_ms, ..writes() };

@@ -41,8 +41,9 @@ fn what_git_could_not_be_asked_is_owed() {
     assert_eq!(names(&working(), &unasked(&[])), ["commit"]);
     assert_eq!(names(&working(), &unasked(&["a"])), ["commit", "push"]);
     told(&with(|s| s.state.stop.refusals = 3), &stop, &unasked(&[]), "owed", "stop-let-go.md");
-    let levels =
-        |commit, push| with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(commit), Some(push)));
+    let levels = |commit, push| {
+        with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(commit), Some(push)))
+    };
     assert_eq!(names(&levels(Level::Off, Level::Enforce), &unasked(&[])), ["push"]);
     passes(&levels(Level::Off, Level::Off), &stop, &unasked(&[]));
     passes(&with(|s| s.state.task = None), &stop, &unasked(&[]));

@@ -12,7 +12,8 @@ use crate::session::growth::{ChangedFile, Growth};
 fn small(change: impl FnOnce(&mut Session)) -> Session {
     let mut session = with_policy(|policy| {
         policy.mode.set_level(ModeLevel::Loop);
-        (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off));
+        policy.gates.commit = Some(Level::Off);
+        policy.gates.push = Some(Level::Off);
     });
     session.state.hydration.hydrated_intent = None;
     session.memory.progress.weight.unplanned = true;
@@ -22,7 +23,8 @@ fn small(change: impl FnOnce(&mut Session)) -> Session {
 }
 
 fn edit(path: &str, lines: u64) -> Context {
-    let (is, path) = ("new".to_owned(), path.to_owned());
+    let is = "new".to_owned();
+    let path = path.to_owned();
     let grows = Some(ChangedFile { is, lines, path, was: String::new() });
     calls(CallContext {
         does: CallEffect { effect: Effect::Write, grows, ..CallEffect::default() },
@@ -75,9 +77,15 @@ fn what_a_small_task_weighs() {
     }
     let none = |change: fn(&mut Policy)| {
         let session = small(|session| change(session.memory.configured.policy.as_mut().unwrap()));
-        session.weigh(&Growth::default().with(ChangedFile { is: "n".into(), lines: 1, ..ChangedFile::default() }))
+        session.weigh(&Growth::default().with(ChangedFile {
+            is: "n".into(),
+            lines: 1,
+            ..ChangedFile::default()
+        }))
     };
-    assert!(none(|policy| policy.small.files = 0).is_some() && none(|policy| policy.small.lines = 0).is_some());
+    assert!(
+        none(|policy| policy.small.files = 0).is_some() && none(|policy| policy.small.lines = 0).is_some()
+    );
     assert!(none(|policy| policy.small.files = u64::MAX).is_none(), "no overflow");
 }
 
@@ -100,7 +108,8 @@ fn scratch_files_are_free() {
     let overdue = with(|session| (session.state.audit.due, session.state.audit.writes_since) = (true, 99));
     refused(&overdue, &call("Bash"), &writes(), "audit", "audit-due.md");
     passes(&overdue, &call("Bash"), &scratch());
-    let halted = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Halted, Sandbox::Shut));
+    let halted =
+        with(|session| (session.state.phase, session.state.sandbox) = (Phase::Halted, Sandbox::Shut));
     refused(&halted, &call("Bash"), &scratch(), "sandbox", "halted.md");
 }
 
@@ -122,7 +131,10 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
     let verdict = judge(&outgrown(), &call("Edit"), &context);
     let facts = facts::facts(&outgrown(), &call("Edit"), &verdict, &context);
     let Some(Fact::Call(last)) = facts.last() else { panic!("{facts:?}") };
-    assert_eq!(last.denied.as_ref().unwrap().outgrown.as_deref(), Some("5 files, 140 lines; small is 3 and 60"));
+    assert_eq!(
+        last.denied.as_ref().unwrap().outgrown.as_deref(),
+        Some("5 files, 140 lines; small is 3 and 60")
+    );
 }
 
 fn debts(session: &Session) -> Vec<&'static str> {
@@ -157,8 +169,10 @@ fn who_owes_what() {
 /// No repository is no news where nothing has to be committed.
 #[test]
 fn a_small_task_is_not_told_of_git() {
-    let context =
-        || Context { tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() }, ..Context::default() };
+    let context = || Context {
+        tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() },
+        ..Context::default()
+    };
     passes(&small(|_| {}), &event("Stop"), &context());
     told(&working(), &event("Stop"), &context(), "owed", "no git repository");
 }
@@ -168,12 +182,17 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     let context = Context::default();
     let written = |session: &Session| reflection::written(session, &context, &[]);
     let smooth = written(&small(|_| {})).unwrap();
-    assert_eq!((smooth["followed"].as_str(), smooth["guidance_received"].as_str()), ("Yes", "none: a small edit"));
+    assert_eq!(
+        (smooth["followed"].as_str(), smooth["guidance_received"].as_str()),
+        ("Yes", "none: a small edit")
+    );
     assert!(smooth["accomplishment"].contains("1 change"), "{smooth:?}");
     let rough = written(&small(|session| {
         let file = ChangedFile { is: "n".into(), lines: 7, path: "a".into(), was: String::new() };
         let progress = &mut session.memory.progress;
-        (progress.friction, progress.proven.tested, progress.proven.verified) = (true, true, true);
+        progress.friction = true;
+        progress.proven.tested = true;
+        progress.proven.verified = true;
         progress.weight.grown = Growth::of(vec![file]);
     }))
     .unwrap();

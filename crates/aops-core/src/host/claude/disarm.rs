@@ -11,8 +11,12 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Variables with which the client runs no hooks.
-pub const VARIABLES: [&str; 4] =
-    ["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_RESTRICTED", "CLAUDE_CODE_PERSONAL_HOOKS_OFF"];
+pub const VARIABLES: [&str; 4] = [
+    "CLAUDE_CODE_SAFE_MODE",
+    "CLAUDE_CODE_SIMPLE",
+    "CLAUDE_CODE_RESTRICTED",
+    "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
+];
 /// A hook that has less time, in seconds, is as good as none.
 const LEAST_TIMEOUT: f64 = 1.0;
 
@@ -62,7 +66,9 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     match missing.as_slice() {
         [] => None,
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
-        [first, rest @ ..] => Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len())),
+        [first, rest @ ..] => {
+            Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len()))
+        }
     }
 }
 
@@ -131,7 +137,9 @@ fn programs<'v>(event: &str, groups: &'v Value) -> Vec<&'v str> {
 
 /// A matcher that leaves calls out is as good as no hook.
 fn matches_all(group: &Value) -> bool {
-    group.get("matcher").is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
+    group
+        .get("matcher")
+        .is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
 }
 
 /// This entry of an event runs our program, for every call and with time enough.
@@ -141,7 +149,8 @@ pub fn is_ours(event: &str, hook: &Value) -> bool {
 
 fn our_program<'v>(event: &str, hook: &'v Value) -> Option<&'v str> {
     let text = |key: &str| hook.get(key).and_then(Value::as_str);
-    let is_set = |key: &&str| hook.get(*key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    let is_set =
+        |key: &&str| hook.get(*key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
     let bound = hook.get("if").is_some() || ["async", "asyncRewake", "once", "shell"].iter().any(is_set);
     let short = hook.get("timeout").and_then(Value::as_f64).is_some_and(|seconds| seconds < LEAST_TIMEOUT);
     let command = text("command").filter(|_| text("type") == Some("command") && !bound && !short)?;
@@ -167,12 +176,14 @@ fn named<'c>(event: &str, program: &'c str, told: &[&str]) -> Option<&'c str> {
 fn in_shell<'c>(event: &str, line: &'c str) -> Option<&'c str> {
     let line = line.trim();
     let told = line.strip_suffix(event).filter(|rest| rest.ends_with(' ')).map(str::trim_end);
-    let (word, told) = (told.unwrap_or(line), told.map(|_| event));
+    let word = told.unwrap_or(line);
+    let told = told.map(|_| event);
     let quoted = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
     let single = quoted('\'').filter(|inside| !inside.contains('\''));
     let double = quoted('"').filter(|inside| inside.chars().all(|c| is_plain(c) || c == ' '));
     let unquoted = single.or(double).unwrap_or(word);
-    let is_word = single.or(double).is_some() || word.strip_prefix(ROOT).unwrap_or(word).chars().all(is_plain);
+    let is_word =
+        single.or(double).is_some() || word.strip_prefix(ROOT).unwrap_or(word).chars().all(is_plain);
     let is_script = [SCRIPT_COMMAND, SCRIPT_IN_SHELL].contains(&word);
     named(event, unquoted, told.as_slice()).filter(|_| is_word || is_script)
 }
@@ -218,16 +229,28 @@ mod tests {
             (false, r#"{"type":"command","command":"aops-hook","async":true}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook","if":"Bash(x)"}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook"}"#, r#""matcher":"Read","#),
-            (true, r#"{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/bin/aops-hook","args":["PreToolUse"]}"#, ""),
+            (
+                true,
+                r#"{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/bin/aops-hook","args":["PreToolUse"]}"#,
+                "",
+            ),
             (true, r#"{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/bin/aops-hook PreToolUse"}"#, ""),
             (
                 true,
                 r#"{"type":"command","command":"${CLAUDE_PROJECT_DIR}/.claude/aops-hook","args":["PreToolUse"]}"#,
                 "",
             ),
-            (true, r#"{"type":"command","command":"\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook PreToolUse"}"#, ""),
+            (
+                true,
+                r#"{"type":"command","command":"\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook PreToolUse"}"#,
+                "",
+            ),
             (true, r#"{"type":"command","command":"\"/with blank/aops-hook\" PreToolUse"}"#, ""),
-            (true, r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"],"onFailure":"block"}"#, ""),
+            (
+                true,
+                r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"],"onFailure":"block"}"#,
+                "",
+            ),
             (false, r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"],"once":true}"#, ""),
         ];
         for (ours, hook, matcher) in rows {
@@ -276,7 +299,8 @@ mod tests {
             assert!(disarms(&text, &["PreToolUse"]).is_some(), "{text}");
         }
         for args in [r#"["PreToolUse","--help"]"#, r#"["PreToolUse",1]"#, r#""PreToolUse""#, "{}", "[1]"] {
-            let text = settings(&format!(r#"{{"type":"command","command":"/b/aops-hook","args":{args}}}"#), "");
+            let text =
+                settings(&format!(r#"{{"type":"command","command":"/b/aops-hook","args":{args}}}"#), "");
             assert!(registered(&text).is_empty(), "{text}");
         }
     }
@@ -284,12 +308,16 @@ mod tests {
     /// A file of our name is no identity.
     #[test]
     fn another_program_of_our_name_is_not_the_one_that_was_held() {
-        let with = |program: &str| settings(&format!(r#"{{"type":"command","command":"{program} PreToolUse"}}"#), "");
+        let with = |program: &str| {
+            settings(&format!(r#"{{"type":"command","command":"{program} PreToolUse"}}"#), "")
+        };
         let held = registered(&with("/b/aops-hook"));
         assert_eq!(held, ["PreToolUse=/b/aops-hook"]);
         assert_eq!(disarms(&with("/b/aops-hook"), &held), None);
         assert_eq!(disarms(&with("'/b/aops-hook'"), &held), None);
-        for other in ["/tmp/aops-hook", "aops-hook", "/b/../tmp/aops-hook", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook"] {
+        for other in
+            ["/tmp/aops-hook", "aops-hook", "/b/../tmp/aops-hook", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook"]
+        {
             let why = disarms(&with(other), &held).unwrap();
             assert_eq!(why, "it no longer runs our hook for `PreToolUse`", "{other}");
         }

@@ -311,7 +311,9 @@ pub fn survey_in(text: &str, grammar: Grammar) -> Result<Survey, Unreadable> {
             let Some(list) = member(text, &group.value, "hooks") else { continue };
             let held = parts(text, &list.value);
             let ours = held.iter().enumerate();
-            for (h, mut one) in ours.filter_map(|(h, hook)| Some((h, read(&event.name, &text[hook.value.clone()])?))) {
+            for (h, mut one) in
+                ours.filter_map(|(h, hook)| Some((h, read(&event.name, &text[hook.value.clone()])?)))
+            {
                 one.at = (g, h);
                 one.current = held.len() == 1 && is_current(&one, &text[group.value.clone()]);
                 found.ours.push(one);
@@ -329,13 +331,13 @@ fn is_current(one: &Registered, found: &str) -> bool {
 fn read(event: &str, hook: &str) -> Option<Registered> {
     let hook: Value = serde_json::from_str(&edit::without_comments(hook)).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
-    let args = hook
-        .get("args")
-        .and_then(Value::as_array)
-        .map(|args| args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect());
+    let args = hook.get("args").and_then(Value::as_array).map(|args| {
+        args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect()
+    });
     let timeout = hook.get("timeout").and_then(Value::as_f64);
     let limit = hook.get("additionalContextLimit").and_then(Value::as_u64);
-    let one = Registered { event: event.to_owned(), command, args, timeout, limit, at: (0, 0), current: false };
+    let one =
+        Registered { event: event.to_owned(), command, args, timeout, limit, at: (0, 0), current: false };
     let name = one.program().rsplit('/').next().unwrap_or_default();
     let link = name.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('-'));
     let ours = name == PROGRAM || link.is_some_and(|rest| EVENTS.iter().any(|kind| kind.name == rest));

@@ -51,7 +51,9 @@ pub fn last_words(transcript: &Path) -> Option<String> {
         let record = json::read(line).ok()?;
         let own = record.text_of("type").as_deref() == Some("assistant")
             && !matches!(record.get("isSidechain"), Some(Json::Bool(true)));
-        let Some(Json::List(blocks)) = record.get("message").filter(|_| own)?.get("content") else { return None };
+        let Some(Json::List(blocks)) = record.get("message").filter(|_| own)?.get("content") else {
+            return None;
+        };
         let texts: Vec<String> = blocks.iter().filter_map(|block| block.text_of("text")).collect();
         Some(texts.join("\n")).filter(|words| !words.trim().is_empty())
     };
@@ -66,11 +68,16 @@ fn tail(path: &Path, most: u64) -> Option<String> {
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.
-    Some(if from == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+    Some(if from == 0 {
+        text
+    } else {
+        text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    })
 }
 
 /// What the client writes where the person stopped a turn.
-const INTERRUPTED: [&str; 2] = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
+const INTERRUPTED: [&str; 2] =
+    ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
 /// The client's own record says that the person interrupted the turn of this prompt: nothing of the
 /// conversation follows that word but what belongs to the prompt `next`. A prompt of these very words says
@@ -82,7 +89,8 @@ pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Op
     let Some(text) = tail(Path::new(path), TAIL) else { return false };
     let records = text.lines().rev().filter_map(|line| json::read(line).ok());
     let is = |record: &Json, name: &str| matches!(record.get(name), Some(Json::Bool(true)));
-    let spoken = |record: &Json| record.text_of("type").is_some_and(|kind| kind == "user" || kind == "assistant");
+    let spoken =
+        |record: &Json| record.text_of("type").is_some_and(|kind| kind == "user" || kind == "assistant");
     let of_next = |record: &Json| next.is_some() && record.text_of("promptId").as_deref() == next;
     let mut told = records.filter(|record| spoken(record) && !is(record, "isSidechain") && !of_next(record));
     told.next().is_some_and(|last| {
@@ -93,7 +101,8 @@ pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Op
 
 fn says_interrupted(record: &Json) -> bool {
     let content = record.get("message").and_then(|message| message.get("content"));
-    let Some(Json::List(blocks)) = content.filter(|_| record.text_of("type").as_deref() == Some("user")) else {
+    let Some(Json::List(blocks)) = content.filter(|_| record.text_of("type").as_deref() == Some("user"))
+    else {
         return false;
     };
     let [block] = blocks.as_slice() else { return false };
@@ -111,14 +120,17 @@ pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
 /// Who let these calls be made, or refused them, as the client recorded it with their results.
 pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
     let text = tail(transcript, LONG_TAIL).unwrap_or_default();
-    let (fields, mut found) = ([DECISION, DENIAL].map(memmem::Finder::new), Vec::<Decision>::new());
+    let fields = [DECISION, DENIAL].map(memmem::Finder::new);
+    let mut found = Vec::<Decision>::new();
     let decides = |line: &&str| fields.iter().any(|field| field.find(line.as_bytes()).is_some());
     for line in text.lines().rev().filter(decides) {
-        let Some(record) = json::read(line).ok().filter(|record| record.text_of("type").as_deref() == Some("user"))
+        let Some(record) =
+            json::read(line).ok().filter(|record| record.text_of("type").as_deref() == Some("user"))
         else {
             continue;
         };
-        let Some(Json::List(blocks)) = record.get("message").and_then(|message| message.get("content")) else {
+        let Some(Json::List(blocks)) = record.get("message").and_then(|message| message.get("content"))
+        else {
             continue;
         };
         let ids = blocks.iter().filter_map(|block| block.text_of("tool_use_id"));
@@ -179,20 +191,25 @@ fn said(who: &str, text: &str) -> Option<String> {
 }
 
 /// What of a call's input says best what it does.
-const DEEDS: [&str; 8] = ["command", "file_path", "notebook_path", "pattern", "url", "query", "subagent_type", "skill"];
+const DEEDS: [&str; 8] =
+    ["command", "file_path", "notebook_path", "pattern", "url", "query", "subagent_type", "skill"];
 
 fn piece(who: &str, block: &Json) -> Option<String> {
     match block.text_of("type")?.as_str() {
         "text" => said(who, &block.text_of("text")?),
         "tool_use" => {
-            let (tool, input) = (block.text_of("name")?, block.get("input")?);
-            let deed = DEEDS.iter().find_map(|name| input.text_of(name)).unwrap_or_else(|| json::canonical(input));
+            let tool = block.text_of("name")?;
+            let input = block.get("input")?;
+            let deed =
+                DEEDS.iter().find_map(|name| input.text_of(name)).unwrap_or_else(|| json::canonical(input));
             Some(format!("call {}: {}", cut(&tool, 64), one_line(&redact(&deed), 120)))
         }
         "tool_result" => {
             let failed = matches!(block.get("is_error"), Some(Json::Bool(true)));
             let text = match block.get("content")? {
-                Json::List(parts) => parts.iter().filter_map(|part| part.text_of("text")).collect::<Vec<_>>().join(" "),
+                Json::List(parts) => {
+                    parts.iter().filter_map(|part| part.text_of("text")).collect::<Vec<_>>().join(" ")
+                }
                 text => text.text()?.into_owned(),
             };
             let name = if failed { "failed" } else { "result" };
@@ -208,7 +225,8 @@ const MOST: u64 = 8 << 20;
 /// By agent; the main one has no name. `transcript` is the session's own, `names` those of its agents by id.
 pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, Sum> {
     let long = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
-    if long(transcript) + entry::beside(transcript).iter().map(|agent| long(&agent.path)).sum::<u64>() > MOST {
+    if long(transcript) + entry::beside(transcript).iter().map(|agent| long(&agent.path)).sum::<u64>() > MOST
+    {
         return BTreeMap::new();
     }
     let agents = names.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned())).collect();
@@ -232,14 +250,16 @@ mod tests {
         };
         let stopped = record(INTERRUPTED[0], "");
         let assistant =
-            r#"{"type":"assistant","promptId":"p1","message":{"content":[{"type":"text","text":"x"}]}}"#.to_owned();
+            r#"{"type":"assistant","promptId":"p1","message":{"content":[{"type":"text","text":"x"}]}}"#
+                .to_owned();
         let note = r#"{"type":"system","subtype":"informational"}"#.to_owned();
         let next = stopped.replace("p1", "p2").replace(INTERRUPTED[0], "go on");
         let result = format!(
             r#"{{"type":"user","promptId":"p1","message":{{"content":[{{"type":"tool_result","content":"{}"}}]}}}}"#,
             INTERRUPTED[0]
         );
-        let plain = format!(r#"{{"type":"user","promptId":"p1","message":{{"content":"{}"}}}}"#, INTERRUPTED[0]);
+        let plain =
+            format!(r#"{{"type":"user","promptId":"p1","message":{{"content":"{}"}}}}"#, INTERRUPTED[0]);
         let rows: [(&str, Vec<&String>, bool); 9] = [
             ("by the person", vec![&assistant, &stopped], true),
             ("and more that is no conversation", vec![&stopped, &note], true),
@@ -266,7 +286,10 @@ mod tests {
             assert_eq!(is_interrupted(path, "p1", "", None), wanted, "{more}");
         }
         std::fs::write(path, &stopped).unwrap();
-        assert!(!is_interrupted(path, "p1", &sha256(&[INTERRUPTED[0].as_bytes()]), None), "a timer's own words");
+        assert!(
+            !is_interrupted(path, "p1", &sha256(&[INTERRUPTED[0].as_bytes()]), None),
+            "a timer's own words"
+        );
         assert!(!is_interrupted("/nowhere", "p1", "", None));
     }
 
@@ -277,7 +300,8 @@ mod tests {
         assert!(turns.contains("user: ") && turns.contains("assistant: "), "{turns}");
         assert!(turns.len() <= 2000);
         let calls = turns.lines().filter(|line| line.starts_with("call ")).count();
-        let results = turns.lines().filter(|line| line.starts_with("result: ") || line.starts_with("failed: ")).count();
+        let results =
+            turns.lines().filter(|line| line.starts_with("result: ") || line.starts_with("failed: ")).count();
         assert!(calls > 0 && results > 0, "calls and results in one line each: {turns}");
         assert_eq!(last_turns("/nowhere", 100), "");
     }
@@ -286,7 +310,10 @@ mod tests {
     fn a_message_counts_once() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/transcripts/main.jsonl");
         let used = used(Path::new(path), &[("nobody", "critic")]);
-        assert_eq!(used.iter().map(|(agent, sum)| (agent.as_str(), sum.tokens())).collect::<Vec<_>>(), [("", 1500)]);
+        assert_eq!(
+            used.iter().map(|(agent, sum)| (agent.as_str(), sum.tokens())).collect::<Vec<_>>(),
+            [("", 1500)]
+        );
         assert!(super::used(Path::new("/nowhere.jsonl"), &[]).is_empty());
     }
 }

@@ -61,12 +61,17 @@ impl Sum {
     }
 
     pub fn tokens(&self) -> u64 {
-        [self.input, self.output, self.cache_read, self.cache_write].iter().fold(0, |a, b| a.saturating_add(*b))
+        [self.input, self.output, self.cache_read, self.cache_write]
+            .iter()
+            .fold(0, |a, b| a.saturating_add(*b))
     }
 }
 
 /// To a millionth of a dollar.
-#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold does not occur here")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of money that a double cannot hold does not occur here"
+)]
 pub fn dollars(picodollars: u128) -> f64 {
     ((picodollars + 500_000) / 1_000_000) as f64 / 1e6
 }
@@ -82,7 +87,9 @@ pub struct Tokens {
 impl Tokens {
     pub fn add(&mut self, key: [&str; 3], usage: &Usage, picodollars: Option<u128>) {
         let [model, agent, phase] = key;
-        for (sums, name) in [(&mut self.by_model, model), (&mut self.by_agent, agent), (&mut self.by_phase, phase)] {
+        for (sums, name) in
+            [(&mut self.by_model, model), (&mut self.by_agent, agent), (&mut self.by_phase, phase)]
+        {
             match sums.get_mut(name) {
                 Some(sum) => sum.add(usage, picodollars),
                 None => sums.entry(name.to_owned()).or_default().add(usage, picodollars),
@@ -172,7 +179,9 @@ impl Prices {
         let price = if fast { self.models.get(&format!("{}@fast", plain(model)))? } else { self.of(model)? };
         let long = price.long_prompt.as_ref().filter(|long| usage.prompt() > long.above);
         let [input, output, read, write, hour] = match long {
-            Some(long) => [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h],
+            Some(long) => {
+                [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h]
+            }
             None => price.rates(),
         };
         let hours = usage.cache_write_1h.min(usage.cache_write);
@@ -191,7 +200,11 @@ impl Prices {
 }
 
 /// A dollar per million tokens is a million picodollars per token.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are small and not negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "prices are small and not negative"
+)]
 fn per_token(price: f64) -> u128 {
     (price * 1e6).round() as u128
 }

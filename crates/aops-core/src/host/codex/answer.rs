@@ -11,7 +11,8 @@ use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
 
-const NOT_ASKED: &str = "hint: Codex cannot ask the user about this; ask them to do it in a terminal of their own";
+const NOT_ASKED: &str =
+    "hint: Codex cannot ask the user about this; ask them to do it in a terminal of their own";
 
 const DEFERRED: &str =
     "hint: a person is asked about this call now; end your turn, the run goes on when they have answered";

@@ -93,7 +93,9 @@ impl Host for Codex {
         }
         let text = || files::read_text(folder.join(ROW.registration)).unwrap_or_default();
         let is_skipped = !managed && !hooks::is_trusted(folder, &text());
-        is_skipped.then_some(Hindrance::Installation("Codex does not trust our hooks, and skips them without a word"))
+        is_skipped.then_some(Hindrance::Installation(
+            "Codex does not trust our hooks, and skips them without a word",
+        ))
     }
 
     fn for_everybody(&self) -> ForEverybody {
@@ -120,7 +122,12 @@ impl Host for Codex {
         past::files(env.folder_of(ROW.client), found);
     }
 
-    fn read_past(&self, file: &PastFile, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
+    fn read_past(
+        &self,
+        file: &PastFile,
+        until: Instant,
+        take: &mut dyn FnMut(PastRecord),
+    ) -> io::Result<PastCounts> {
         past::read(&file.path, until, take)
     }
 }

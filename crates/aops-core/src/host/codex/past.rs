@@ -29,7 +29,8 @@ const PASSED_OVER: &str = "session_meta turn_context event_msg world_state token
 /// Kinds of what goes to and fro that are no call.
 const NO_CALL: &str = "message reasoning web_search_call ghost_snapshot compaction other";
 /// Tools that act on nothing.
-const HARMLESS: &str = "update_plan view_image list_mcp_resources read_mcp_resource wait_agent close_agent write_stdin";
+const HARMLESS: &str =
+    "update_plan view_image list_mcp_resources read_mcp_resource wait_agent close_agent write_stdin";
 
 /// What the records before a call say of it.
 #[derive(Default)]
@@ -56,8 +57,9 @@ impl Around {
         if matches!(kind.as_str(), "session_meta" | "turn_context") {
             self.cwd = payload.text_of("cwd").unwrap_or_else(|| std::mem::take(&mut self.cwd));
             let session = payload.text_of("session_id").or_else(|| payload.text_of("id"));
-            self.session =
-                session.filter(|_| kind == "session_meta").unwrap_or_else(|| std::mem::take(&mut self.session));
+            self.session = session
+                .filter(|_| kind == "session_meta")
+                .unwrap_or_else(|| std::mem::take(&mut self.session));
         }
         if kind != "response_item" {
             return u64::from(!is_in(PASSED_OVER, &kind));
@@ -68,7 +70,8 @@ impl Around {
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
                 let id = payload.text_of("call_id").unwrap_or_default();
                 let said = payload.text_of("output").unwrap_or_default();
-                let failed = said.contains("Process exited with code ") && !said.contains("Process exited with code 0");
+                let failed = said.contains("Process exited with code ")
+                    && !said.contains("Process exited with code 0");
                 take(PastRecord::Ended { id, failed, prompt: PastPrompt::Untold });
                 0
             }
@@ -77,7 +80,8 @@ impl Around {
     }
 
     fn call(&self, record: &Json, payload: &Json, take: &mut dyn FnMut(PastRecord)) -> u64 {
-        let (name, id) = (payload.text_of("name").unwrap_or_default(), payload.text_of("call_id"));
+        let name = payload.text_of("name").unwrap_or_default();
+        let id = payload.text_of("call_id");
         let Some((tool, input, folder)) = translated(&name, payload).filter(|_| id.is_some()) else {
             return u64::from(!is_in(HARMLESS, &name));
         };
@@ -97,7 +101,8 @@ impl Around {
 /// The tool as a hook is told it, its input, and the folder, where the call names one.
 fn translated(name: &str, payload: &Json) -> Option<(&'static str, String, Option<String>)> {
     if name == "apply_patch" {
-        let patch = payload.text_of("input").or_else(|| json::text_in(&payload.text_of("arguments")?, "input"))?;
+        let patch =
+            payload.text_of("input").or_else(|| json::text_in(&payload.text_of("arguments")?, "input"))?;
         return Some(("apply_patch", json!({ "command": patch }).to_string(), None));
     }
     let given = payload.text_of("arguments")?;
@@ -117,7 +122,9 @@ fn shell_line(words: &Json) -> Option<String> {
     let Json::List(words) = words else { return None };
     let words: Option<Vec<_>> = words.iter().map(|word| word.text().map(Cow::into_owned)).collect();
     match words?.as_slice() {
-        [shell, option, line] if shell.ends_with("sh") && option.starts_with('-') && option.ends_with('c') => {
+        [shell, option, line]
+            if shell.ends_with("sh") && option.starts_with('-') && option.ends_with('c') =>
+        {
             Some(line.clone())
         }
         _ => None,
@@ -129,7 +136,8 @@ mod tests {
     use super::*;
 
     fn told(line: &str) -> (Vec<PastRecord>, u64) {
-        let (mut all, mut around) = (Vec::new(), Around { session: "s".to_owned(), cwd: "/p".to_owned() });
+        let mut all = Vec::new();
+        let mut around = Around { session: "s".to_owned(), cwd: "/p".to_owned() };
         let unknown = around.tell(&json::read(line).unwrap(), &mut |record| all.push(record));
         (all, unknown)
     }

@@ -47,7 +47,9 @@ fn translate(json: Json<'_>) -> Json<'_> {
     let known = tool.as_deref().map(bare).and_then(|tool| TOOLS.iter().find(|(theirs, _)| *theirs == tool));
     let members = members.into_iter().map(|(name, value)| match (name.as_ref(), value) {
         ("turn_id", value) => (Cow::Borrowed("prompt_id"), value),
-        ("tool_name", Json::Text(theirs)) => (name, Json::Text(known.map_or_else(|| bare(theirs), |(_, ours)| ours))),
+        ("tool_name", Json::Text(theirs)) => {
+            (name, Json::Text(known.map_or_else(|| bare(theirs), |(_, ours)| ours)))
+        }
         ("tool_input", value) if known.is_some() => (name, renamed(value)),
         (_, value) => (name, value),
     });
@@ -94,9 +96,12 @@ pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
         return Some(json!({"agent_type": agent, "message": ours.text_of("prompt")?}));
     }
     let call = payload.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
-    let mark: String = call.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let mark: String =
+        call.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     let task = format!("{}_{}", agent.replace('-', "_"), &mark[mark.len().saturating_sub(8)..]);
-    Some(json!({"agent_type": agent, "message": asked.get("message")?, "task_name": task, "fork_turns": "none"}))
+    Some(
+        json!({"agent_type": agent, "message": asked.get("message")?, "task_name": task, "fork_turns": "none"}),
+    )
 }
 
 #[cfg(test)]
@@ -115,7 +120,10 @@ mod tests {
         let own = r#""tool_name":"spawn_agent","tool_use_id":"c","tool_input":{"agent_type":"critic","message":"go","fork_context":true}"#;
         let asked = event("PreToolUse", own);
         let call = asked.call().unwrap();
-        assert_eq!((call.key.tool.as_str(), asked.prompt_id.as_deref(), call.launched), ("Agent", Some("t"), false));
+        assert_eq!(
+            (call.key.tool.as_str(), asked.prompt_id.as_deref(), call.launched),
+            ("Agent", Some("t"), false)
+        );
         assert_eq!(call.input, r#"{"fork_context":true,"prompt":"go","subagent_type":"critic"}"#);
         let launched = event("PostToolUse", own);
         assert!(launched.ends().is_empty(), "the agent is still at work");

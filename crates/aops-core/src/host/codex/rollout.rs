@@ -44,7 +44,8 @@ fn id_in(path: &Path) -> String {
 }
 
 fn beside(transcript: &Path) -> Vec<PathBuf> {
-    let items = transcript.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let items =
+        transcript.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let others = items.map(|item| item.path()).filter(|path| is_rollout(path) && path != transcript);
     let mut others: Vec<PathBuf> = others.take(MOST).collect();
     others.sort();
@@ -53,7 +54,8 @@ fn beside(transcript: &Path) -> Vec<PathBuf> {
 
 /// The rollout file of this session, wherever its day is.
 pub fn find(sessions: &Path, session_id: &str) -> Option<PathBuf> {
-    let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
+    let below =
+        |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
     let days = below(sessions.to_owned()).flat_map(below).flat_map(below);
     days.flat_map(below).find(|path| is_rollout(path) && id_in(path) == session_id)
 }
@@ -62,7 +64,8 @@ pub fn find(sessions: &Path, session_id: &str) -> Option<PathBuf> {
 fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Result<()> {
     let mut lines = Lines::open(path)?;
     lines.until = lens.until;
-    let (mut agent, mut model) = (MAIN.to_owned(), String::new());
+    let mut agent = MAIN.to_owned();
+    let mut model = String::new();
     while let Some(line) = lines.next_line()? {
         let Some(record) = std::str::from_utf8(line).ok().and_then(|text| json::read(text).ok()) else {
             scan.unknown += 1;
@@ -71,7 +74,9 @@ fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Resul
         let (Some(kind), Some(payload)) = (record.text_of("type"), record.get("payload")) else { continue };
         match (kind.as_str(), of) {
             ("session_meta", Some(session)) => {
-                if payload.text_of("session_id").as_deref() != Some(session) || payload.text_of("id").as_deref() == of {
+                if payload.text_of("session_id").as_deref() != Some(session)
+                    || payload.text_of("id").as_deref() == of
+                {
                     return Ok(());
                 }
                 agent = payload.text_of("agent_role").unwrap_or_else(|| "agent".to_owned());

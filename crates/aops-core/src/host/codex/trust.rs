@@ -19,7 +19,8 @@ pub struct Trust {
 
 /// The trust in one handler of this file, by the digest of what it is in sorted, compact JSON.
 pub fn trust(file: &str, one: &Registered) -> Trust {
-    let (event, at) = (snake(&one.event), one.at);
+    let event = snake(&one.event);
+    let at = one.at;
     let limit = one.limit.map(|limit| format!("\"additionalContextLimit\":{limit},")).unwrap_or_default();
     let timeout = one.timeout.unwrap_or(600.0).trunc();
     let identity = format!(
@@ -103,7 +104,8 @@ mod tests {
     use super::*;
 
     fn handler(event: &str, at: (usize, usize), limit: Option<u64>) -> Registered {
-        let (event, command) = (event.to_owned(), format!("/b/x {event}"));
+        let command = format!("/b/x {event}");
+        let event = event.to_owned();
         Registered { event, command, args: None, timeout: Some(600.0), limit, at, current: false }
     }
 
@@ -111,7 +113,8 @@ mod tests {
     #[test]
     fn digests_are_those_of_codex() {
         let digest = |event, limit| trust("/h/hooks.json", &handler(event, (0, 0), limit)).digest;
-        let (pre, stop) = (digest("PreToolUse", Some(6000)), digest("Stop", None));
+        let pre = digest("PreToolUse", Some(6000));
+        let stop = digest("Stop", None);
         assert_eq!(pre, "sha256:1b9a3b6a7147490666720961a1b32f5d9609488002b36e2ab1c97e3c3578eb4e");
         assert_eq!(stop, "sha256:fdbe5fa0dc2cb46f22a862eb4fa4330006c570ca4201827dda2e8666f8ae9f22");
     }

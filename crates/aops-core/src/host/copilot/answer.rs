@@ -14,7 +14,8 @@ use serde_json::{Map, json};
 /// `payload`: the event that is answered.
 pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
     let Some(row) = ROW.event(kind.row().name) else { return Answer::default() };
-    let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
+    let reason = clean(&verdict.reason);
+    let notice = clean(&verdict.notice);
     if verdict.ruling >= Ruling::Ask && row.refuses {
         return refuse(kind, verdict, &reason, &notice);
     }
@@ -27,7 +28,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
         place.insert("additionalContext".into(), json!(context));
     }
     if let Some(input) = verdict.input.as_deref().and_then(|input| untranslate(input, payload)) {
-        let (place, name) = if is_native(payload) { (&mut top, "modifiedArgs") } else { (&mut own, "updatedInput") };
+        let (place, name) =
+            if is_native(payload) { (&mut top, "modifiedArgs") } else { (&mut own, "updatedInput") };
         place.insert("permissionDecision".into(), json!("allow"));
         place.insert(name.into(), input);
     }
@@ -35,7 +37,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
 }
 
 fn refuse(kind: EventKind, verdict: &Verdict, reason: &str, notice: &str) -> Answer {
-    let told = if verdict.aloud && !notice.is_empty() { format!("{reason}\n{notice}") } else { reason.to_owned() };
+    let told =
+        if verdict.aloud && !notice.is_empty() { format!("{reason}\n{notice}") } else { reason.to_owned() };
     let mut top = Map::new();
     let exit = if kind == EventKind::PreToolUse { 2 } else { 0 };
     if kind == EventKind::PreToolUse {

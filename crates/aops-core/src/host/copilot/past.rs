@@ -24,9 +24,12 @@ pub fn files(folder: &Path, found: &mut PastFiles) {
 const PASSED_OVER: &str = "session hook user system assistant subagent skill abort";
 
 pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
-    let (mut cwd, mut session) = (String::new(), String::new());
+    let mut cwd = String::new();
+    let mut session = String::new();
     each_line(path, until, &mut |line| {
-        let Some(record) = std::str::from_utf8(line).ok().and_then(|text| json::read(text).ok()) else { return 1 };
+        let Some(record) = std::str::from_utf8(line).ok().and_then(|text| json::read(text).ok()) else {
+            return 1;
+        };
         let (Some(kind), Some(data)) = (record.text_of("type"), record.get("data")) else { return 1 };
         match kind.as_str() {
             "session.start" | "session.resume" => {
@@ -45,8 +48,8 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
             "tool.execution_complete" => {
                 let id = data.text_of("toolCallId").unwrap_or_default();
                 let exit = data.get("shellExecution").and_then(|ended| ended.number_of("exitCode"));
-                let failed =
-                    matches!(data.get("success"), Some(Json::Bool(false))) || exit.is_some_and(|code| code != 0);
+                let failed = matches!(data.get("success"), Some(Json::Bool(false)))
+                    || exit.is_some_and(|code| code != 0);
                 take(PastRecord::Ended { id, failed, prompt: PastPrompt::Untold });
                 0
             }

@@ -72,7 +72,9 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
 }
 
 fn said(whole: &str) -> String {
-    let of = |result: Json| ["text_result_for_llm", "textResultForLlm"].iter().find_map(|name| result.text_of(name));
+    let of = |result: Json| {
+        ["text_result_for_llm", "textResultForLlm"].iter().find_map(|name| result.text_of(name))
+    };
     json::read(whole).ok().and_then(of).unwrap_or_default()
 }
 
@@ -124,8 +126,13 @@ mod tests {
     fn tools_have_our_words() {
         let call = |own: &str| event("PreToolUse", own).call().unwrap().clone();
         let write = call(r#""tool_name":"Write","tool_input":{"path":"/p/x","file_text":"x"}"#);
-        assert_eq!((write.key.tool.as_str(), write.input.as_str()), ("Write", r#"{"content":"x","file_path":"/p/x"}"#));
-        let typed = call(r#""tool_name":"write_bash","tool_input":{"shellId":"0","input":"rm -r x{enter}","delay":1}"#);
+        assert_eq!(
+            (write.key.tool.as_str(), write.input.as_str()),
+            ("Write", r#"{"content":"x","file_path":"/p/x"}"#)
+        );
+        let typed = call(
+            r#""tool_name":"write_bash","tool_input":{"shellId":"0","input":"rm -r x{enter}","delay":1}"#,
+        );
         assert_eq!(typed.key.tool, "Bash");
         assert!(typed.input.contains(r#""command":"rm -r x{enter}""#), "{}", typed.input);
         assert!(write.key.id.starts_with("input-"), "none was given");
@@ -143,7 +150,8 @@ mod tests {
             ("root", EventKind::Other, OF_SUBAGENT)
         );
         assert_eq!(event("Stop", own).kind(), EventKind::Other);
-        let start = format!(r#"{{"sessionId":"root","cwd":"/p","agentName":"critic",{own},"transcriptPath":"/t"}}"#);
+        let start =
+            format!(r#"{{"sessionId":"root","cwd":"/p","agentName":"critic",{own},"transcriptPath":"/t"}}"#);
         let start = read("SubagentStart", start.as_bytes()).unwrap();
         assert_eq!(
             (start.session_id.as_str(), start.agent_type.as_deref(), start.transcript_path.as_str()),

@@ -19,8 +19,11 @@ static COPILOT: &[HostEvent] = &[
     observed("SessionEnd", 10),
 ];
 
-const AGENTS: AgentFiles =
-    AgentFiles { place: ("agents/", ".agent.md"), in_project: &[".github/agents", ".claude/agents"], ..IN_MARKDOWN };
+const AGENTS: AgentFiles = AgentFiles {
+    place: ("agents/", ".agent.md"),
+    in_project: &[".github/agents", ".claude/agents"],
+    ..IN_MARKDOWN
+};
 
 #[rustfmt::skip]
 pub static ROW: HostRow = HostRow {

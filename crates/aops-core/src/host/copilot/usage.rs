@@ -40,7 +40,8 @@ pub fn scan(path: &Path, lens: &Lens) -> io::Result<Scan> {
 
 fn add(scan: &mut Scan, agents: &mut HashMap<String, String>, record: &Json, lens: &Lens) {
     let (Some(kind), Some(data)) = (record.text_of("type"), record.get("data")) else { return };
-    let (agent, at) = (record.text_of("agentId"), record.text_of("timestamp"));
+    let agent = record.text_of("agentId");
+    let at = record.text_of("timestamp");
     match (kind.as_str(), agent) {
         ("session.start", _) => {
             scan.cwd = data.get("context").and_then(|context| context.text_of("cwd")).unwrap_or_default();
@@ -52,11 +53,16 @@ fn add(scan: &mut Scan, agents: &mut HashMap<String, String>, record: &Json, len
         ("session.usage_record", agent) => {
             let Some(used) = data.get("usage") else { return };
             let name = agent.map_or(MAIN, |id| agents.get(&id).map_or("agent", String::as_str));
-            let (usage, model) = (usage(used), used.text_of("model").unwrap_or_default());
+            let usage = usage(used);
+            let model = used.text_of("model").unwrap_or_default();
             let when = at.as_deref().and_then(time::parse);
             let cost = lens.prices.cost(&model, &usage, "", false);
             if lens.covers(when) {
-                scan.tokens.add([&model, name, phase_at(lens.phases, when.unwrap_or_default())], &usage, cost);
+                scan.tokens.add(
+                    [&model, name, phase_at(lens.phases, when.unwrap_or_default())],
+                    &usage,
+                    cost,
+                );
             }
         }
         _ => {}

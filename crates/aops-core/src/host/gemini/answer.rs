@@ -9,7 +9,8 @@ use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
 
-const NOT_ASKED: &str = "hint: Gemini CLI cannot ask the user about this; ask them to do it in a terminal of their own";
+const NOT_ASKED: &str =
+    "hint: Gemini CLI cannot ask the user about this; ask them to do it in a terminal of their own";
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let Some(row) = GEMINI.event(kind.row().name) else { return Answer::default() };

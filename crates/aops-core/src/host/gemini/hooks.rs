@@ -8,5 +8,7 @@ use serde_json::Value;
 /// The settings switch every hook off.
 pub fn switches_off(text: &str) -> bool {
     let all: Value = serde_json::from_str(&Grammar::Commented.plain(text)).unwrap_or_default();
-    all["hooksConfig"]["enabled"] == false || all["disableAllHooks"] == true || all["tools"]["enableHooks"] == false
+    all["hooksConfig"]["enabled"] == false
+        || all["disableAllHooks"] == true
+        || all["tools"]["enableHooks"] == false
 }

@@ -106,7 +106,10 @@ impl Host for Qwen {
 
 /// Both take comments in their settings, and people write some; both count milliseconds.
 fn register(row: &HostRow, text: &str, program: &str) -> Result<String, Unreadable> {
-    register_rows(row, text, program, Grammar::Commented, &|event, hook| Hook { timeout: event.timeout * 1000, ..hook })
+    register_rows(row, text, program, Grammar::Commented, &|event, hook| Hook {
+        timeout: event.timeout * 1000,
+        ..hook
+    })
 }
 
 fn hindrance(row: &HostRow, folder: &Path) -> Option<Hindrance> {

@@ -53,14 +53,16 @@ mod tests {
     use super::*;
 
     fn event(name: &str, theirs: &str, own: &str) -> Event {
-        let text =
-            format!(r#"{{"session_id":"s","transcript_path":"/t","cwd":"/p","hook_event_name":"{theirs}",{own}}}"#);
+        let text = format!(
+            r#"{{"session_id":"s","transcript_path":"/t","cwd":"/p","hook_event_name":"{theirs}",{own}}}"#
+        );
         read(name, text.as_bytes()).unwrap()
     }
 
     #[test]
     fn events_and_tools_have_our_words() {
-        let own = r#""tool_name":"replace","tool_input":{"file_path":"/p/x","old_string":"a","new_string":"b"}"#;
+        let own =
+            r#""tool_name":"replace","tool_input":{"file_path":"/p/x","old_string":"a","new_string":"b"}"#;
         let call = event("PreToolUse", "BeforeTool", own).call().unwrap().clone();
         assert!(call.key.tool == "Edit" && call.key.id.starts_with("input-"), "{call:?}");
         let own = r#""tool_name":"run_shell_command","tool_input":{"command":"ls"},"tool_response":{"llmContent":"Output: x"}"#;
@@ -72,7 +74,9 @@ mod tests {
 
     #[test]
     fn what_the_client_says_is_no_prompt() {
-        let kind = |prompt: &str| event("UserPromptSubmit", "BeforeAgent", &format!(r#""prompt":"{prompt}""#)).kind();
+        let kind = |prompt: &str| {
+            event("UserPromptSubmit", "BeforeAgent", &format!(r#""prompt":"{prompt}""#)).kind()
+        };
         assert_eq!(
             (kind(""), kind(NOT_YET), kind("go")),
             (EventKind::Other, EventKind::Other, EventKind::UserPromptSubmit)

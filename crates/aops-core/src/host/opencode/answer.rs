@@ -8,7 +8,8 @@ use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, Value, json};
 
-const NOT_ASKED: &str = "hint: OpenCode cannot ask the user about this; ask them to do it in a terminal of their own";
+const NOT_ASKED: &str =
+    "hint: OpenCode cannot ask the user about this; ask them to do it in a terminal of their own";
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     if verdict.ruling >= Ruling::Ask {

@@ -35,13 +35,13 @@ mod tests {
     use super::*;
 
     fn event(name: &str, own: &str) -> Event {
-        read(name, format!(r#"{{"session_id":"s","cwd":"/p","hook_event_name":"{name}",{own}}}"#).as_bytes()).unwrap()
+        read(name, format!(r#"{{"session_id":"s","cwd":"/p","hook_event_name":"{name}",{own}}}"#).as_bytes())
+            .unwrap()
     }
 
     #[test]
     fn tools_and_prompts_have_our_words() {
-        let own =
-            r#""tool_name":"edit","tool_use_id":"c","tool_input":{"filePath":"/p/x","oldString":"a","newString":"b"}"#;
+        let own = r#""tool_name":"edit","tool_use_id":"c","tool_input":{"filePath":"/p/x","oldString":"a","newString":"b"}"#;
         let call = event("PreToolUse", own).call().unwrap().clone();
         assert_eq!((call.key.tool.as_str(), call.key.id.as_str()), ("Edit", "c"));
         assert_eq!(call.input, r#"{"file_path":"/p/x","new_string":"b","old_string":"a"}"#);

@@ -16,7 +16,14 @@ pub(super) fn plain_bar(name: &str, value: u64) -> Bar {
     (name.to_owned(), vec![("plain", value)], value.to_string())
 }
 
-pub(super) fn figure(out: &mut String, id: &str, title: &str, colours: &[(&str, &str)], rows: &[Bar], none: &str) {
+pub(super) fn figure(
+    out: &mut String,
+    id: &str,
+    title: &str,
+    colours: &[(&str, &str)],
+    rows: &[Bar],
+    none: &str,
+) {
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
     legend(out, colours);
     bars(out, rows, none);
@@ -43,7 +50,9 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
     }
     out.push_str("<table class=\"bars\"><tbody>\n");
     for (name, parts, words) in rows {
-        let (name, sum, many) = (escape(name), total(parts), parts.len() > 1);
+        let name = escape(name);
+        let sum = total(parts);
+        let many = parts.len() > 1;
         let parts: Vec<_> = parts.iter().filter(|(_, value)| *value > 0).collect();
         let said: Vec<String> = parts.iter().map(|(class, value)| format!("{class} {value}")).collect();
         let said = escape(&if many { said.join(", ") } else { words.clone() });
@@ -84,19 +93,24 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
         if counts.iter().sum::<u64>() == 0 {
             continue;
         }
-        let (day, [good, partial, bad, free]) = (escape(day), counts);
-        let _ =
-            write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure, {free} completed</title>");
+        let day = escape(day);
+        let [good, partial, bad, free] = counts;
+        let _ = write!(
+            out,
+            "<g><title>{day}: {good} success, {partial} partial, {bad} failure, {free} completed</title>"
+        );
         let mut from = 100;
         for (class, value) in SessionOutcome::ALL.iter().zip(counts).filter(|(_, value)| **value > 0) {
             let high = scale(*value, most, 99).max(2).min(from);
             from -= high;
             let x = n * 10 + 1;
-            let _ = write!(out, "<rect class=\"{class}\" x=\"{x}\" y=\"{from}\" width=\"8\" height=\"{high}\"/>");
+            let _ =
+                write!(out, "<rect class=\"{class}\" x=\"{x}\" y=\"{from}\" width=\"8\" height=\"{high}\"/>");
         }
         out.push_str("</g>");
     }
-    let ends = if first == last { escape(first) } else { format!("{}</span><span>{}", escape(first), escape(last)) };
+    let ends =
+        if first == last { escape(first) } else { format!("{}</span><span>{}", escape(first), escape(last)) };
     let share = 100 * days.len() / slots;
     let _ = writeln!(
         out,
@@ -215,8 +229,12 @@ fn facts(out: &mut String, card: &Card) {
         ("calls", insights.tool_calls.describe()),
         ("time", span(insights.phase_ms.values().sum())),
     ];
-    let tokens: u64 =
-        insights.tokens.by_model.values().map(crate::host::claude::usage::Sum::tokens).fold(0, u64::saturating_add);
+    let tokens: u64 = insights
+        .tokens
+        .by_model
+        .values()
+        .map(crate::host::claude::usage::Sum::tokens)
+        .fold(0, u64::saturating_add);
     if tokens > 0 {
         let models: Vec<&str> = insights.tokens.by_model.keys().map(String::as_str).collect();
         facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));

@@ -54,7 +54,8 @@ fn committed(ask: &dyn Fn(&[&str]) -> String) -> (BTreeSet<Pattern>, BTreeSet<&'
     let paths: Vec<String> = PROJECT_FILES.iter().map(|(file, _)| format!(":(glob)**/{file}")).collect();
     let words = ["grep", "-I", "-z", "--no-color", "--full-name", "-F", "-e", "://", "HEAD", "--"];
     let words: Vec<&str> = words.into_iter().chain(paths.iter().map(String::as_str)).collect();
-    let (mut hosts, mut ecosystems) = (BTreeSet::new(), BTreeSet::new());
+    let mut hosts = BTreeSet::new();
+    let mut ecosystems = BTreeSet::new();
     // `HEAD:path<zero>line`
     for row in ask(&words).lines() {
         let Some((path, line)) = row.split_once('\0') else { continue };

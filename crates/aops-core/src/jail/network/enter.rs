@@ -33,9 +33,11 @@ pub(super) fn find(session: &Path) -> Result<Spaces, String> {
     let gone = "its session's network is gone";
     let mut mark = open_mark(session).map_err(|error| format!("{gone}: {error}"))?;
     let keeper = wait(&mut mark)?;
-    let open =
-        |number: i32| File::open(format!("/proc/{keeper}/fd/{number}")).map_err(|error| format!("{gone}: {error}"));
-    let (users, network) = (open(USERS)?, open(NETWORK)?);
+    let open = |number: i32| {
+        File::open(format!("/proc/{keeper}/fd/{number}")).map_err(|error| format!("{gone}: {error}"))
+    };
+    let users = open(USERS)?;
+    let network = open(NETWORK)?;
     // It lives still, so no other process had its number meanwhile.
     if broker(&mark).map(|pid| pid.as_raw_nonzero().get()) != Some(keeper) {
         return Err(gone.to_owned());
@@ -75,7 +77,10 @@ fn wait(mark: &mut File) -> Result<i32, String> {
                 Some(keeper) if said == READY => return Ok(keeper.as_raw_nonzero().get()),
                 None if said == READY => return Err("its session's network is gone".to_owned()),
                 None if !said.is_empty() => {
-                    return Err(format!("its session has no network: {}", String::from_utf8_lossy(&said).trim_end()));
+                    return Err(format!(
+                        "its session has no network: {}",
+                        String::from_utf8_lossy(&said).trim_end()
+                    ));
                 }
                 _ => {}
             }

@@ -19,7 +19,9 @@ use aops_network::proxy::Proxies;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, getrlimit, pidfd_open, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Resource, getrlimit, pidfd_open, set_dumpable_behavior,
+};
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
@@ -55,9 +57,15 @@ pub fn run(arguments: &[String]) -> u8 {
     }
 }
 
-fn keep(session: &Path, client: Option<i32>, person: Option<i32>, held: (OwnedFd, &File)) -> Result<(), String> {
+fn keep(
+    session: &Path,
+    client: Option<i32>,
+    person: Option<i32>,
+    held: (OwnedFd, &File),
+) -> Result<(), String> {
     let (signals, mark) = held;
-    let client = client.and_then(Pid::from_raw).map(|client| pidfd_open(client, PidfdFlags::empty())).transpose();
+    let client =
+        client.and_then(Pid::from_raw).map(|client| pidfd_open(client, PidfdFlags::empty())).transpose();
     let proxies = Proxies::of(variables_of(person));
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (own, others) = tried("channel", pair)?;
@@ -92,7 +100,8 @@ fn keep(session: &Path, client: Option<i32>, person: Option<i32>, held: (OwnedFd
         tell: &mut |what| tell(what),
         proxies: proxies.map_err(|bad| bad.to_string()),
         clock: &|| u64::try_from(now_ms() / 1000).unwrap_or_default(),
-        most: usize::try_from((limit.saturating_sub(SPARE_FILES) / FILES).clamp(8, MOST_CONNECTIONS)).unwrap_or(8),
+        most: usize::try_from((limit.saturating_sub(SPARE_FILES) / FILES).clamp(8, MOST_CONNECTIONS))
+            .unwrap_or(8),
     };
     let mut said = mark;
     tried("broker", broker::run(outside, || drop(said.write_all(READY))))
@@ -114,7 +123,8 @@ fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
 fn note_news(folder: &Path, before: &Counts, now: &Counts) {
     let add = |line: String| drop(files::add_line(&folder.join(NEWS), &line));
     for (host, port, row) in now.rows() {
-        let (refused, connections) = before.row_of(host, port).map_or((0, 0), |row| (row.refused, row.connections));
+        let (refused, connections) =
+            before.row_of(host, port).map_or((0, 0), |row| (row.refused, row.connections));
         if row.refused > refused {
             add(format!("refused\t{host}\t{port}\t{}", row.why));
         }
@@ -137,7 +147,10 @@ fn serve_inside(channel: &OwnedFd) -> ! {
     let said = send(channel, [b"=", words.as_bytes()].concat().as_slice(), SendFlags::NOSIGNAL);
     // The broker has taken hold of our namespaces; from here on nobody looks into us.
     let mut go = [0];
-    if said.is_ok() && words.is_empty() && matches!(recv(channel, &mut go[..], RecvFlags::empty()), Ok((_, 1))) {
+    if said.is_ok()
+        && words.is_empty()
+        && matches!(recv(channel, &mut go[..], RecvFlags::empty()), Ok((_, 1)))
+    {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         inner::serve(channel);
         servers::end_all();

@@ -62,7 +62,8 @@ pub fn look(env: &Env) -> Seen {
 impl Seen {
     /// `in 23 sessions your commands reached 11 hosts`
     pub fn describe(&self) -> String {
-        let (sessions, hosts) = (count(self.sessions, "session"), count(self.hosts.len(), "host"));
+        let sessions = count(self.sessions, "session");
+        let hosts = count(self.hosts.len(), "host");
         format!("in {sessions} your commands reached {hosts}")
     }
 
@@ -88,7 +89,10 @@ pub fn propose(env: &Env) -> Option<String> {
     }
     // Told again tomorrow rather than never.
     let _: io::Result<()> = files::replace_private(&told_file(env), now.to_string().as_bytes());
-    Some(format!("network: {}; `aops-hook network hold` shows them and holds commands to them", seen.describe()))
+    Some(format!(
+        "network: {}; `aops-hook network hold` shows them and holds commands to them",
+        seen.describe()
+    ))
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ fn wait(processes: &[OwnedFd]) {
 /// The servers, and those above them in this network, which would start them again.
 fn to_end(mut all: BTreeMap<i32, Neighbour>, above: impl Fn(i32) -> Vec<i32>) -> Vec<OwnedFd> {
     let serving = all.iter().filter(|(_, neighbour)| neighbour.serves).map(|(number, _)| *number);
-    let chosen: BTreeSet<i32> = serving.flat_map(|number| above(number).into_iter().chain([number])).collect();
+    let chosen: BTreeSet<i32> =
+        serving.flat_map(|number| above(number).into_iter().chain([number])).collect();
     chosen.into_iter().filter_map(|number| all.remove(&number)).map(|one| one.file).collect()
 }
 
@@ -69,7 +70,9 @@ fn neighbours() -> BTreeMap<i32, Neighbour> {
         let folder = Path::new("/proc").join(number.to_string());
         // Held before anything is read: a process that takes its number later is not signalled.
         let held = Pid::from_raw(number).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let Some(file) = held.filter(|_| fs::read_link(folder.join("ns/net")).is_ok_and(|its| its == network)) else {
+        let Some(file) =
+            held.filter(|_| fs::read_link(folder.join("ns/net")).is_ok_and(|its| its == network))
+        else {
             continue;
         };
         found.insert(number, Neighbour { serves: holds_any(&folder, &sockets), file });
@@ -85,7 +88,8 @@ fn holds_any(process: &Path, sockets: &BTreeSet<String>) -> bool {
 
 /// The TCP sockets that listen in this network, as a link to an open file names them.
 fn listening() -> BTreeSet<String> {
-    let lists = ["tcp", "tcp6"].map(|kind| fs::read_to_string(format!("/proc/self/net/{kind}")).unwrap_or_default());
+    let lists =
+        ["tcp", "tcp6"].map(|kind| fs::read_to_string(format!("/proc/self/net/{kind}")).unwrap_or_default());
     lists.iter().flat_map(|list| list.lines().filter_map(socket_of)).collect()
 }
 
@@ -103,11 +107,16 @@ mod tests {
     #[test]
     fn only_sockets_that_listen_are_found_in_the_kernels_list() {
         let of_state = |state: &str| {
-            format!("0: 0100007F:1F90 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 16163 1")
+            format!(
+                "0: 0100007F:1F90 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 16163 1"
+            )
         };
         assert_eq!(socket_of(&of_state("0A")).as_deref(), Some("socket:[16163]"));
         assert_eq!(socket_of(&of_state("01")), None);
-        assert_eq!(socket_of("sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt"), None);
+        assert_eq!(
+            socket_of("sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt"),
+            None
+        );
         assert_eq!(socket_of(""), None);
     }
 

@@ -72,7 +72,8 @@ fn places_of(sockets: &BTreeMap<&str, &str>) -> Vec<PathBuf> {
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path()) {
         let Ok(files) = std::fs::read_dir(process.join("fd")) else { continue };
         let leads = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
-        let name = |to: PathBuf| sockets.get(to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?).copied();
+        let name =
+            |to: PathBuf| sockets.get(to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?).copied();
         for name in leads.filter_map(name) {
             places.extend(std::fs::read_link(process.join("cwd")).map(|folder| folder.join(name)));
         }
@@ -108,7 +109,8 @@ mod tests {
         let root = held.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("service")).unwrap();
         let names = ["one", "two", "service/three", "service/four"].map(|name| root.join(name));
-        let _listening: Vec<UnixListener> = names.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
+        let _listening: Vec<UnixListener> =
+            names.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
         let ground = Ground { services: vec![root.join("service"), root.join("gone")], ..Ground::default() };
         let own = |visible: &[PathBuf]| {
             let mut found = foreign(&ground, visible).unwrap();
@@ -117,6 +119,9 @@ mod tests {
             found
         };
         assert_eq!(own(&[]), [root.join("one"), root.join("service"), root.join("two")]);
-        assert_eq!(own(&[root.join("two"), root.join("service/three")]), [root.join("one"), root.join("service/four")]);
+        assert_eq!(
+            own(&[root.join("two"), root.join("service/three")]),
+            [root.join("one"), root.join("service/four")]
+        );
     }
 }

@@ -12,7 +12,8 @@ mod shapes;
 /// A line judged with a rule of the user in force: how many texts are read.
 fn read(line: &str) -> usize {
     let home = std::env::temp_dir();
-    let env = Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
+    let env =
+        Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
     let mut session = Session::default();
     let mut policy = Policy::default();
     policy.rules.push(Rule { command: vec!["never".to_owned()], ..Rule::default() });

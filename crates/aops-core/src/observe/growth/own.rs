@@ -49,7 +49,8 @@ impl Own {
         let progress = &session.memory.progress;
         // The tree that is measured is the one that the session began in, and does not show what is done in a
         // worktree.
-        let is_elsewhere = || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
+        let is_elsewhere =
+            || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
         if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() {
             return None;
         }
@@ -60,7 +61,8 @@ impl Own {
             .filter(|_| session.measures_commands() && event.by_our_agent().is_none())?;
         let store = Store::look(&root(env, session, event)?).ok()??;
         let start = store.read(&Id::read(id)?).ok()?;
-        let limits = Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
+        let limits =
+            Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
         // Of files that are only counted nobody knows whose they are.
         let since_ms = open.means.since_ms.filter(|_| progress.weight.grown.more_files == 0);
@@ -74,9 +76,13 @@ impl Own {
         let before = &session.memory.progress.weight.grown;
         let Some(since) = self.since_ms else {
             let outside = before.files.iter().filter(|file| file.path.starts_with('/')).cloned();
-            return (Growth::of(outside.chain(self.changes.iter().map(|one| self.count(one, None))).collect()), false);
+            return (
+                Growth::of(outside.chain(self.changes.iter().map(|one| self.count(one, None))).collect()),
+                false,
+            );
         };
-        let (git, stash) = (Moved::since(&self.store.root, since), stash(event));
+        let git = Moved::since(&self.store.root, since);
+        let stash = stash(event);
         let new = self.new_here(env, event, before, since);
         let brought = match &git {
             Some(git) if !new.is_empty() => {

@@ -38,15 +38,19 @@ pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
         return Err("more files are covered by your rules than can be hidden".to_owned());
     }
     match search.found.iter().find(|path| has_second_name(path)) {
-        Some(path) => Err(format!("`{}` has a second name, which a rule of the user's does not cover", path.display())),
+        Some(path) => {
+            Err(format!("`{}` has a second name, which a rule of the user's does not cover", path.display()))
+        }
         None => Ok(search.found),
     }
 }
 
 /// What has this name in the folder; another case of it is covered as well.
 fn spelt(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let exact = || Some(folder.join(name)).filter(|path| path.symlink_metadata().is_ok()).into_iter().collect();
-    let is_it = |path: &PathBuf| path.file_name().and_then(|own| own.to_str()).is_some_and(|own| is_part(name, own));
+    let exact =
+        || Some(folder.join(name)).filter(|path| path.symlink_metadata().is_ok()).into_iter().collect();
+    let is_it =
+        |path: &PathBuf| path.file_name().and_then(|own| own.to_str()).is_some_and(|own| is_part(name, own));
     fs::read_dir(folder)
         .map_or_else(|_| exact(), |items| items.flatten().map(|item| item.path()).filter(is_it).collect())
 }
@@ -78,7 +82,8 @@ fn begins(parts: &[&str], names: &[&str]) -> bool {
     match (parts, names) {
         ([], _) => true,
         (["**", rest @ ..], _) => {
-            (0..=names.len()).any(|skipped| begins(rest, &names[skipped..])) && !(rest.is_empty() && names.is_empty())
+            (0..=names.len()).any(|skipped| begins(rest, &names[skipped..]))
+                && !(rest.is_empty() && names.is_empty())
         }
         ([part, parts @ ..], [name, names @ ..]) => is_part(part, name) && begins(parts, names),
         (_, []) => false,
@@ -134,9 +139,9 @@ impl Search {
     /// A folder; behind a link one that is not searched anyway.
     fn is_searched(&mut self, path: &Path, base: &Path) -> bool {
         match path.symlink_metadata() {
-            Ok(about) if about.is_symlink() => {
-                path.canonicalize().is_ok_and(|real| real.is_dir() && !real.starts_with(base) && self.away.insert(real))
-            }
+            Ok(about) if about.is_symlink() => path
+                .canonicalize()
+                .is_ok_and(|real| real.is_dir() && !real.starts_with(base) && self.away.insert(real)),
             about => about.is_ok_and(|about| about.is_dir()),
         }
     }
@@ -166,7 +171,10 @@ mod tests {
     use super::*;
 
     fn rule(base: &Path, parts: &[&str]) -> PathRule {
-        PathRule { bases: vec![base.to_owned()], parts: parts.iter().map(|part| (*part).to_owned()).collect() }
+        PathRule {
+            bases: vec![base.to_owned()],
+            parts: parts.iter().map(|part| (*part).to_owned()).collect(),
+        }
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl<'a> States<'a> {
 /// One part of a path matches this part of a pattern: `*` any text, `?` any letter, whatever the case, as the
 /// client does it.
 pub(super) fn is_part(pattern: &str, part: &str) -> bool {
-    let (mut rest, mut text) = (pattern.chars(), part.chars());
+    let mut rest = pattern.chars();
+    let mut text = part.chars();
     match rest.next() {
         None => part.is_empty(),
         Some('*') => {
@@ -124,8 +125,10 @@ mod tests {
     use super::*;
 
     fn meets(rule: &str, line: &str) -> bool {
-        let words: Vec<Word> =
-            line.split(' ').map(|word| if word.starts_with('$') { Word::any() } else { Word::of(word) }).collect();
+        let words: Vec<Word> = line
+            .split(' ')
+            .map(|word| if word.starts_with('$') { Word::any() } else { Word::of(word) })
+            .collect();
         occurs(&signs(rule), &words)
     }
 
@@ -146,16 +149,21 @@ mod tests {
         ] {
             assert!(meets(rule, line), "{rule}: {line}");
         }
-        for (rule, line) in
-            [("git push:*", "git log"), ("cat x", "cat y"), ("npm run build", "npm run lint"), ("git log:*", "cat $f")]
-        {
+        for (rule, line) in [
+            ("git push:*", "git log"),
+            ("cat x", "cat y"),
+            ("npm run build", "npm run lint"),
+            ("git log:*", "cat $f"),
+        ] {
             assert!(!meets(rule, line), "{rule}: {line}");
         }
     }
 
     #[test]
     fn a_part_of_a_path_with_stars() {
-        for (pattern, part) in [("*", "x"), (".env*", ".env.local"), ("*.pem", "A.PEM"), ("a?c", "abc"), ("*", "")] {
+        for (pattern, part) in
+            [("*", "x"), (".env*", ".env.local"), ("*.pem", "A.PEM"), ("a?c", "abc"), ("*", "")]
+        {
             assert!(is_part(pattern, part), "{pattern} {part}");
         }
         for (pattern, part) in [(".env", ".envx"), ("*.pem", "a.pe"), ("a?c", "ac")] {

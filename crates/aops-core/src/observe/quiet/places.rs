@@ -15,11 +15,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Folders of the system that anybody may read.
-const SYSTEM: [&str; 9] = ["/bin", "/dev", "/lib", "/lib64", "/nix/store", "/opt", "/sbin", "/usr", "/var/tmp"];
+const SYSTEM: [&str; 9] =
+    ["/bin", "/dev", "/lib", "/lib64", "/nix/store", "/opt", "/sbin", "/usr", "/var/tmp"];
 /// Files of the system that say nothing of anybody.
 const PLAIN: [&str; 11] = [
-    "/etc/alpine-release", "/etc/debian_version", "/etc/hosts", "/etc/issue", "/etc/lsb-release", "/etc/os-release",
-    "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
+    "/etc/alpine-release", "/etc/debian_version", "/etc/hosts", "/etc/issue", "/etc/lsb-release",
+    "/etc/os-release", "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
 ];
 /// Entries of folders that are looked at for the patterns of one line.
 const MOST_ENTRIES: usize = 20_000;
@@ -125,10 +126,14 @@ impl Search {
             let name = item.file_name();
             match *part {
                 // A search goes through no link, and names it.
-                "**" if item.file_type().is_ok_and(|kind| kind.is_dir()) => self.descend(&item.path(), parts)?,
+                "**" if item.file_type().is_ok_and(|kind| kind.is_dir()) => {
+                    self.descend(&item.path(), parts)?;
+                }
                 "**" if rest.is_empty() => self.meet(&item.path(), rest)?,
                 "**" => {}
-                part if name.to_str().is_none_or(|name| is_part(part, name)) => self.meet(&folder.join(name), rest)?,
+                part if name.to_str().is_none_or(|name| is_part(part, name)) => {
+                    self.meet(&folder.join(name), rest)?;
+                }
                 _ => {}
             }
         }

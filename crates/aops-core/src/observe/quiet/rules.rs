@@ -63,19 +63,25 @@ fn files(env: &Reading, cwd: &Path, project: &Path) -> Result<Vec<(PathBuf, Path
     let mut found = vec![managed.join("managed-settings.json")];
     match std::fs::read_dir(&parts) {
         Ok(items) => found.extend(
-            items.flatten().map(|item| item.path()).filter(|path| path.extension().is_some_and(|e| e == "json")),
+            items
+                .flatten()
+                .map(|item| item.path())
+                .filter(|path| path.extension().is_some_and(|e| e == "json")),
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(format!("`{}`: {error}", parts.display())),
     }
-    found.extend(["settings.json", "settings.local.json", "remote-settings.json"].map(|name| env.config.join(name)));
-    let mut found: Vec<(PathBuf, PathBuf)> = found.into_iter().map(|file| (file, env.config.clone())).collect();
+    found.extend(
+        ["settings.json", "settings.local.json", "remote-settings.json"].map(|name| env.config.join(name)),
+    );
+    let mut found: Vec<(PathBuf, PathBuf)> =
+        found.into_iter().map(|file| (file, env.config.clone())).collect();
     // The client keeps a worktree's rules beside those of the repository.
     let main = git_common_folder(project).and_then(|folder| folder.parent().map(Path::to_owned));
     let above = cwd.ancestors().take_while(|folder| folder.starts_with(env.root()));
     for folder in above.map(Path::to_owned).chain([project.to_owned()]).chain(main) {
-        let both =
-            ["settings.json", "settings.local.json"].map(|name| (folder.join(".claude").join(name), folder.clone()));
+        let both = ["settings.json", "settings.local.json"]
+            .map(|name| (folder.join(".claude").join(name), folder.clone()));
         found.extend(both);
     }
     found.sort();
@@ -146,7 +152,9 @@ impl PathRule {
     /// `~/` the home.
     fn of(text: &str, base: &Base) -> Option<Self> {
         // Signs that mean more than a star.
-        if text.is_empty() || text.contains(['[', ']', '{', '}', '!', '\\']) || text.split('/').any(|part| part == "..")
+        if text.is_empty()
+            || text.contains(['[', ']', '{', '}', '!', '\\'])
+            || text.split('/').any(|part| part == "..")
         {
             return None;
         }
@@ -179,7 +187,8 @@ fn texts(object: &Json, name: &str) -> Result<Vec<String>, String> {
     match object.get(name) {
         None | Some(Json::Null) => Ok(Vec::new()),
         Some(Json::List(items)) => {
-            let all: Option<Vec<String>> = items.iter().map(|item| item.text().map(Cow::into_owned)).collect();
+            let all: Option<Vec<String>> =
+                items.iter().map(|item| item.text().map(Cow::into_owned)).collect();
             all.ok_or_else(|| format!("`{name}` has more than texts"))
         }
         Some(_) => Err(format!("`{name}` is no list")),

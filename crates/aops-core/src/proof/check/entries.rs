@@ -48,19 +48,25 @@ impl Examined {
     /// The log's own entries: a chain, each in the log, and as many as the log has of them.
     pub(super) fn read_events(&mut self, store: &Store) {
         let text = self.unless_odd(store.text(EVENTS)).unwrap_or_default();
-        let (mut prev, mut seq, mut own) = (NO_DIGEST.to_owned(), 0, BTreeSet::new());
+        let mut prev = NO_DIGEST.to_owned();
+        let mut seq = 0;
+        let mut own = BTreeSet::new();
         for line in text.strip_suffix('\n').unwrap_or(&text).split('\n').filter(|_| !text.is_empty()) {
-            let read =
-                Line::read(line.as_bytes()).filter(|line| line.is_sound() && line.prev == prev && line.seq == seq + 1);
+            let read = Line::read(line.as_bytes())
+                .filter(|line| line.is_sound() && line.prev == prev && line.seq == seq + 1);
             let placed = read.and_then(|line| Some((line, self.place(&Sum::read(line.digest)?)?)));
             let Some((line, place)) = placed else {
-                return self.faults.push(format!("entry {} of the log's own is not what was signed", seq + 1));
+                return self
+                    .faults
+                    .push(format!("entry {} of the log's own is not what was signed", seq + 1));
             };
             if matches!(line.kind, "removed" | "aside" | "key") && place < self.signed {
                 let with: Value = serde_json::from_str(line.with).unwrap_or_default();
-                let spans: Vec<(u64, u64)> = serde_json::from_value(with["spans"].clone()).unwrap_or_default();
+                let spans: Vec<(u64, u64)> =
+                    serde_json::from_value(with["spans"].clone()).unwrap_or_default();
                 self.explained.extend(spans);
-                let instead: Vec<String> = serde_json::from_value(with["instead"].clone()).unwrap_or_default();
+                let instead: Vec<String> =
+                    serde_json::from_value(with["instead"].clone()).unwrap_or_default();
                 self.instead.extend(instead);
                 self.named = named(&with).filter(|_| line.kind == "key").or(self.named.take());
             }
@@ -71,7 +77,8 @@ impl Examined {
         if !text.is_empty() && !text.ends_with('\n') {
             self.faults.push(format!("`{EVENTS}` is cut short"));
         }
-        let (size, spans) = (self.leaves.len() as u64, Record::of(store, LOG).spans);
+        let size = self.leaves.len() as u64;
+        let spans = Record::of(store, LOG).spans;
         let recorded = spans.iter().flat_map(|span| span.first..span.end().min(size));
         let gone = recorded.filter(|leaf| !own.contains(leaf)).count();
         if gone > 0 {

@@ -31,11 +31,15 @@ impl Examined {
         let mut odd = BTreeSet::new();
         walk(&store.path, TILES, 0, &right, &mut odd);
         odd.extend(
-            wanted(signed.min(self.leaves.len() as u64)).filter(|tile| !is_there(store, *tile, &right)).map(Tile::path),
+            wanted(signed.min(self.leaves.len() as u64))
+                .filter(|tile| !is_there(store, *tile, &right))
+                .map(Tile::path),
         );
         if let Some(first) = odd.first() {
-            let (many, mends) = (odd.len(), "`aops-hook key rotate` makes all of them again");
-            self.faults.push(format!("{many} tiles are not what the leaves say, or gone, `{first}` first; {mends}"));
+            let many = odd.len();
+            let mends = "`aops-hook key rotate` makes all of them again";
+            self.faults
+                .push(format!("{many} tiles are not what the leaves say, or gone, `{first}` first; {mends}"));
         }
     }
 }
@@ -47,7 +51,11 @@ fn full(tile: Tile) -> Tile {
 /// The tiles of a log of this size.
 fn wanted(size: u64) -> impl Iterator<Item = Tile> {
     let of_level = move |level| (0..).map_while(move |index| Tile::at(level, index, size));
-    (0..).map(of_level).map(Iterator::peekable).map_while(|mut tiles| tiles.peek().is_some().then_some(tiles)).flatten()
+    (0..)
+        .map(of_level)
+        .map(Iterator::peekable)
+        .map_while(|mut tiles| tiles.peek().is_some().then_some(tiles))
+        .flatten()
 }
 
 /// As it is in that log, or as it is in a later one.
@@ -55,7 +63,9 @@ fn is_there(store: &Store, tile: Tile, right: &Right) -> bool {
     let Some(bytes) = right.get(&full(tile).path()) else { return false };
     let has = |tile: Tile| {
         let long = usize::try_from(tile.width).unwrap_or(usize::MAX).saturating_mul(HASH);
-        bytes.get(..long).is_some_and(|bytes| files::read(store.path.join(tile.path())).is_ok_and(|has| has == bytes))
+        bytes
+            .get(..long)
+            .is_some_and(|bytes| files::read(store.path.join(tile.path())).is_ok_and(|has| has == bytes))
     };
     has(tile) || has(full(tile))
 }

@@ -45,7 +45,8 @@ impl Keys {
         let old = old.map_err(|_| broken(NEXT))?;
         let in_force = sealed_in(&self.dir)?.and_then(|sealed| sealed.signers);
         let dir = self.dir.try_clone().map_err(|e| Failure::storage(NEXT, e))?;
-        let next = Self { dir, note, ml_dsa: Some(ml_dsa), old, rotation: Rotation::UnderWay(stored.event.clone()) };
+        let next =
+            Self { dir, note, ml_dsa: Some(ml_dsa), old, rotation: Rotation::UnderWay(stored.event.clone()) };
         let event = stored.event;
         if in_force == Some(next.signers()) {
             Ok(next)

@@ -66,9 +66,13 @@ impl NetworkChanged {
     pub fn describe(&self) -> String {
         let host = self.host.as_deref().unwrap_or_default();
         match self.change {
-            NetworkChange::Guarded => "a secret was read: hosts that take uploads need a person again".to_owned(),
+            NetworkChange::Guarded => {
+                "a secret was read: hosts that take uploads need a person again".to_owned()
+            }
             NetworkChange::Unguarded => "the task in which a secret was read is over".to_owned(),
-            NetworkChange::Foreign => format!("{} brought foreign text", self.what.as_deref().unwrap_or("a call")),
+            NetworkChange::Foreign => {
+                format!("{} brought foreign text", self.what.as_deref().unwrap_or("a call"))
+            }
             NetworkChange::Allowed => format!("a person allowed {host}"),
             NetworkChange::Denied => format!("a person denied {host}"),
         }

@@ -75,7 +75,8 @@ impl Step {
 
     /// The result of this command is gone with a throwaway layer, as what our own agents try out always is.
     pub fn is_unsaved(&self) -> bool {
-        self.lost().is_some() && self.ended().under.jailed.as_ref().is_some_and(|proof| !proof.profile.is_quiet())
+        self.lost().is_some()
+            && self.ended().under.jailed.as_ref().is_some_and(|proof| !proof.profile.is_quiet())
     }
 
     pub fn lost(&self) -> Option<&Losses> {

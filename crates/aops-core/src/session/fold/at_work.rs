@@ -28,7 +28,9 @@ impl Session {
 
     fn follow_call(&mut self, ts: &str, step: &Step) {
         let at_work = &mut self.memory.agents.at_work;
-        if let Some(starts) = step.asks.as_ref().and_then(|asks| asks.starts.as_ref()).filter(|_| step.from.is_none()) {
+        if let Some(starts) =
+            step.asks.as_ref().and_then(|asks| asks.starts.as_ref()).filter(|_| step.from.is_none())
+        {
             if at_work.len() >= MOST {
                 at_work.remove(0);
             }
@@ -57,8 +59,9 @@ impl Session {
                 }
             }
             EventKind::SubagentStop if !refused => {
-                let same =
-                    |agent: &AtWork| agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref();
+                let same = |agent: &AtWork| {
+                    agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref()
+                };
                 at_work.retain(|agent| !is_named(agent) || !same(agent));
             }
             EventKind::UserPromptSubmit if seen.is_persons_prompt() => at_work.clear(),

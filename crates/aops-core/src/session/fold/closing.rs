@@ -38,7 +38,9 @@ impl Session {
         for tracks in &open.means.tracks {
             match tracks.how {
                 How::Claims => tracks.ids.iter().for_each(|id| self.take_issue(id)),
-                How::Leaves => self.memory.progress.closing.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
+                How::Leaves => {
+                    self.memory.progress.closing.issues.retain(|issue| !tracks.ids.contains(&issue.id));
+                }
                 How::Changes | How::Comments | How::Syncs => {}
             }
             let unsynced = &mut self.memory.progress.closing.unsynced;
@@ -54,10 +56,12 @@ impl Session {
     /// that is formatted.
     pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
         let progress = &mut self.memory.progress;
-        let (succeeded, ours) = (step.to == CallState::Completed && !step.ended().unended, step.is_by_ours());
+        let succeeded = step.to == CallState::Completed && !step.ended().unended;
+        let ours = step.is_by_ours();
         let spoils = changed && open.means.effect == Some(Effect::Write) && !open.means.tests && !ours;
         progress.proven.tested |= open.means.tests && succeeded;
-        progress.proven.formatted = open.means.formats && succeeded && !ours || progress.proven.formatted && !spoils;
+        progress.proven.formatted =
+            open.means.formats && succeeded && !ours || progress.proven.formatted && !spoils;
         let moved = succeeded && open.means.effect.is_some_and(Effect::is_write);
         progress.closing.rejected = step.ended().rejected || progress.closing.rejected && !moved;
     }

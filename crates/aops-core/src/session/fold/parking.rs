@@ -66,7 +66,11 @@ impl Session {
             intent: task.intent,
             paths: paths.to_vec(),
             phase,
-            progress: Box::new(TaskProgress { agents: Vec::new(), before: None, ..self.memory.progress.clone() }),
+            progress: Box::new(TaskProgress {
+                agents: Vec::new(),
+                before: None,
+                ..self.memory.progress.clone()
+            }),
             sandbox,
             wanted: false,
             workflow: self.state.state.current_workflow.take(),
@@ -125,7 +129,8 @@ impl Session {
         let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
         let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);
         let newest = self.memory.parked.last();
-        unchanged && newest.is_some_and(|parked| parked.wanted || idle || parked.asked && self.is_mere_question())
+        unchanged
+            && newest.is_some_and(|parked| parked.wanted || idle || parked.asked && self.is_mere_question())
     }
 
     /// The parked task at this place is in hand again. What is over by then does not count with it.
@@ -157,15 +162,22 @@ impl Session {
         self.memory.progress = TaskProgress {
             agents: now.agents,
             audit: TaskAudit { rehearsed: progress.audit.rehearsed, ..now.audit },
-            prompts: Prompts { count, first_of_task: count, writes_before: parked.writes, ..progress.prompts },
+            prompts: Prompts {
+                count,
+                first_of_task: count,
+                writes_before: parked.writes,
+                ..progress.prompts
+            },
             waivers: now.waivers,
             ..progress
         };
-        let (n, writes) = (meanwhile.n, parked.writes + meanwhile.writes);
+        let n = meanwhile.n;
+        let writes = parked.writes + meanwhile.writes;
         self.state.task = Some(Task { intent: parked.intent, n, waiver: None, writes });
         let prompts = [parked.hydration.original_prompt, self.state.hydration.original_prompt.take()];
         let prompts = prompts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        self.state.hydration = Hydration { original_prompt: Some(cut(&prompts, 2048).to_owned()), ..parked.hydration };
+        self.state.hydration =
+            Hydration { original_prompt: Some(cut(&prompts, 2048).to_owned()), ..parked.hydration };
         self.state.audit.due |= parked.audit_due;
         // What it changed before it was set aside is its own again.
         if parked.baseline_sha256.is_some() {
@@ -173,7 +185,8 @@ impl Session {
         }
         self.state.state.current_workflow = parked.workflow;
         self.state.state.hydration_pending = false;
-        (self.state.phase, self.state.sandbox) = (parked.phase, parked.sandbox);
+        self.state.phase = parked.phase;
+        self.state.sandbox = parked.sandbox;
         self.name_task();
     }
 }
@@ -184,7 +197,11 @@ pub(super) fn join(before: &Growth, after: &Growth) -> Growth {
     for file in &after.files {
         all = all.with(with_known(before, file.clone()));
     }
-    Growth { more_files: all.more_files + after.more_files, more_lines: all.more_lines + after.more_lines, ..all }
+    Growth {
+        more_files: all.more_files + after.more_files,
+        more_lines: all.more_lines + after.more_lines,
+        ..all
+    }
 }
 
 /// The same file with what was changed in it before.

@@ -12,7 +12,8 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, GoesOn, NO_EFFECT, PromptHeard, Staged, Step, TurnEnded};
 use crate::session::fold::Session;
 use crate::session::memory::{
-    Closing, IssueInHand, LastRun, OpenCall, Prompts, RollbackState, StepRefusal, TaskAudit, TaskProgress, Undone,
+    Closing, IssueInHand, LastRun, OpenCall, Prompts, RollbackState, StepRefusal, TaskAudit, TaskProgress,
+    Undone,
 };
 use crate::session::prompt::Prompt;
 use crate::session::state::{Stopping, Task, TaskWaiver};
@@ -59,13 +60,15 @@ impl Session {
         if let Some(task) = &mut self.state.task {
             task.waiver = Some(waiver.into());
         }
-        (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+        self.state.phase = Phase::Execute;
+        self.state.sandbox = Sandbox::Open;
     }
 
     /// The working directory left the project: the plan that was made there does not hold here.
     pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
         let root = &self.memory.place.root;
-        let inside = cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let inside =
+            cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut || self.needs_no_plan() {
             return;
         }
@@ -74,7 +77,8 @@ impl Session {
         }
         self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.state.hydration_pending = true;
-        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        self.state.phase = Phase::Hydrate;
+        self.state.sandbox = Sandbox::Shut;
     }
 
     /// The working tree was rolled back. Findings about the old tree are void. The loop goes back too if the
@@ -87,14 +91,16 @@ impl Session {
             RollbackState::Done => {
                 self.memory.undo.rolling_back = None;
                 self.memory.undo.rolled_back = Some(Box::new(undone.clone()));
-                (self.memory.progress.proven.verified, self.memory.progress.proven.reflected) = (false, false);
+                self.memory.progress.proven.verified = false;
+                self.memory.progress.proven.reflected = false;
                 self.memory.progress.proven.checks.clear();
                 self.forget_growth();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
                 let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
                 if undone.own && same_task && !held && self.blocked().is_none() {
-                    (self.state.phase, self.state.sandbox) = (undone.phase, undone.sandbox);
+                    self.state.phase = undone.phase;
+                    self.state.sandbox = undone.sandbox;
                 }
             }
         }
@@ -146,10 +152,14 @@ impl Session {
             _ if !held => {}
             Some(PhaseOutcome::Halt) => {
                 self.memory.progress.plan.problems = vec![format!("check `{}` failed", checked.id)];
-                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+                self.state.phase = Phase::Halted;
+                self.state.sandbox = Sandbox::Shut;
             }
             Some(PhaseOutcome::InterventionRequired)
-                if matches!(self.state.phase, Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close) =>
+                if matches!(
+                    self.state.phase,
+                    Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close
+                ) =>
             {
                 self.state.phase = Phase::Intervene;
             }
@@ -247,7 +257,8 @@ impl Session {
             self.state.sandbox = Sandbox::Shut;
             return;
         };
-        (self.state.phase, self.state.sandbox) = (stage.phase, stage.sandbox);
+        self.state.phase = stage.phase;
+        self.state.sandbox = stage.sandbox;
         self.state.hydration.original_prompt = Some(cut(&staged.task, 2048).to_owned());
     }
 

@@ -46,7 +46,8 @@ impl Session {
     pub fn is_audited_by(&self, client: &str) -> bool {
         let progress = &self.memory.progress;
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
-        let mut audits = progress.agents.iter().filter(|started| started.name == AgentId::Custodiet && !started.done);
+        let mut audits =
+            progress.agents.iter().filter(|started| started.name == AgentId::Custodiet && !started.done);
         progress.audit.under_way && audits.any(|started| is_here(&started))
     }
 
@@ -65,7 +66,8 @@ impl Session {
                     || started.prompt_count == progress.prompts.count
             }
         };
-        let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.id && !started.done;
+        let same =
+            |started: &&Started| started.agent_id == agent_id && started.name == agent.id && !started.done;
         progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
@@ -98,7 +100,8 @@ impl Session {
         if let Some(before) = &mut self.memory.progress.before {
             *before = (to, sandbox);
         } else {
-            (self.state.phase, self.state.sandbox) = (to, sandbox);
+            self.state.phase = to;
+            self.state.sandbox = sandbox;
         }
     }
 
@@ -112,7 +115,8 @@ impl Session {
 
     pub(super) fn apply_report(&mut self, ts: &str, report: &Reported) {
         let progress = &mut self.memory.progress;
-        if let Some(started) = progress.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
+        if let Some(started) = progress.agents.iter_mut().find(|started| started.agent_id == report.agent_id)
+        {
             started.done = !report.sent_on;
             started.sent_on += u64::from(report.sent_on);
         }
@@ -122,7 +126,9 @@ impl Session {
         progress.audit.under_way &= report.agent != AgentId::Custodiet;
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.as_ref().map(ToString::to_string).or_else(|| finding.workflow.clone());
-        if let Some(stage) = self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent)) {
+        if let Some(stage) =
+            self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent))
+        {
             stage.said = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
         if let Some(known) = self.state.subagents.get_mut(report.agent.name()) {
@@ -142,7 +148,8 @@ impl Session {
 
     fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
         match report.agent.known() {
-            Some(AgentId::Hydrator) if self.take_up_at(report.takes_up) && !self.memory.progress.weight.unplanned => {}
+            Some(AgentId::Hydrator)
+                if self.take_up_at(report.takes_up) && !self.memory.progress.weight.unplanned => {}
             Some(AgentId::Hydrator) => {
                 if let Some(files) = report.parks.filter(|_| self.is_left_by(finding)) {
                     self.set_aside(files, &report.parked_paths, true);
@@ -155,10 +162,12 @@ impl Session {
             Some(AgentId::Custodiet) => self.apply_audit(),
             Some(AgentId::QaVerifier) => self.apply_verification(finding, report.tree.as_ref()),
             _ => {
-                self.memory.progress.proven.reflected = self.memory.progress.proven.verified || !self.holds_qa(ts);
+                self.memory.progress.proven.reflected =
+                    self.memory.progress.proven.verified || !self.holds_qa(ts);
                 // A reflection that its agent reported itself begins the close.
-                let counts =
-                    report.problem.is_none() && self.memory.progress.proven.reflected && self.memory.run.is_none();
+                let counts = report.problem.is_none()
+                    && self.memory.progress.proven.reflected
+                    && self.memory.run.is_none();
                 if counts && self.task_phase() == Phase::Reflect {
                     self.move_task(Phase::Close, None);
                 }
@@ -175,7 +184,9 @@ impl Session {
         let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
             AgentId::Hydrator => finding.steps.len() as u64,
-            AgentId::QaVerifier if verified && self.memory.progress.plan.todos => self.state.main_agent.todos_total,
+            AgentId::QaVerifier if verified && self.memory.progress.plan.todos => {
+                self.state.main_agent.todos_total
+            }
             _ => 0,
         };
         (all > 0).then_some((if verified { all } else { 0 }, all))
@@ -183,7 +194,8 @@ impl Session {
 
     pub(super) fn set_todos(&mut self, (done, all): (u64, u64), of_plan: bool) {
         let main = &mut self.state.main_agent;
-        (main.todos_completed, main.todos_total) = (done, all);
+        main.todos_completed = done;
+        main.todos_total = all;
         self.memory.progress.plan.todos = of_plan;
     }
 
@@ -199,7 +211,11 @@ impl Session {
     pub fn is_left_by(&self, plan: &AgentReport) -> bool {
         let question = plan.workflow.as_deref() == Some(QUESTION) && !plan.continues();
         let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
-        question && worked && self.plans_first() && self.memory.progress.before.is_some() && self.is_unfinished()
+        question
+            && worked
+            && self.plans_first()
+            && self.memory.progress.before.is_some()
+            && self.is_unfinished()
     }
 
     /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan
@@ -254,7 +270,8 @@ impl Session {
             return !self.memory.progress.weight.unplanned;
         }
         let progress = &self.memory.progress;
-        let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
+        let known =
+            self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
         let goes_on = known && !progress.weight.unplanned;
         if goes_on {
             self.resume_task();
@@ -313,11 +330,13 @@ impl Session {
             }
             Some(AgentVerdict::Revise) => {
                 self.state.state.hydration_pending = true;
-                (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+                self.state.phase = Phase::Hydrate;
+                self.state.sandbox = Sandbox::Shut;
             }
             Some(AgentVerdict::Halt) => {
                 self.memory.progress.before = None;
-                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+                self.state.phase = Phase::Halted;
+                self.state.sandbox = Sandbox::Shut;
             }
             _ => {}
         }
@@ -355,7 +374,8 @@ impl Session {
     /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for
     /// it.
     fn holds_qa(&self, ts: &str) -> bool {
-        let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
+        let policy = self.policy();
+        let now_ms = time::parse(ts).unwrap_or(i64::MAX);
         let enforced = policy.gates.qa == Level::Enforce;
         self.owes_qa() && enforced && !self.is_waived_by_person(GateId::Qa, now_ms)
     }
@@ -369,8 +389,12 @@ mod tests {
     fn an_auditor_that_is_done_audits_no_longer() {
         let mut session = Session::default();
         session.memory.progress.audit.under_way = true;
-        let auditor =
-            |done| Started { name: AgentId::Custodiet.into(), client: "c".into(), done, ..Started::default() };
+        let auditor = |done| Started {
+            name: AgentId::Custodiet.into(),
+            client: "c".into(),
+            done,
+            ..Started::default()
+        };
         session.memory.progress.agents = vec![auditor(true)];
         assert!(!session.is_audited_by("c"), "it has reported, or was stopped");
         session.memory.progress.agents.push(auditor(false));

@@ -61,7 +61,10 @@ impl Session {
     /// The task at hand is a small edit, as far as is known.
     pub fn is_small(&self) -> bool {
         let progress = &self.memory.progress;
-        self.weighs() && self.state.task.is_some() && progress.weight.unplanned && progress.weight.outgrown.is_none()
+        self.weighs()
+            && self.state.task.is_some()
+            && progress.weight.unplanned
+            && progress.weight.outgrown.is_none()
     }
 
     /// Changes wait for the loop. In mode `loop` there is nothing to wait for before the first prompt.
@@ -85,7 +88,8 @@ impl Session {
     /// The task before the next one is over and changed something: it is done, or owed no commit for it.
     pub fn left_work(&self) -> bool {
         let done = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase) == Phase::Done;
-        let loose = |task: &Task| self.weighs() && (task.waiver.is_some() || self.memory.progress.weight.unplanned);
+        let loose =
+            |task: &Task| self.weighs() && (task.waiver.is_some() || self.memory.progress.weight.unplanned);
         let left = |task: &Task| task.writes > 0 && (loose(task) || done && task.waiver.is_none());
         !self.is_unfinished() && self.state.task.as_ref().is_some_and(left)
     }
@@ -96,7 +100,8 @@ impl Session {
         self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
         self.state.state.hydration_pending = true;
-        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        self.state.phase = Phase::Hydrate;
+        self.state.sandbox = Sandbox::Shut;
     }
 
     /// A prompt that goes on with the task in hand: plan, criteria, verdicts, debts and sandbox stay.
@@ -123,7 +128,8 @@ impl Session {
         self.memory.progress.weight.unplanned = true;
         self.state.state.current_workflow = None;
         self.state.state.hydration_pending = false;
-        (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+        self.state.phase = Phase::Execute;
+        self.state.sandbox = Sandbox::Open;
     }
 
     /// Work goes on after the turn's end, such as when a background command has ended.
@@ -181,7 +187,8 @@ impl Session {
             return Some(format!("{figures}; at most {most_files} and {most_lines} are small"));
         }
         let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
-        let (path, pattern) = named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
+        let (path, pattern) =
+            named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
         Some(format!(
             "it changes `{path}`, and a change of `{pattern}` is never small: `small.never` of the configuration says so"
         ))
@@ -192,8 +199,11 @@ impl Session {
     fn never_small(&self, path: &str) -> Option<&str> {
         let root = self.memory.place.root.trim_end_matches('/').to_lowercase();
         let path = path.to_lowercase();
-        let (inside, whole) =
-            if path.starts_with('/') { (path.clone(), path) } else { (format!("/{path}"), format!("{root}/{path}")) };
+        let (inside, whole) = if path.starts_with('/') {
+            (path.clone(), path)
+        } else {
+            (format!("/{path}"), format!("{root}/{path}"))
+        };
         let home = self.memory.watched.folders.get("HOME").map_or("/", String::as_str).to_lowercase();
         let covers = |pattern: &String| {
             let pattern = pattern.to_lowercase();
@@ -238,17 +248,19 @@ impl Session {
     /// work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.ended().plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
-            (self.memory.progress.plan.asked, self.memory.progress.plan.shown) = (None, None);
+            self.memory.progress.plan.asked = None;
+            self.memory.progress.plan.shown = None;
             self.apply_plan(plan, false);
         }
         self.apply_tracking(open, step);
         let Some(effect) = open.means.effect else { return };
         let parked = self.take_up_touched(open, step);
         let before = self.memory.progress.weight.grown.clone();
-        let edited = open.means.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
-            Some(parked) => before.with(parking::with_known(parked, file)),
-            None => before.with(file),
-        });
+        let edited =
+            open.means.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
+                Some(parked) => before.with(parking::with_known(parked, file)),
+                None => before.with(file),
+            });
         let grown = step.ended().measured.grown.clone().map(|grown| match &parked {
             Some(parked) => parking::join(parked, &grown),
             None => grown,
@@ -282,7 +294,8 @@ impl Session {
 
     /// The task has changed so much by now.
     pub(super) fn grow(&mut self, growth: Growth) {
-        let words = if self.weighs() && self.memory.progress.weight.unplanned { self.weigh(&growth) } else { None };
+        let words =
+            if self.weighs() && self.memory.progress.weight.unplanned { self.weigh(&growth) } else { None };
         self.memory.progress.weight.grown = growth;
         if let Some(words) = words {
             self.outgrow(words);

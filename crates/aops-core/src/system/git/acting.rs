@@ -51,7 +51,8 @@ impl Place<'_> {
         variables.extend_from_slice(more);
         // A working tree that is gone is no place to start a program in.
         let cwd = if root.is_dir() { root } else { &self.git };
-        let wrong = |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", self.root.display()));
+        let wrong =
+            |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", self.root.display()));
         match tried(self.env, cwd, args, (&variables, input), (PATIENCE, LONGEST)) {
             Ok(said) if said.cut => Err(wrong(format!("`git {}` says too much", args[0]))),
             Ok(said) => Ok(said.stdout),

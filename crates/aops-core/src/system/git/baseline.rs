@@ -42,7 +42,9 @@ pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &st
     let at = root.join(path);
     match baseline.get(path) {
         Some(old) => *old != stamp(&at),
-        None => baseline.get(REST).and_then(|at| at.parse().ok()).is_none_or(|newest| changed_at(&at) > newest),
+        None => {
+            baseline.get(REST).and_then(|at| at.parse().ok()).is_none_or(|newest| changed_at(&at) > newest)
+        }
     }
 }
 
@@ -56,7 +58,8 @@ pub(super) fn paths(baseline: &BTreeMap<String, String>) -> impl Iterator<Item =
 }
 
 fn stamp(path: &Path) -> String {
-    fs::symlink_metadata(path).map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
+    fs::symlink_metadata(path)
+        .map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
 }
 
 /// In nanoseconds; of a deleted file, that of the folder it was in.
@@ -83,9 +86,11 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
     let as_before: Vec<String> =
         status.dirty.iter().filter(|path| is_as_before(baseline, root, path)).cloned().collect();
     let left_out: Vec<String> = as_before.iter().map(|path| format!(":(exclude,literal){path}")).collect();
-    let shown: Vec<&str> = [since.as_str(), "--", "."].into_iter().chain(left_out.iter().map(String::as_str)).collect();
+    let shown: Vec<&str> =
+        [since.as_str(), "--", "."].into_iter().chain(left_out.iter().map(String::as_str)).collect();
     let of = |more: &[&str]| text(&[&quiet, more, &shown].concat());
-    let (mut files, mut diff) = (of(&["--stat=120"]), of(&[]));
+    let mut files = of(&["--stat=120"]);
+    let mut diff = of(&[]);
     let others = git(env, root, &["ls-files", "--others", "--exclude-standard", "-z"]).unwrap_or_default();
     let others = others.split(|b| *b == 0).filter(|path| !path.is_empty());
     let mut others: Vec<String> = others.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
@@ -119,7 +124,8 @@ fn fresh(root: &Path, path: &str) -> (String, String) {
         return (format!(" {path} | new link\n"), format!("{head}+link to {}\n", to.display()));
     }
     let mut bytes = Vec::new();
-    let read = meta.is_file().then(|| files::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
+    let read =
+        meta.is_file().then(|| files::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
     if !matches!(read, Some(Ok(_))) {
         return (format!(" {path} | new, not readable\n"), head);
     }
@@ -128,6 +134,7 @@ fn fresh(root: &Path, path: &str) -> (String, String) {
     }
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().fold(String::new(), |lines, line| lines + "+" + line + "\n");
-    let rest = if meta.len() > BYTES { format!("({} bytes in all; cut here)\n", meta.len()) } else { String::new() };
+    let rest =
+        if meta.len() > BYTES { format!("({} bytes in all; cut here)\n", meta.len()) } else { String::new() };
     (format!(" {path} | new, {} bytes\n", meta.len()), format!("{head}{lines}{rest}"))
 }

@@ -51,7 +51,8 @@ impl HeadFiles {
             let shared = stamp(&self.shared().join(TABLES)).unwrap_or_default();
             Some(if shared == own { own } else { format!("{own} {shared}") })
         };
-        let second = log.or_else(|| branch.and_then(|branch| stamp(&self.shared().join(branch)))).or_else(in_tables);
+        let second =
+            log.or_else(|| branch.and_then(|branch| stamp(&self.shared().join(branch)))).or_else(in_tables);
         format!("{} {}", stamp(&self.git.join("HEAD")).unwrap_or_default(), second.unwrap_or_default())
     }
 
@@ -61,7 +62,9 @@ impl HeadFiles {
         match text.trim_end().strip_prefix("ref: ") {
             Some(IN_TABLES) => HeadPlace {
                 branch: git_line(env, &self.root, &["symbolic-ref", "-q", "HEAD"]),
-                commit: git_line(env, &self.root, &["rev-parse", "-q", "--verify", "HEAD"]).as_deref().and_then(id),
+                commit: git_line(env, &self.root, &["rev-parse", "-q", "--verify", "HEAD"])
+                    .as_deref()
+                    .and_then(id),
                 log,
             },
             Some(branch) => HeadPlace { branch: Some(branch.to_owned()), commit: self.resolve(branch), log },
@@ -79,10 +82,14 @@ impl HeadFiles {
 
     /// The commit of a branch.
     fn resolve(&self, branch: &str) -> Option<String> {
-        let plain = !branch.starts_with('/') && branch.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        let plain =
+            !branch.starts_with('/') && branch.split('/').all(|part| !matches!(part, "" | "." | ".."));
         let shared = Some(self.shared()).filter(|_| plain)?;
         let loose = files::read_text(shared.join(branch)).ok();
-        loose.as_deref().and_then(id).or_else(|| packed(&files::read_text(shared.join("packed-refs")).ok()?, branch))
+        loose
+            .as_deref()
+            .and_then(id)
+            .or_else(|| packed(&files::read_text(shared.join("packed-refs")).ok()?, branch))
     }
 
     /// The folder that all working trees of the repository share.
@@ -195,7 +202,10 @@ mod tests {
         for (cwd, branch) in [(env.cwd.clone(), Some("refs/heads/main".to_owned())), (place, None)] {
             let env = Env { cwd, ..env.clone() };
             let (files, before) = look(&env);
-            assert_eq!((before.branch, before.commit), (branch.clone(), Some(told(&env, &["rev-parse", "HEAD"]))));
+            assert_eq!(
+                (before.branch, before.commit),
+                (branch.clone(), Some(told(&env, &["rev-parse", "HEAD"])))
+            );
             let stamp = files.stamp(branch.as_deref());
             run(&env, &["status"]);
             assert_eq!(files.stamp(branch.as_deref()), stamp, "a look moves nothing");

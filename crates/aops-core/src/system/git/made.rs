@@ -44,7 +44,8 @@ impl Tracked<'_> {
     fn leaves_environment(&mut self, path: &str) -> bool {
         generated::all_folders(path).any(|folder| {
             let known = self.environments.get(folder).copied();
-            let is_one = known.unwrap_or_else(|| self.root.join(folder).join(generated::ENVIRONMENT).is_file());
+            let is_one =
+                known.unwrap_or_else(|| self.root.join(folder).join(generated::ENVIRONMENT).is_file());
             if known.is_none() {
                 self.environments.insert(folder.to_owned(), is_one);
             }

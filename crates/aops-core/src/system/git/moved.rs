@@ -57,8 +57,11 @@ impl Moved {
     pub fn since(root: &Path, since_ms: i64) -> Option<Self> {
         let own = root.ancestors().find_map(git_folder)?;
         let log = own.join("logs/HEAD");
-        let moves =
-            if is_since(&log, since_ms) { moves(&files::read(&log).unwrap_or_default(), since_ms) } else { Vec::new() };
+        let moves = if is_since(&log, since_ms) {
+            moves(&files::read(&log).unwrap_or_default(), since_ms)
+        } else {
+            Vec::new()
+        };
         Some(Self { own, since_ms, moves })
     }
 
@@ -73,7 +76,9 @@ impl Moved {
         if is_since(&self.own.join("MERGE_HEAD"), self.since_ms) {
             found.extend(as_in(env, root, "HEAD", "MERGE_HEAD").unwrap_or_default());
         }
-        let made = |name: &str| git_line(env, root, &["show", "-s", "--format=%ct", name, "--"])?.parse::<i64>().ok();
+        let made = |name: &str| {
+            git_line(env, root, &["show", "-s", "--format=%ct", name, "--"])?.parse::<i64>().ok()
+        };
         let before = |(name, start_ms): &(&str, i64)| made(name).is_some_and(|at| at < start_ms / 1000);
         if let Some((name, _)) = stash.filter(before) {
             found.extend(as_in(env, root, "HEAD", name).unwrap_or_default());
@@ -95,7 +100,8 @@ impl Moved {
 
 /// The paths that differ between two commits, and are in the tree as the second has them.
 fn as_in(env: &Env, root: &Path, old: &str, new: &str) -> Option<BTreeSet<String>> {
-    let (moved, differ) = (names(env, root, &[old, new])?, names(env, root, &[new])?);
+    let moved = names(env, root, &[old, new])?;
+    let differ = names(env, root, &[new])?;
     Some(moved.difference(&differ).cloned().collect())
 }
 
@@ -107,7 +113,8 @@ fn names(env: &Env, root: &Path, between: &[&str]) -> Option<BTreeSet<String>> {
 }
 
 fn is_since(path: &Path, since_ms: i64) -> bool {
-    fs::metadata(path).is_ok_and(|about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000 + TICK_MS >= since_ms)
+    fs::metadata(path)
+        .is_ok_and(|about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000 + TICK_MS >= since_ms)
 }
 
 /// All moves in a part of the log.
@@ -127,11 +134,13 @@ fn moves(log: &[u8], since_ms: i64) -> Vec<Move> {
 fn read(line: &str) -> Option<(i64, Move)> {
     let (head, words) = line.split_once('\t').unwrap_or((line, ""));
     let mut commits = head.split(' ');
-    let (old, new) = (commits.next()?, commits.next()?);
+    let old = commits.next()?;
+    let new = commits.next()?;
     let at = head.rsplit(' ').nth(1)?.parse().ok()?;
     let is_commit = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let verb = words.split([' ', ':']).next().unwrap_or_default();
-    let (takes, makes) = (TAKES.contains(&verb), MAKES.contains(&verb) || remakes(verb, words));
+    let takes = TAKES.contains(&verb);
+    let makes = MAKES.contains(&verb) || remakes(verb, words);
     let amends = words.starts_with("commit (amend)");
     let made = || Move { old: old.to_owned(), new: new.to_owned(), takes, makes, amends };
     (is_commit(old) && is_commit(new)).then(|| (at, made()))
@@ -156,24 +165,33 @@ mod tests {
         let made = ["continue", "edit", "squash", "fixup", "reword"];
         assert!(made.iter().all(|action| makes(&format!("rebase ({action}): a (b): c"))));
         assert!(makes("rebase -i (continue): x") && makes("pull --rebase origin main (continue): x"));
-        let taken = ["rebase (start): checkout x", "rebase (pick): (continue): x", "rebase (finish): returning to x"];
+        let taken =
+            ["rebase (start): checkout x", "rebase (pick): (continue): x", "rebase (finish): returning to x"];
         assert!(!taken.iter().any(|words| makes(words)) && !makes("merge x (continue): y"));
     }
 
     #[test]
     fn the_log_of_head_is_read_from_a_moment_on() {
-        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        let a = "a".repeat(40);
+        let b = "b".repeat(40);
         let line = |at: u64, words: &str| format!("{a} {b} A B <a@b> {at} +0100\t{words}\n");
         let takes = |words: &str| moves(line(100, words).as_bytes(), 100_000)[0].takes;
-        for words in ["pull: Fast-forward", "pull --rebase (start): checkout x", "checkout: moving from a to b"] {
+        for words in
+            ["pull: Fast-forward", "pull --rebase (start): checkout x", "checkout: moving from a to b"]
+        {
             assert!(takes(words), "{words}");
         }
         for words in ["commit: pull", "commit (amend): x", "commit (initial): x", "am: x", "", "pulled: x"] {
             assert!(!takes(words), "{words}");
         }
-        let log = [line(90, "commit: x"), line(100, "merge b: x"), line(95, "commit: y"), "torn".to_owned()].concat();
+        let log = [line(90, "commit: x"), line(100, "merge b: x"), line(95, "commit: y"), "torn".to_owned()]
+            .concat();
         let found = moves(log.as_bytes(), 99_500);
-        assert_eq!(found.iter().map(|one| one.takes).collect::<Vec<_>>(), [true, false], "one with a false date too");
+        assert_eq!(
+            found.iter().map(|one| one.takes).collect::<Vec<_>>(),
+            [true, false],
+            "one with a false date too"
+        );
         assert!(moves(log.as_bytes(), 101_100).is_empty());
     }
 }

@@ -22,8 +22,11 @@ pub struct NotesRef {
 pub const CHECKPOINTS: NotesRef =
     NotesRef { ours: "refs/notes/aops", theirs: "refs/notes/aops-remote", strategy: "union" };
 /// Statements about commits, a line each.
-pub const ATTESTATIONS: NotesRef =
-    NotesRef { ours: "refs/notes/aops-attest", theirs: "refs/notes/aops-attest-remote", strategy: "cat_sort_uniq" };
+pub const ATTESTATIONS: NotesRef = NotesRef {
+    ours: "refs/notes/aops-attest",
+    theirs: "refs/notes/aops-attest-remote",
+    strategy: "cat_sort_uniq",
+};
 
 /// Of one exchange with the remote.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -77,7 +80,8 @@ fn fetch(env: &Env, cwd: &Path, of: &NotesRef, remote: &str) -> Option<()> {
 /// Every line of every note of a checkpoint, and whether they come from the remote: else it is our own copy.
 pub fn read(env: &Env, cwd: &Path) -> Option<(String, bool)> {
     let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
-    let fetched = remote(env, cwd, &branch).and_then(|remote| fetch(env, cwd, &CHECKPOINTS, &remote)).is_some();
+    let fetched =
+        remote(env, cwd, &branch).and_then(|remote| fetch(env, cwd, &CHECKPOINTS, &remote)).is_some();
     let from = if fetched { CHECKPOINTS.theirs } else { CHECKPOINTS.ours };
     let lines = git(env, cwd, &["grep", "--no-color", "-h", "-e", "", from])?;
     Some((String::from_utf8_lossy(&lines).into_owned(), fetched))

@@ -68,7 +68,8 @@ impl<'a> Objects<'a> {
         ]));
         let mut objects =
             Self { env, format: Format::Sha1, is_shallow: false, scratch, cwd: env.cwd.clone(), variables };
-        let asked = ["rev-parse", "--is-shallow-repository", "--show-object-format", "--path-format=absolute"];
+        let asked =
+            ["rev-parse", "--is-shallow-repository", "--show-object-format", "--path-format=absolute"];
         let said = objects.ask(&[&asked[..], &["--git-path", "objects"]].concat(), b"")?;
         let said = String::from_utf8_lossy(&said).into_owned();
         let [shallow, format, folder] = said.lines().collect::<Vec<_>>()[..] else {

@@ -38,7 +38,10 @@ pub(crate) fn track_many(env: &Env, last: &str) {
 fn status_is_read() {
     let said = b"# branch.oid abc\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -0\x001 .M N... 100644 100644 100644 a b src/a b.rs\x002 R. N... 1 1 1 a b R100 new name\0old name\0? un tracked\0";
     let (status, untracked) = parse(said);
-    assert_eq!((status.head.as_str(), status.branch.as_str(), status.upstream, status.ahead), ("abc", "main", true, 2));
+    assert_eq!(
+        (status.head.as_str(), status.branch.as_str(), status.upstream, status.ahead),
+        ("abc", "main", true, 2)
+    );
     assert_eq!(
         (status.dirty.join(", "), untracked.join(", ")),
         ("src/a b.rs, new name, old name".into(), "un tracked".into())
@@ -97,8 +100,14 @@ fn the_advice_names_the_remote_of_the_repository() {
         (&[&mine, "/x"], Some("mine")),
         (&[&mine, "/x", &theirs, "/y"], Some("origin")),
         (&[&mine, "/x", &theirs, "/y", "branch.main.remote", "theirs"], Some("theirs")),
-        (&[&origin, "/x", &mine, "/y", "branch.main.remote", "origin", "remote.pushDefault", "mine"], Some("mine")),
-        (&[&origin, "/x", &mine, "/y", "remote.pushDefault", "origin", "branch.main.pushRemote", "mine"], Some("mine")),
+        (
+            &[&origin, "/x", &mine, "/y", "branch.main.remote", "origin", "remote.pushDefault", "mine"],
+            Some("mine"),
+        ),
+        (
+            &[&origin, "/x", &mine, "/y", "remote.pushDefault", "origin", "branch.main.pushRemote", "mine"],
+            Some("mine"),
+        ),
         (&[&mine, "/x", &theirs, "/y", "branch.main.remote", "."], Some("origin")),
         (&[&mine, "/x", "branch.main.remote", "x; rm -rf ."], Some("mine")),
     ] {

@@ -52,8 +52,13 @@ pub fn own_session() {
 /// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end;
 /// at the timeout the group is killed at once.
 pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
-    let mut child =
-        task.command().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut child = task
+        .command()
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
     let group = pid(&child);
     let status = wait(&mut child, Instant::now() + task.timeout);
     let ended = matches!(status, Ok(Some(_)));
@@ -135,7 +140,8 @@ pub fn end_marked(name: &str, value: &str) -> bool {
 fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let pids = fs::read_dir(proc).into_iter().flatten().flatten();
-    let pids = pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
+    let pids =
+        pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
     let mut above = BTreeMap::new();
     let mut found = BTreeSet::new();
     for pid in pids {
@@ -179,7 +185,8 @@ mod tests {
         };
         let args = ["-c".to_owned(), "sleep 600".to_owned()];
         let times = (Duration::from_mins(1), Duration::from_mins(1));
-        let done = supervise(&Program::fixed("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
+        let done =
+            supervise(&Program::fixed("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
         assert_eq!(done.unwrap_err().to_string(), "no room");
         let pid = Pid::from_raw(started.get().try_into().unwrap()).unwrap();
         assert!(test_kill_process(pid).is_err(), "it lives on");

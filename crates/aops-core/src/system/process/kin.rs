@@ -30,13 +30,15 @@ pub fn ancestors(pid: i32) -> Vec<i32> {
 /// The nearest process above us that runs a program of this name.
 pub fn named_above(name: &str) -> Option<i32> {
     let own = i32::try_from(std::process::id()).ok()?;
-    let called =
-        |word: &String| word.rsplit('/').next().map(|last| last.strip_suffix(".js").unwrap_or(last).to_owned());
+    let called = |word: &String| {
+        word.rsplit('/').next().map(|last| last.strip_suffix(".js").unwrap_or(last).to_owned())
+    };
     let is = |pid: &i32| {
         let line: Vec<String> = command_line(*pid).iter().take(5).filter_map(called).collect();
         let Some((first, rest)) = line.split_first() else { return false };
         // A script has its interpreter before it.
-        first == name || matches!(first.as_str(), "node" | "bun" | "deno") && rest.iter().any(|word| word == name)
+        first == name
+            || matches!(first.as_str(), "node" | "bun" | "deno") && rest.iter().any(|word| word == name)
     };
     ancestors(own).into_iter().find(is)
 }

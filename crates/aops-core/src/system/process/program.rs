@@ -48,7 +48,8 @@ pub struct Program {
 
 impl Program {
     pub fn find(env: &Env, identity: Identity) -> io::Result<Self> {
-        let missing = |name: &str| io::Error::new(io::ErrorKind::NotFound, format!("`{name}` is not on PATH"));
+        let missing =
+            |name: &str| io::Error::new(io::ErrorKind::NotFound, format!("`{name}` is not on PATH"));
         match identity {
             Identity::Own => std::env::current_exe().map(Self::fixed),
             Identity::Client(path) => Ok(Self::fixed(path)),
@@ -132,10 +133,13 @@ mod tests {
         let client = ClientEnv { shell_prefix, project: PathBuf::from("/p"), ..ClientEnv::default() };
         let folders = vec![("HOME".to_owned(), "/h".to_owned())];
         let jailing = || Env { client: client.clone(), folders: folders.clone(), ..Env::default() };
-        let holding = |hold: Hold| Env { told: ToldOnce { hold: hold.into(), ..ToldOnce::default() }, ..jailing() };
+        let holding =
+            |hold: Hold| Env { told: ToldOnce { hold: hold.into(), ..ToldOnce::default() }, ..jailing() };
         let held = Program::find(&jailing(), Identity::At(sh)).unwrap();
         let unset = ["XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "CLAUDE_CONFIG_DIR=", "ACA_DATA="];
-        let wanted = [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "session=", "--", "/bin/sh"]].concat();
+        let wanted =
+            [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "session=", "--", "/bin/sh"]]
+                .concat();
         assert_eq!(words(&held), wanted);
         assert_eq!(held.path, std::env::current_exe().unwrap());
         let known = holding(Hold::Landlock);

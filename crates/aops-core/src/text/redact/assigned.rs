@@ -8,8 +8,8 @@
 
 use super::look::NameKind::{self, Authorization, Cookie, Password, Secret};
 use super::look::{
-    Name, has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_session, is_uuid, is_varied,
-    promise,
+    Name, has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_session, is_uuid,
+    is_varied, promise,
 };
 use super::{FoundSecret, credential, token};
 
@@ -28,7 +28,10 @@ pub(super) struct Value {
 /// Where the value begins; nothing for `==`, `!=`, `::` and their like.
 fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     let before = if at == floor { 0 } else { bytes[at - 1] };
-    if matches!(before, b'=' | b'!' | b'<' | b'>' | b'+' | b'*' | b'/' | b'|' | b'&' | b'^' | b'~' | b':' | b'?') {
+    if matches!(
+        before,
+        b'=' | b'!' | b'<' | b'>' | b'+' | b'*' | b'/' | b'|' | b'&' | b'^' | b'~' | b':' | b'?'
+    ) {
         return None;
     }
     let mut from = at + 1;
@@ -46,7 +49,9 @@ impl Value {
         match bytes.get(from)? {
             b'"' | b'\'' | b'`' => Some(Self::quoted(bytes, from + 1, false)),
             b'\\' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, true)),
-            b'b' | b'r' | b'f' | b'u' | b'@' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, false)),
+            b'b' | b'r' | b'f' | b'u' | b'@' if is_quote(from + 1) => {
+                Some(Self::quoted(bytes, from + 2, false))
+            }
             _ => Some(Self::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;&|\\)}]".contains(&b))),
         }
     }
@@ -147,7 +152,8 @@ pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     if !(at == 0 || at > floor && apart(bytes[at - 1])) {
         return None;
     }
-    let long = rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
+    let long =
+        rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
     let kind = promise(&rest[..long]).filter(|kind| matches!(kind, Password | Secret))?;
     let value = rest[long..].starts_with(b" ").then(|| Value::at(bytes, at + 3 + long))??;
     let text = value.text(bytes);
@@ -199,7 +205,9 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
         Password if around.tight && around.alone => true,
         Password if around.alone => value.len() >= 6 && (has_digit(value) || has_sign(value)),
         Password if around.tight => value.len() >= 6 && is_mixed(value),
-        Secret if around.alone => is_mixed(value) && (is_random(value) || has_sign(value) || is_varied(value)),
+        Secret if around.alone => {
+            is_mixed(value) && (is_random(value) || has_sign(value) || is_varied(value))
+        }
         _ => value.len() >= 12 && is_random(value),
     }
 }
@@ -208,7 +216,8 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
 fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let other = || other_scheme(bytes, from).map(|long| ("other ", "authorization", from + long));
-    let (scheme, name, from) = credential::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
+    let (scheme, name, from) =
+        credential::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
     let value = Value::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;)\\".contains(&b));
     let text = value.text(bytes);
     let fits = match scheme {
@@ -235,29 +244,32 @@ fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
 
 /// Of `Authorization`, beside the two that are known anywhere: Okta, GitHub, Discord and their like.
 const SCHEMES: [&[u8]; 12] = [
-    b"token", b"SSWS", b"ApiKey", b"Api-Key", b"Key", b"Bot", b"Splunk", b"GenieKey", b"Digest", b"Negotiate", b"NTLM",
-    b"OAuth",
+    b"token", b"SSWS", b"ApiKey", b"Api-Key", b"Key", b"Bot", b"Splunk", b"GenieKey", b"Digest",
+    b"Negotiate", b"NTLM", b"OAuth",
 ];
 
 /// How long the scheme here is, with its blank.
 fn other_scheme(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = &bytes[from..];
     let is = |scheme: &&[u8]| {
-        rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme) && rest[scheme.len()] == b' '
+        rest.len() > scheme.len()
+            && rest[..scheme.len()].eq_ignore_ascii_case(scheme)
+            && rest[scheme.len()] == b' '
     };
     SCHEMES.iter().find(|scheme| is(scheme)).map(|scheme| scheme.len() + 1)
 }
 
 /// Parts of the name of a cookie that is a login.
 const TELLING: [&[u8]; 13] = [
-    b"sess", b"sid", b"auth", b"token", b"csrf", b"xsrf", b"jwt", b"login", b"secret", b"remember", b"key", b"user",
-    b"cf_",
+    b"sess", b"sid", b"auth", b"token", b"csrf", b"xsrf", b"jwt", b"login", b"secret", b"remember", b"key",
+    b"user", b"cf_",
 ];
 
 /// A cookie that is a login by its name, or too odd to be a setting.
 fn is_login_cookie(pair: &[u8]) -> bool {
     let Some(sign) = pair.iter().position(|b| *b == b'=') else { return false };
-    let (name, value) = (pair[..sign].trim_ascii().to_ascii_lowercase(), pair[sign + 1..].trim_ascii());
+    let name = pair[..sign].trim_ascii().to_ascii_lowercase();
+    let value = pair[sign + 1..].trim_ascii();
     let says = TELLING.iter().any(|word| name.windows(word.len()).any(|part| part == *word));
     says && value.len() >= 4 || value.len() >= 16 && is_mixed(value)
 }

@@ -61,7 +61,10 @@ fn may_hold(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || byte.is_ascii_whitespace()
         || !byte.is_ascii()
-        || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'|' | b'>' | b'#' | b'*')
+        || matches!(
+            byte,
+            b'+' | b'/' | b'=' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'|' | b'>' | b'#' | b'*'
+        )
 }
 
 const SCHEMES: [(&str, &str); 2] = [("bearer ", "bearer-token"), ("basic ", "basic-auth")];
@@ -80,22 +83,28 @@ pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
 /// The scheme named here and where its credential begins.
 pub(super) fn scheme(bytes: &[u8], at: usize) -> Option<(&'static str, &'static str, usize)> {
     let rest = bytes.get(at..)?;
-    let is = |scheme: &str| rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes());
+    let is = |scheme: &str| {
+        rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
+    };
     SCHEMES.into_iter().find(|(scheme, _)| is(scheme)).map(|(scheme, name)| (scheme, name, at + scheme.len()))
 }
 
 fn credential(rest: &[u8]) -> usize {
-    let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
+    let part =
+        |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
     rest.iter().take_while(part).count()
 }
 
 /// Base64 of `name:password`. No prose decodes to that.
 pub(super) fn is_login(body: &[u8]) -> bool {
     let plain = body.iter().rposition(|b| *b != b'=').map_or(0, |last| last + 1);
-    let (mut bits, mut held, mut colon) = (0_u32, 0_u32, false);
+    let mut bits = 0_u32;
+    let mut held = 0_u32;
+    let mut colon = false;
     for byte in &body[..plain] {
         let Some(value) = sextet(*byte) else { return false };
-        (bits, held) = (bits << 6 | value, held + 6);
+        bits = bits << 6 | value;
+        held += 6;
         if held >= 8 {
             held -= 8;
             let decoded = bits >> held & 0xff;
@@ -123,16 +132,18 @@ fn sextet(byte: u8) -> Option<u32> {
 /// `scheme://user:PASSWORD@host`
 pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let start = at + 3;
-    let ends =
-        |b: &u8| matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') || b.is_ascii_whitespace();
+    let ends = |b: &u8| {
+        matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') || b.is_ascii_whitespace()
+    };
     let long = bytes[start..].iter().take_while(|b| !ends(b)).count();
     let authority = &bytes[start..start + long];
     let host = authority.iter().rposition(|b| *b == b'@')?;
     let colon = authority[..host].iter().position(|b| *b == b':')?;
     let password = &authority[colon + 1..host];
     let user = &authority[..colon];
-    let at_home =
-        |host: &[u8]| [&b"localhost"[..], b"127.0.0.1", b"[::1]", b"0.0.0.0"].iter().any(|home| host.starts_with(home));
+    let at_home = |host: &[u8]| {
+        [&b"localhost"[..], b"127.0.0.1", b"[::1]", b"0.0.0.0"].iter().any(|home| host.starts_with(home))
+    };
     let made_up = is_placeholder(password) || user == password && at_home(&authority[host + 1..]);
     let known = holds_mark(authority) || is_reference(password) || made_up;
     (!known).then_some(FoundSecret { name: "password", from: start + colon + 1, to: start + host })
@@ -159,7 +170,8 @@ pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     let long = bytes[from..].iter().take_while(|b| !ends(b)).count();
     let colon = bytes[from..from + long].iter().position(|b| *b == b':')?;
     let password = &bytes[from + colon + 1..from + long];
-    let secret = (is_mixed(password) || has_sign(password)) && !is_placeholder(password) && !is_code(password);
+    let secret =
+        (is_mixed(password) || has_sign(password)) && !is_placeholder(password) && !is_code(password);
     secret.then_some(FoundSecret { name: "password", from: from + colon + 1, to: from + long })
 }
 
@@ -169,7 +181,11 @@ const NEAR: usize = 200;
 /// Commands, the options behind which they take a password, and whether the two may or must be one word.
 static SWITCHES: &[(&[&str], &[&str], Glued)] = &[
     (&["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "7z"], &["-p"], Glued::Must),
-    (&["sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport"], &["-p"], Glued::May),
+    (
+        &["sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport"],
+        &["-p"],
+        Glued::May,
+    ),
     (&["openssl"], &["-passin", "-passout", "-pass"], Glued::Word),
     (&["unzip", "zip"], &["-P"], Glued::May),
     (&["redis-cli"], &["-a"], Glued::May),
@@ -205,9 +221,9 @@ pub(super) fn option_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
         Glued::May => option.starts_with(known.as_bytes()),
         Glued::Word | Glued::Last => option == known.as_bytes(),
     };
-    let mut rows = SWITCHES
-        .iter()
-        .filter_map(|(names, options, glued)| Some((names, options.iter().find(|known| fits(known, *glued))?, *glued)));
+    let mut rows = SWITCHES.iter().filter_map(|(names, options, glued)| {
+        Some((names, options.iter().find(|known| fits(known, *glued))?, *glued))
+    });
     // Few options begin like one of these; only then is it worth looking back.
     rows.clone().next()?;
     let before = &bytes[floor.max(at.saturating_sub(NEAR))..at];

@@ -80,7 +80,8 @@ fn indent(line: &[u8]) -> usize {
 fn block(bytes: &[u8], start: usize, at: usize) -> Option<(usize, usize)> {
     let base = indent(&bytes[start..at]);
     let mut next = line_end(bytes, at).1;
-    let (from, mut to) = (next + indent(bytes.get(next..)?), next);
+    let from = next + indent(bytes.get(next..)?);
+    let mut to = next;
     while next < bytes.len() {
         let (end, after) = line_end(bytes, next);
         let line = &bytes[next..end];
@@ -112,7 +113,8 @@ pub(super) fn scalar_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
 /// `data:` and `stringData:` of a `kind: Secret`.
 pub(super) fn kubernetes_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let before = &bytes[floor..at];
-    let name = [&b"stringData"[..], b"data"].into_iter().find(|name| before.ends_with(name)).map_or(0, <[u8]>::len);
+    let name =
+        [&b"stringData"[..], b"data"].into_iter().find(|name| before.ends_with(name)).map_or(0, <[u8]>::len);
     if name == 0 || !begins_word(bytes, at - name, floor) || breaks(bytes, at + 1) == 0 {
         return None;
     }
@@ -137,7 +139,8 @@ pub(super) fn kubernetes_json_at(bytes: &[u8], at: usize, floor: usize) -> Optio
     let to = from + bytes[from..to].trim_ascii_end().len();
     let around = [&bytes[at.saturating_sub(FAR * 4)..at], &bytes[to..(to + FAR * 4).min(bytes.len())]];
     let is_secret = around.into_iter().any(names_secret_kind);
-    (is_secret && to > from + 3 && !holds_mark(&bytes[from..to])).then(|| found("kubernetes-secret", from, to))
+    (is_secret && to > from + 3 && !holds_mark(&bytes[from..to]))
+        .then(|| found("kubernetes-secret", from, to))
 }
 
 /// `"kind": "Secret"` is in this text.
@@ -178,9 +181,11 @@ pub(super) fn member_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     };
     let before = &bytes[floor.max(at.saturating_sub(FAR))..at - blank - own.len()];
     let before = &before[before.iter().rposition(|b| *b == b'}').map_or(0, |end| end + 1)..];
-    let mut words = before.split(|b| !is_word(*b) && *b != b'.').filter(|word| !word.is_empty()).rev().peekable();
+    let mut words =
+        before.split(|b| !is_word(*b) && *b != b'.').filter(|word| !word.is_empty()).rev().peekable();
     let kind = loop {
-        let (word, key) = (words.next()?, words.peek()?);
+        let word = words.next()?;
+        let key = words.peek()?;
         let key = &key[key.iter().take_while(|b| **b == b'-').count()..];
         if wanted.iter().any(|wanted| key.eq_ignore_ascii_case(wanted)) {
             break promise(word).filter(|kind| matches!(kind, Password | Secret))?;
@@ -209,15 +214,18 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     let schemes = [&b"{SHA}"[..], b"{SSHA}", b"{SHA256}", b"{CRYPT}", b"{MD5}"];
     if let Some(scheme) = schemes.into_iter().find(|scheme| bytes[at + 1..].starts_with(scheme)) {
         let from = at + 1 + scheme.len();
-        let long =
-            ahead(bytes, from, FAR, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'.' | b'$'));
+        let long = ahead(bytes, from, FAR, |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'.' | b'$')
+        });
         return (long >= 16).then(|| found("password-hash", from, from + long));
     }
     if let Some(found) = shadow_at(bytes, at, floor) {
         return Some(found);
     }
     let port = ahead(bytes, at + 1, 6, |b| b.is_ascii_digit() || b == b'*');
-    if !(port == 4 || port == 5 || bytes.get(at + 1) == Some(&b'*')) || bytes.get(at + 1 + port) != Some(&b':') {
+    if !(port == 4 || port == 5 || bytes.get(at + 1) == Some(&b'*'))
+        || bytes.get(at + 1 + port) != Some(&b':')
+    {
         return None;
     }
     let start = line_start(bytes, at, floor)?;
@@ -227,11 +235,20 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     let from = at + port + 2;
     let rest = &bytes[from..from + ahead(bytes, from, FAR, |b| !matches!(b, b'\n' | b'\r' | b'\\' | b'"'))];
     let mut fields = rest.splitn(3, |b| *b == b':');
-    let (base, user, password) = (fields.next()?, fields.next()?, fields.next()?);
-    let named = |field: &[u8]| !field.is_empty() && field.iter().all(plain) && !field.iter().all(u8::is_ascii_digit);
-    let secret = password.len() >= 4 && !password.iter().any(u8::is_ascii_whitespace) && !password.contains(&b':');
-    (!host.is_empty() && host.iter().all(plain) && named(base) && named(user) && secret && !is_placeholder(password))
-        .then(|| found("password", from + rest.len() - password.len(), from + rest.len()))
+    let base = fields.next()?;
+    let user = fields.next()?;
+    let password = fields.next()?;
+    let named =
+        |field: &[u8]| !field.is_empty() && field.iter().all(plain) && !field.iter().all(u8::is_ascii_digit);
+    let secret =
+        password.len() >= 4 && !password.iter().any(u8::is_ascii_whitespace) && !password.contains(&b':');
+    (!host.is_empty()
+        && host.iter().all(plain)
+        && named(base)
+        && named(user)
+        && secret
+        && !is_placeholder(password))
+    .then(|| found("password", from + rest.len() - password.len(), from + rest.len()))
 }
 
 /// The shortest hash, as DES makes it.
@@ -245,7 +262,8 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = bytes.get(from + long..).filter(|rest| long >= SHORTEST_HASH && rest.starts_with(b":"))?;
     let dates = &rest[1..=ahead(rest, 1, 64, |b| b.is_ascii_digit() || matches!(b, b':' | b'-'))];
     let fields: Vec<&[u8]> = dates.split(|b| *b == b':').collect();
-    let name = back(bytes, at, floor, 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'$'));
+    let name =
+        back(bytes, at, floor, 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'$'));
     // The line may be inside of a text.
     let begins = bytes[floor..at - name].last().is_none_or(|b| b"\n\r\t \"'`\\+".contains(b));
     let told = fields.iter().filter(|field| !field.is_empty()).count();
@@ -256,13 +274,26 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
 /// `pbkdf2_sha256$…`.
 pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
-    let known =
-        [&b"$1$"[..], b"$2a$", b"$2b$", b"$2y$", b"$5$", b"$6$", b"$7$", b"$y$", b"$apr1$", b"$argon2", b"$pbkdf2"];
+    let known = [
+        &b"$1$"[..],
+        b"$2a$",
+        b"$2b$",
+        b"$2y$",
+        b"$5$",
+        b"$6$",
+        b"$7$",
+        b"$y$",
+        b"$apr1$",
+        b"$argon2",
+        b"$pbkdf2",
+    ];
     let django = bytes[floor..at].ends_with(b"_sha256") || bytes[floor..at].ends_with(b"_sha1");
     if !django && !known.into_iter().any(|begin| rest.starts_with(begin)) {
         return None;
     }
-    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'_' | b'-');
+    let part = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'_' | b'-')
+    };
     let long = ahead(bytes, at, FAR * 2, part);
     let parts: Vec<&[u8]> = rest[..long].split(|b| *b == b'$').collect();
     let last = parts.last()?;
@@ -288,14 +319,17 @@ pub(super) fn azure_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     let part = |b: u8| is_word(b) || matches!(b, b'.' | b'~');
     let from = at.checked_sub(4).filter(|from| *from >= floor)?;
     let long = ahead(bytes, at + 2, 48, part);
-    let fits = bytes[at - 1].is_ascii_digit() && bytes[from..at].iter().all(|b| part(*b)) && (31..=34).contains(&long);
+    let fits = bytes[at - 1].is_ascii_digit()
+        && bytes[from..at].iter().all(|b| part(*b))
+        && (31..=34).contains(&long);
     (fits && begins_word(bytes, from, floor)).then(|| found("azure-secret", from, at + 2 + long))
 }
 
 /// At the `_` of an ngrok token: 27 letters and digits before it, 21 behind.
 pub(super) fn ngrok_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let alnum = |b: u8| b.is_ascii_alphanumeric();
-    let (one, two) = (back(bytes, at, floor, 31, alnum), ahead(bytes, at + 1, 26, alnum));
+    let one = back(bytes, at, floor, 31, alnum);
+    let two = ahead(bytes, at + 1, 26, alnum);
     let from = at - one;
     let fits = (26..=29).contains(&one) && (20..=22).contains(&two) && matches!(bytes[from], b'1'..=b'3');
     let apart = from == floor || !is_word(bytes[from - 1]);
@@ -310,7 +344,8 @@ pub(super) fn master_key_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     }
     let near = &bytes[at + 4..(at + 4 + FAR).min(bytes.len())];
     let mut words = near.split(|b| !b.is_ascii_alphanumeric());
-    let key = words.find(|word| word.len() == 32 && is_mixed(word) && word.iter().all(u8::is_ascii_hexdigit))?;
+    let key =
+        words.find(|word| word.len() == 32 && is_mixed(word) && word.iter().all(u8::is_ascii_hexdigit))?;
     let from = at + 4 + memmem::find(near, key)?;
     Some(found("rails-key", from, from + 32))
 }
@@ -321,7 +356,9 @@ pub(super) fn putty_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     let digits = lines.iter().take_while(|b| b.is_ascii_digit()).count();
     let from = at + 8 + digits;
     let body = ahead(bytes, from, usize::MAX, |b| {
-        b.is_ascii_alphanumeric() || b.is_ascii_whitespace() || matches!(b, b'+' | b'/' | b'=' | b'-' | b':' | b'\\')
+        b.is_ascii_alphanumeric()
+            || b.is_ascii_whitespace()
+            || matches!(b, b'+' | b'/' | b'=' | b'-' | b':' | b'\\')
     });
     let text = &bytes[from..from + body];
     let seal = memmem::find(text, b"Private-MAC: ").map(|at| at + 13);

@@ -94,7 +94,8 @@ pub(super) fn is_session(name: &[u8]) -> bool {
 
 /// `00000000-0000-4000-8000-000000000000`
 pub(super) fn is_uuid(value: &[u8]) -> bool {
-    let fits = |(n, b): (usize, &u8)| if matches!(n, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() };
+    let fits =
+        |(n, b): (usize, &u8)| if matches!(n, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() };
     value.len() == 36 && value.iter().enumerate().all(fits)
 }
 
@@ -143,16 +144,17 @@ impl Name {
 
 /// What people write where a secret would stand.
 const PLACEHOLDERS: [&str; 36] = [
-    "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required", "optional",
-    "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted", "default", "empty",
-    "unset", "bearer", "basic", "secretstr", "option", "apikey", "api_key", "api-key", "csrf", "number", "boolean",
-    "value", "todo", "test",
+    "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required",
+    "optional", "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted",
+    "default", "empty", "unset", "bearer", "basic", "secretstr", "option", "apikey", "api_key", "api-key",
+    "csrf", "number", "boolean", "value", "todo", "test",
 ];
 
 /// Stands for a secret and is none.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let begins =
-        |begin: &str| value.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin.as_bytes()));
+    let begins = |begin: &str| {
+        value.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin.as_bytes()))
+    };
     is_reference(value)
         || ["your_", "your-", "xxxx"].into_iter().any(begins)
         || PLACEHOLDERS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
@@ -161,18 +163,23 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 
 /// Words of values that people make up, and those that may stand beside them.
 const MADE_UP: [&str; 13] = [
-    "test", "testing", "example", "dummy", "fake", "sample", "mock", "placeholder", "changeme", "changeit", "foo",
-    "foobar", "your",
+    "test", "testing", "example", "dummy", "fake", "sample", "mock", "placeholder", "changeme", "changeit",
+    "foo", "foobar", "your",
 ];
-const BESIDE: [&str; 14] =
-    ["my", "bar", "baz", "token", "key", "api", "secret", "password", "pass", "string", "value", "here", "user", "db"];
+const BESIDE: [&str; 14] = [
+    "my", "bar", "baz", "token", "key", "api", "secret", "password", "pass", "string", "value", "here",
+    "user", "db",
+];
 
 /// Written into tests and manuals: `test1234`, `example-key`, `changeme`, `your_api_key_1`.
 fn is_made_up(value: &[u8]) -> bool {
-    let is = |word: &&[u8], list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let is =
+        |word: &&[u8], list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let words = || value.split(|b| !b.is_ascii_alphabetic()).filter(|word| !word.is_empty());
     let plain = value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '));
-    plain && words().any(|word| is(&word, &MADE_UP)) && words().all(|word| is(&word, &MADE_UP) || is(&word, &BESIDE))
+    plain
+        && words().any(|word| is(&word, &MADE_UP))
+        && words().all(|word| is(&word, &MADE_UP) || is(&word, &BESIDE))
 }
 
 /// Names what is somewhere else (`${X}`, `<x>`, `%s`), or is one sign over and over.

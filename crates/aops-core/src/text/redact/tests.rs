@@ -160,7 +160,9 @@ fn every_token_goes() {
     for token in token::TOKENS {
         let body = body(token);
         let secret = format!("{}{body}", token.prefix);
-        for (before, after) in [("", ""), ("key ", " end"), ("(", ")"), ("\"", "\""), ("x=", ";"), ("_", "\n")] {
+        for (before, after) in
+            [("", ""), ("key ", " end"), ("(", ")"), ("\"", "\""), ("x=", ";"), ("_", "\n")]
+        {
             let clean = redact(&format!("{before}{secret}{after}")).into_owned();
             assert!(clean.contains(MARK) && !clean.contains(&body), "{secret}: {clean}");
             assert!(clean.starts_with(before) && clean.ends_with(after), "{clean}");
@@ -184,8 +186,9 @@ fn body(token: &token::Token) -> String {
 fn rows_are_in_order() {
     for (n, row) in token::TOKENS.iter().enumerate() {
         assert!(row.prefix.len() >= 2 && row.least >= 16, "{} proves too little", row.prefix);
-        let hidden =
-            token::TOKENS[..n].iter().find(|other| row.prefix.starts_with(other.prefix) && row.prefix != other.prefix);
+        let hidden = token::TOKENS[..n]
+            .iter()
+            .find(|other| row.prefix.starts_with(other.prefix) && row.prefix != other.prefix);
         assert!(
             hidden.is_none_or(|other| other.of != row.of && other.least > 16 || other.prefix.len() < 4),
             "{} is hidden",

@@ -133,7 +133,9 @@ impl Of {
         let some = |is: fn(&u8) -> bool| body.iter().any(is);
         let mixture = match self {
             MixedAlnum => some(u8::is_ascii_digit) && some(u8::is_ascii_alphabetic),
-            MixedDashed => some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase),
+            MixedDashed => {
+                some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase)
+            }
             // A longer word is some other word.
             Upper => body.len() == least && !body.ends_with(b"EXAMPLE"),
             Hex => !next.is_some_and(u8::is_ascii_alphanumeric),
@@ -154,7 +156,8 @@ impl Token {
     /// Where in the prefix its anchor is: the first sign, or else the first pair.
     const fn anchor(&self) -> Option<usize> {
         let prefix = self.prefix.as_bytes();
-        let (mut n, mut pair) = (0, None);
+        let mut n = 0;
+        let mut pair = None;
         while n < prefix.len() {
             if is_sign(prefix[n]) {
                 return Some(n);

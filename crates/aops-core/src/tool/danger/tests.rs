@@ -42,7 +42,9 @@ fn the_corpora_hold_their_rates() {
     let destructive = rows(include_str!("../../../../../tests/fixtures/danger/destructive.txt"));
     let harmless = rows(include_str!("../../../../../tests/fixtures/danger/harmless.txt"));
     let mut words = String::new();
-    let (mut stopped, mut named, mut passed) = (0, 0, 0);
+    let mut stopped = 0;
+    let mut named = 0;
+    let mut passed = 0;
     for row in &destructive {
         let (wanted, line) = row.split_once('\t').expect(row);
         assert!(rule(wanted).is_some(), "no rule `{wanted}`: {row}");
@@ -74,7 +76,10 @@ fn the_corpora_hold_their_rates() {
 #[test]
 fn words_of_a_tool_are_a_line() {
     let found = |input: &str| -> Vec<&str> {
-        of("mcp__sh__run", input, None, &ground(&[]), None).into_iter().map(|danger| danger.rule.id()).collect()
+        of("mcp__sh__run", input, None, &ground(&[]), None)
+            .into_iter()
+            .map(|danger| danger.rule.id())
+            .collect()
     };
     for (input, rule) in [
         (r#"{"command":["git","reset","--hard"]}"#, "git-discard"),

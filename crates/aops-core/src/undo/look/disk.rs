@@ -88,10 +88,12 @@ impl Look<'_> {
 
     /// How this file is to be kept. `None`: it has no content, such as a socket.
     fn want(&self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<Option<Want>, Unkept> {
-        let (mode, size) = (mode_bits(stat), u64::try_from(stat.st_size).unwrap_or(0));
+        let mode = mode_bits(stat);
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
         match kind(stat) {
             FileType::Symlink => {
-                let target = fs::read_link(path).map_err(|e| Unkept::Unreadable(path.to_owned(), e.to_string()))?;
+                let target =
+                    fs::read_link(path).map_err(|e| Unkept::Unreadable(path.to_owned(), e.to_string()))?;
                 Ok(Some(Want { mode, size: 0, how: How::Symlink(target) }))
             }
             FileType::RegularFile if self.is_others(stat) => Err(Unkept::OtherOwner(path.to_owned())),
@@ -99,7 +101,11 @@ impl Look<'_> {
                 // Who may do anything may also write into it.
                 let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);
                 let links = is_unlinked && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
-                let how = if links { How::Link { inode: stat.st_ino, modified: modified(stat) } } else { How::Copy };
+                let how = if links {
+                    How::Link { inode: stat.st_ino, modified: modified(stat) }
+                } else {
+                    How::Copy
+                };
                 Ok(Some(Want { mode, size, how }))
             }
             _ => Ok(None),
@@ -149,7 +155,9 @@ fn matches(pattern: &[Bit], name: &OsStr) -> bool {
     if name.first() == Some(&'.') && pattern.first() != Some(&Bit::Char('.')) {
         return false;
     }
-    let (mut at, mut read, mut star) = (0, 0, None);
+    let mut at = 0;
+    let mut read = 0;
+    let mut star = None;
     while read < name.len() {
         match pattern.get(at) {
             Some(Bit::Star | Bit::Any) => {
@@ -160,7 +168,9 @@ fn matches(pattern: &[Bit], name: &OsStr) -> bool {
             Some(Bit::Char(c)) if *c == name[read] => (at, read) = (at + 1, read + 1),
             _ => {
                 let Some((back, from)) = star else { return false };
-                (at, read, star) = (back + 1, from + 1, Some((back, from + 1)));
+                at = back + 1;
+                read = from + 1;
+                star = Some((back, from + 1));
             }
         }
     }

@@ -63,7 +63,9 @@ impl Look<'_> {
             other => other.insert(self.look_around(folder)),
         };
         let inside = path.strip_prefix(&around.root).unwrap_or(path).to_string_lossy().into_owned();
-        around.is_environment || generated::is_made_file(&inside) || generated::folders(&inside).next().is_some()
+        around.is_environment
+            || generated::is_made_file(&inside)
+            || generated::folders(&inside).next().is_some()
     }
 
     fn look_around(&self, folder: &Path) -> Around {
@@ -79,7 +81,8 @@ impl Look<'_> {
     pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
         // A redirection follows a link.
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
-        let is_content = stat(&path).is_some_and(|stat| kind(&stat) == FileType::RegularFile && stat.st_size > 0);
+        let is_content =
+            stat(&path).is_some_and(|stat| kind(&stat) == FileType::RegularFile && stat.st_size > 0);
         if !is_content || self.is_free(&path) || self.is_ours(&path) {
             return Ok(());
         }
@@ -107,7 +110,11 @@ impl Look<'_> {
         let is_folder = target.is_dir();
         for word in sources {
             for source in self.expand(word)? {
-                let goes = if is_folder { target.join(source.file_name().unwrap_or_default()) } else { target.clone() };
+                let goes = if is_folder {
+                    target.join(source.file_name().unwrap_or_default())
+                } else {
+                    target.clone()
+                };
                 if goes == source {
                     continue;
                 }
@@ -172,7 +179,10 @@ impl Look<'_> {
                 if is_clean {
                     committed.insert(name.to_owned());
                 }
-                Ok(is_clean || !state.tracked.contains(name) && look.is_made_file(path) && look.place.rules.is_empty())
+                Ok(is_clean
+                    || !state.tracked.contains(name)
+                        && look.is_made_file(path)
+                        && look.place.rules.is_empty())
             })?;
             // Tracked files that lie in generated folders, and those that are gone already.
             for name in state.changed.iter().filter(|name| root.join(name).starts_with(path)) {
@@ -187,7 +197,11 @@ impl Look<'_> {
     }
 
     /// Adds every file here and below, but for those that `skip` knows to be elsewhere.
-    fn walk(&mut self, path: &Path, skip: &mut dyn FnMut(&Self, &Path) -> Result<bool, Unkept>) -> Result<(), Unkept> {
+    fn walk(
+        &mut self,
+        path: &Path,
+        skip: &mut dyn FnMut(&Self, &Path) -> Result<bool, Unkept>,
+    ) -> Result<(), Unkept> {
         let mut waiting = vec![path.to_owned()];
         while let Some(path) = waiting.pop() {
             let Some(about) = stat(&path).filter(|_| !self.is_ours(&path)) else { continue };
@@ -215,7 +229,10 @@ impl Look<'_> {
     }
 
     /// What is in no commit of it and no tool makes again.
-    pub(super) fn spared<T>(&mut self, look: impl FnOnce(&mut Self) -> Result<T, Unkept>) -> Result<T, Unkept> {
+    pub(super) fn spared<T>(
+        &mut self,
+        look: impl FnOnce(&mut Self) -> Result<T, Unkept>,
+    ) -> Result<T, Unkept> {
         self.spares = true;
         let found = look(self);
         self.spares = false;

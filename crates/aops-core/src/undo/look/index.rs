@@ -38,8 +38,10 @@ fn holds(index: &[u8], name: &[u8]) -> Option<bool> {
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX).min(LENGTH);
     let is_entry = |at: usize| {
         // In version 3 two more bytes may stand between flags and name.
-        let flags = |from: usize| Some(u16::from_be_bytes([*index.get(from)?, *index.get(from + 1)?]) & LENGTH);
-        flags(at.wrapping_sub(2)) == Some(length) || version[3] == 3 && flags(at.wrapping_sub(4)) == Some(length)
+        let flags =
+            |from: usize| Some(u16::from_be_bytes([*index.get(from)?, *index.get(from + 1)?]) & LENGTH);
+        flags(at.wrapping_sub(2)) == Some(length)
+            || version[3] == 3 && flags(at.wrapping_sub(4)) == Some(length)
     };
     Some(memmem::find_iter(index, &wanted).any(is_entry))
 }

@@ -65,10 +65,13 @@ impl RepositoryWant {
     /// The tracked ones of these paths and below, and which of them differ from `HEAD` or index.
     pub(super) fn of_paths(look: &Look, root: &Path, paths: &[PathBuf]) -> Result<Self, Unkept> {
         let mut state = Self::of(root)?;
-        let texts: Option<Vec<&str>> = paths.iter().map(|path| path.to_str().filter(|text| !text.is_empty())).collect();
+        let texts: Option<Vec<&str>> =
+            paths.iter().map(|path| path.to_str().filter(|text| !text.is_empty())).collect();
         let named = texts.filter(|texts| texts.len() <= MOST_PATHS).unwrap_or_default();
-        let ask = |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
-        for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
+        let ask =
+            |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
+        for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2)
+        {
             let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
             // A small letter or an `S`: git was told not to look at it, so it may differ. What a sparse
             // checkout leaves out is not there, and that is how it shall be.
@@ -125,15 +128,16 @@ impl RepositoryWant {
 
 /// Files of a git folder that say what is going on in it.
 const STATES: &[&str] = &[
-    "AUTO_MERGE", "BISECT_LOG", "CHERRY_PICK_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "REBASE_HEAD",
-    "REVERT_HEAD", "SQUASH_MSG",
+    "AUTO_MERGE", "BISECT_LOG", "CHERRY_PICK_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR",
+    "REBASE_HEAD", "REVERT_HEAD", "SQUASH_MSG",
 ];
 const STATE_FOLDERS: &[&str] = &["rebase-apply", "rebase-merge", "sequencer"];
 
 impl Look<'_> {
     fn ask(&self, folder: &Path, words: &[&str]) -> Result<Vec<u8>, Unkept> {
         let left = self.until.saturating_duration_since(Instant::now());
-        git::run(self.place.env, folder, words, b"", left.max(self.bounds.look * PATIENT)).map_err(Unkept::Git)
+        git::run(self.place.env, folder, words, b"", left.max(self.bounds.look * PATIENT))
+            .map_err(Unkept::Git)
     }
 
     fn lines(&self, folder: &Path, words: &[&str]) -> Result<Vec<String>, Unkept> {
@@ -161,7 +165,13 @@ impl Look<'_> {
         }
     }
 
-    fn changes(&mut self, folder: &Path, root: &Path, paths: &[String], target: &Target) -> Result<(), Unkept> {
+    fn changes(
+        &mut self,
+        folder: &Path,
+        root: &Path,
+        paths: &[String],
+        target: &Target,
+    ) -> Result<(), Unkept> {
         let mut state = RepositoryWant::of_paths(self, root, &[])?;
         let meant = |path: &Path| {
             let named = |text: &String| {
@@ -171,7 +181,9 @@ impl Look<'_> {
             // A pattern of git's own is not read: then every change is meant.
             let is_plain = |text: &String| !text.contains(['*', '?', '[', ':', '\\']) && !text.contains("..");
             let all = paths.is_empty() || !paths.iter().all(is_plain);
-            all || paths.iter().any(|text| text == "." && path.starts_with(folder) || path.starts_with(named(text)))
+            all || paths
+                .iter()
+                .any(|text| text == "." && path.starts_with(folder) || path.starts_with(named(text)))
         };
         let changed: Vec<PathBuf> =
             state.changed.iter().map(|name| root.join(name)).filter(|path| meant(path)).collect();
@@ -279,7 +291,8 @@ impl Look<'_> {
         let listed = self.lines(root, &["for-each-ref", "--format=%(objectname) %(refname)", prefix])?;
         let pair = |line: &String| line.split_once(' ').map(|(id, name)| (name.to_owned(), id.to_owned()));
         let meant = |(name, _): &(String, String)| {
-            names.is_empty() || name.strip_prefix(prefix).is_some_and(|name| names.iter().any(|known| known == name))
+            names.is_empty()
+                || name.strip_prefix(prefix).is_some_and(|name| names.iter().any(|known| known == name))
         };
         let mut state = RepositoryWant::of(root)?;
         state.refs = listed.iter().filter_map(pair).filter(meant).collect();
@@ -288,12 +301,16 @@ impl Look<'_> {
         }
         if prefix == "refs/heads/" {
             // An error means that there is none.
-            let said = self.ask(root, &["config", "--local", "-z", "--get-regexp", "^branch\\."]).unwrap_or_default();
+            let said = self
+                .ask(root, &["config", "--local", "-z", "--get-regexp", "^branch\\."])
+                .unwrap_or_default();
             let rows = said.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-            let rows =
-                rows.filter_map(|row| row.split_once('\n').map(|(key, value)| (key.to_owned(), value.to_owned())));
+            let rows = rows.filter_map(|row| {
+                row.split_once('\n').map(|(key, value)| (key.to_owned(), value.to_owned()))
+            });
             let of_one = |key: &str| {
-                let name = key.strip_prefix("branch.").and_then(|key| key.rsplit_once('.')).map(|(name, _)| name);
+                let name =
+                    key.strip_prefix("branch.").and_then(|key| key.rsplit_once('.')).map(|(name, _)| name);
                 state.refs.iter().any(|(known, _)| known.strip_prefix(prefix) == name)
             };
             state.config = rows.filter(|(key, _)| of_one(key)).collect();
@@ -304,9 +321,12 @@ impl Look<'_> {
 
     fn worktree(&mut self, path: &Path) -> Result<(), Unkept> {
         let Some(path) = placed(path).filter(|path| path.is_dir()) else { return Ok(()) };
-        let Some(git) = git_folder(&path).and_then(|git| std::fs::canonicalize(git).ok()) else { return Ok(()) };
+        let Some(git) = git_folder(&path).and_then(|git| std::fs::canonicalize(git).ok()) else {
+            return Ok(());
+        };
         let common = git_common_folder(&path).and_then(|common| std::fs::canonicalize(common).ok());
-        let Some(name) = common.and_then(|common| git.strip_prefix(common.join("worktrees")).ok().map(Path::to_owned))
+        let Some(name) =
+            common.and_then(|common| git.strip_prefix(common.join("worktrees")).ok().map(Path::to_owned))
         else {
             return Err(Unkept::Git(format!("`{}` is no working tree beside another", path.display())));
         };

@@ -26,16 +26,24 @@ pub fn carried(verb: &str, arguments: &[Word]) -> Vec<String> {
         };
         if let Some((option, _)) = OPTIONS.iter().find(is_row) {
             let is_long = option.starts_with("--");
-            let glued = if is_long { word.past('=') } else { Some(word.after(2)).filter(|word| !word.bits.is_empty()) };
+            let glued = if is_long {
+                word.past('=')
+            } else {
+                Some(word.after(2)).filter(|word| !word.bits.is_empty())
+            };
             // The value of `-O` is always glued.
             all.extend(
-                glued.or_else(|| arguments.get(at + 1).filter(|_| *option != "-O").cloned()).map(|line| line.code()),
+                glued
+                    .or_else(|| arguments.get(at + 1).filter(|_| *option != "-O").cloned())
+                    .map(|line| line.code()),
             );
         }
         // `ext::sh -c rm% -rf% x`
         if let Some((_, line)) = text.split_once("ext::") {
             let blank = line.replace("% ", "\u{1}");
-            let words = blank.split(' ').map(|word| Word::of(&word.replace('\u{1}', " ").replace("%%", "%")).quoted());
+            let words = blank
+                .split(' ')
+                .map(|word| Word::of(&word.replace('\u{1}', " ").replace("%%", "%")).quoted());
             all.push(words.collect::<Vec<_>>().join(" "));
         }
     }

@@ -123,7 +123,8 @@ const PASSED: &[&str] = &[
 ];
 
 fn all_found<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) {
-    let missed: Vec<&str> = lines.filter(|(line, rule)| !found(line).contains(rule)).map(|(line, _)| line).collect();
+    let missed: Vec<&str> =
+        lines.filter(|(line, rule)| !found(line).contains(rule)).map(|(line, _)| line).collect();
     assert!(missed.is_empty(), "{missed:#?}");
 }
 

@@ -158,7 +158,8 @@ impl<'a> Reader<'a> {
 
     fn term(&mut self, all: &mut Operands<'a>) -> Option<()> {
         let left = self.operand()?;
-        let is_unary = matches!(left.text.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
+        let is_unary =
+            matches!(left.text.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
         if is_unary {
             let word = self.operand()?;
             // An index in a name is computed.

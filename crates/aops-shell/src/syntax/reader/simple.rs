@@ -6,8 +6,8 @@ use crate::syntax::tree::{Assignment, SimpleCommand};
 
 /// Words that begin, part or end something where a command may begin.
 const RESERVED: [&str; 22] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "time", "until", "while", "{", "}",
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "in", "select", "then", "time", "until", "while", "{", "}",
 ];
 
 /// Commands whose arguments may be arrays.
@@ -50,7 +50,8 @@ impl<'a> Reader<'a> {
                 command.words.push(word);
             }
         }
-        let is_empty = command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty();
+        let is_empty =
+            command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty();
         (!is_empty).then_some(Command::Simple(command))
     }
 
@@ -81,7 +82,8 @@ impl<'a> Reader<'a> {
         let index = (index_end > name_end).then(|| head.split(index_end - 1).0.split(name_end + 1).1);
         let keeps = appends || index.is_some();
         let is_array = scalar.text.is_empty() && self.byte(self.at) == Some(b'(');
-        let mut all = Assignment { name, indexes: Vec::from_iter(index), values: Vec::new(), is_array, keeps };
+        let mut all =
+            Assignment { name, indexes: Vec::from_iter(index), values: Vec::new(), is_array, keeps };
         match is_array {
             true if !all.indexes.is_empty() => return None,
             true => self.array(&mut all)?,
@@ -170,7 +172,8 @@ impl<'a> Reader<'a> {
         let word = self.word()?;
         let is_literal = word.text.contains(['\'', '"', '\\']);
         let delimiter = unquoted(word.text)?;
-        let line_end = self.documents.map_or_else(|| self.find(b'\n'), |documents| Some(documents.line_end))?;
+        let line_end =
+            self.documents.map_or_else(|| self.find(b'\n'), |documents| Some(documents.line_end))?;
         if self.documents.is_some_and(|documents| documents.level != self.level) {
             return None;
         }
@@ -208,7 +211,8 @@ impl<'a> Reader<'a> {
             let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
             if !is_literal && backslashes % 2 == 1 {
                 let next = self.text.get(self.at..self.find(b'\n').unwrap_or(self.text.len()))?;
-                if delimiter.starts_with(&own[..own.len() - 1]) || next.trim_start_matches('\t') == delimiter {
+                if delimiter.starts_with(&own[..own.len() - 1]) || next.trim_start_matches('\t') == delimiter
+                {
                     return None;
                 }
             }

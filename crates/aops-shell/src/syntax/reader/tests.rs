@@ -30,7 +30,8 @@ fn bash_accepts(texts: &[String]) -> Vec<bool> {
     let feeder = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = bash.wait_with_output().unwrap();
     feeder.join().unwrap().unwrap();
-    let said: Vec<bool> = output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| l == b"1").collect();
+    let said: Vec<bool> =
+        output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| l == b"1").collect();
     assert_eq!(said.len(), texts.len(), "bash answers for each text");
     said
 }
@@ -141,7 +142,8 @@ const MALFORMED: &[&str] = &[
 #[test]
 fn what_is_malformed_is_refused_by_both() {
     let said = bash_accepts(&owned(MALFORMED));
-    let wrong: Vec<_> = MALFORMED.iter().zip(said).filter(|(text, bash)| *bash || parse(text).is_ok()).collect();
+    let wrong: Vec<_> =
+        MALFORMED.iter().zip(said).filter(|(text, bash)| *bash || parse(text).is_ok()).collect();
     assert!(wrong.is_empty(), "accepted by bash (true) or by us: {wrong:#?}");
 }
 
@@ -182,11 +184,16 @@ fn both_accept_the_same_lines_of_the_corpora() {
 /// Lines made of these parts; mostly no shell, and so a test that we do not accept too much.
 fn generated() -> Vec<String> {
     let mut runner = TestRunner::deterministic();
-    let parts =
-        proptest::collection::vec((prop::sample::select(PARTS), prop::sample::select(&["", " ", " "][..])), 0..20);
-    let lists = proptest::collection::vec((prop::sample::select(COMMANDS), prop::sample::select(JOINS)), 0..9);
+    let parts = proptest::collection::vec(
+        (prop::sample::select(PARTS), prop::sample::select(&["", " ", " "][..])),
+        0..20,
+    );
+    let lists =
+        proptest::collection::vec((prop::sample::select(COMMANDS), prop::sample::select(JOINS)), 0..9);
     let letters = "[a1` \\n\\t;&|<>'\"$(){}#=+*?!\\\\\\[\\]-]{0,20}";
-    let join = |parts: Vec<(&str, &str)>| parts.into_iter().flat_map(|(part, join)| [part, join]).collect::<String>();
+    let join = |parts: Vec<(&str, &str)>| {
+        parts.into_iter().flat_map(|(part, join)| [part, join]).collect::<String>()
+    };
     let any = prop_oneof![parts.prop_map(join), lists.prop_map(join), letters];
     (0..12_000).map(|_| any.new_tree(&mut runner).unwrap().current()).collect()
 }
@@ -195,7 +202,8 @@ fn generated() -> Vec<String> {
 fn bash_accepts_whatever_we_accept() {
     let ours: Vec<String> = generated().into_iter().filter(|text| parse(text).is_ok()).collect();
     assert!(ours.len() > 800, "{} generated lines are shell", ours.len());
-    let wrong: Vec<_> = ours.iter().zip(bash_accepts(&ours)).filter(|(_, bash)| !bash).map(|(text, _)| text).collect();
+    let wrong: Vec<_> =
+        ours.iter().zip(bash_accepts(&ours)).filter(|(_, bash)| !bash).map(|(text, _)| text).collect();
     assert!(wrong.is_empty(), "bash refuses {} of {}: {wrong:#?}", wrong.len(), ours.len());
 }
 
@@ -262,7 +270,11 @@ fn no_byte_is_looked_at_often() {
         for size in [1_000, 60_000] {
             let text = [*before, &again.repeat(size / again.len()), after].concat();
             let looks = looks(&text);
-            assert!(looks <= 12 * text.len() + 100, "{looks} looks at {} bytes of {before}{again}{after}", text.len());
+            assert!(
+                looks <= 12 * text.len() + 100,
+                "{looks} looks at {} bytes of {before}{again}{after}",
+                text.len()
+            );
         }
     }
 }
@@ -282,7 +294,9 @@ fn depth_is_bounded() {
         ("x=${y:-$(", ")}"),
     ];
     for (open, close) in nests {
-        let text = |depth: usize| format!("{}a{}", format!("{open} ").repeat(depth), format!(" {close}").repeat(depth));
+        let text = |depth: usize| {
+            format!("{}a{}", format!("{open} ").repeat(depth), format!(" {close}").repeat(depth))
+        };
         assert!(parse(&text(DEEPEST / 4)).is_ok(), "{}", text(DEEPEST / 4));
         for depth in [DEEPEST + 1, 2_000] {
             assert_eq!(parse(&text(depth)).err(), Some(Unread::Beyond), "{open} {depth} deep");
@@ -303,9 +317,10 @@ const COMMANDS: &[&str] = &[
 ];
 const JOINS: &[&str] = &["; ", "; ", "; ", "\n", " && ", " || ", " | ", " |& ", " & ", " ", ""];
 const PARTS: &[&str] = &[
-    "ls", "x", "1", "22", "=", "x=", "x+=", "x[", "]", "$x", "$(", "$((", "((", "))", ")", "(", "{", "}", "${", "${x",
-    ":-", "'", "\"", "`", "\\", ";", ";;", ";&", "&&", "||", "|", "|&", "&", "\n", "<<E", "\nE\n", "<<-E", "<<<", "<",
-    ">", ">>", "&>", ">&", "<&", ">|", "<>", "<(", "-", "if", "then", "else", "elif", "fi", "for", "in", "do", "done",
-    "while", "until", "case", "esac", "select", "function", "coproc", "[[", "]]", "==", "=~", "-f", "time", "!", "#",
-    "*", "@", "@(", "?", "é", "\t", "$", "$'", "$\"", "~", "/", "\\\n",
+    "ls", "x", "1", "22", "=", "x=", "x+=", "x[", "]", "$x", "$(", "$((", "((", "))", ")", "(", "{", "}",
+    "${", "${x", ":-", "'", "\"", "`", "\\", ";", ";;", ";&", "&&", "||", "|", "|&", "&", "\n", "<<E",
+    "\nE\n", "<<-E", "<<<", "<", ">", ">>", "&>", ">&", "<&", ">|", "<>", "<(", "-", "if", "then", "else",
+    "elif", "fi", "for", "in", "do", "done", "while", "until", "case", "esac", "select", "function",
+    "coproc", "[[", "]]", "==", "=~", "-f", "time", "!", "#", "*", "@", "@(", "?", "é", "\t", "$", "$'",
+    "$\"", "~", "/", "\\\n",
 ];

@@ -4,13 +4,20 @@ use super::{DEEPEST, PROGRAMS, Part, Raw, Reader, ends_word, is_name_byte};
 
 impl<'a> Reader<'a> {
     /// Read a text with expansions; its parts are kept with it.
-    pub(super) fn gather(&mut self, begin: usize, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<Raw<'a>> {
+    pub(super) fn gather(
+        &mut self,
+        begin: usize,
+        read: impl FnOnce(&mut Self) -> Option<()>,
+    ) -> Option<Raw<'a>> {
         let outer = std::mem::take(&mut self.parts);
         let result = read(self);
         let parts = std::mem::replace(&mut self.parts, outer);
         result?;
         // Here-documents begin behind the line feed; a word must not reach over it.
-        if self.documents.is_some_and(|documents| documents.level == self.level && self.at > documents.line_end) {
+        if self
+            .documents
+            .is_some_and(|documents| documents.level == self.level && self.at > documents.line_end)
+        {
             return None;
         }
         Some(Raw::new(self.text.get(begin..self.at)?, begin, parts))

@@ -12,7 +12,8 @@ const OTHER: &str = "";
 impl Scan<'_> {
     /// Read the expansion that begins at `at`; the place after it.
     pub(super) fn dollar(&mut self, at: usize, to: usize, quoted: bool) -> usize {
-        let part = self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
+        let part =
+            self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
         match (self.byte(at, to), self.byte(at + 1, to), part) {
             (b'`', ..) => self.backquoted(at + 1, to, quoted),
             (_, b'(', Some((false, end))) => self.computed(at + 3, end - 2, end),
@@ -103,7 +104,8 @@ impl Scan<'_> {
         match self.scope.value(name) {
             Some(values) if !values.is_empty() => {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
-                self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
+                self.word.said =
+                    self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
                 self.carry(values);
                 if let [only] = values {
                     self.word.sums += only.sums;
@@ -192,7 +194,12 @@ impl Scan<'_> {
         self.one_list(name);
         // `${@:1}` begins with `$1`, `${a[@]:1}` with the second.
         let skipped = usize::from(name == "@" && !rest.is_empty());
-        self.all(name, from.saturating_sub(skipped)..to.saturating_sub(skipped), quoted && sign == b'*', quoted);
+        self.all(
+            name,
+            from.saturating_sub(skipped)..to.saturating_sub(skipped),
+            quoted && sign == b'*',
+            quoted,
+        );
         true
     }
 
@@ -309,7 +316,8 @@ impl Scan<'_> {
 
 /// `${x##*/}`, or `${x%.md}` of what has no slash: what is left has none. `cut` begins behind the name.
 fn is_one_name(cut: &str, values: &[Word]) -> bool {
-    cut == "##*/" || cut.starts_with(['#', '%']) && !values.is_empty() && values.iter().all(Word::has_no_slash)
+    cut == "##*/"
+        || cut.starts_with(['#', '%']) && !values.is_empty() && values.iter().all(Word::has_no_slash)
 }
 
 /// `:from` or `:from:length` in plain numbers, or nothing: all of them.

@@ -173,8 +173,10 @@ impl<'t> Scan<'t> {
                 return end;
             }
         };
-        let digits = self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
-        let value = u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
+        let digits =
+            self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+        let value =
+            u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
         self.text(value.unwrap_or('\u{fffd}'));
         begin + digits
     }
@@ -306,7 +308,10 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
                 if length > *room {
                     return None;
                 }
-                alternatives.iter_mut().filter_map(|words| words.last_mut()).for_each(|last| last.bits.push(*bit));
+                alternatives
+                    .iter_mut()
+                    .filter_map(|words| words.last_mut())
+                    .for_each(|last| last.bits.push(*bit));
                 continue;
             }
             Piece::All(texts, splits) => {

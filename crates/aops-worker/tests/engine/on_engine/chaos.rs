@@ -30,7 +30,8 @@ impl Dice {
 #[test]
 #[ignore = "minutes"]
 fn every_keyed_effect_once_whoever_is_killed() {
-    let (runs, kills) = (number("AOPS_FLEET_RUNS", 40), number("AOPS_FLEET_KILLS", 40));
+    let runs = number("AOPS_FLEET_RUNS", 40);
+    let kills = number("AOPS_FLEET_KILLS", 40);
     let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
     let mut world = World::new(&[STEP, STEP, STEP], &["--lost-after", "8"]);
     let mut machines = NAMES.map(|name| world.machine(name, &[]));

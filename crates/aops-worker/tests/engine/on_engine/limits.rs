@@ -33,15 +33,18 @@ fn so_many_runs_of_a_repository_at_a_time() {
     world.passed("r3");
     assert_eq!(world.effects("begun").len(), 2);
     let list = world.post("annann", "POST", "/v1/list/runs", &json!(null)).1;
-    let mut known: Vec<_> = list.as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    let mut known: Vec<_> =
+        list.as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
     known.sort_unstable();
     assert_eq!(known, ["r1", "r2", "r3"]);
     assert_eq!(world.text("/metrics", "").0, 401);
     let (code, metrics) = world.text("/metrics", "annann");
     assert_eq!(code, 200, "{metrics}");
-    for line in
-        ["aops_runs{state=\"over\"} 3", "aops_runs_ended{outcome=\"PASS\"} 2", "aops_machines{state=\"here\"} 2"]
-    {
+    for line in [
+        "aops_runs{state=\"over\"} 3",
+        "aops_runs_ended{outcome=\"PASS\"} 2",
+        "aops_machines{state=\"here\"} 2",
+    ] {
         assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
     }
     assert!(metrics.contains("aops_acts_total{act=\"submit\"} 3\n"), "{metrics}");

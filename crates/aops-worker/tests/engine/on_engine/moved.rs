@@ -12,7 +12,8 @@ const SOON: [&str; 2] = ["--lost-after", "8"];
 #[test]
 fn a_run_goes_on_where_another_machine_was_lost() {
     let first = format!("{BEGUN}mkdir -p new; echo one >> new/work; echo out >> left.log");
-    let world = World::new(&[&first, &format!("{BEGUN}echo half >> new/half; {WAIT}echo two >> new/work")], &SOON);
+    let world =
+        World::new(&[&first, &format!("{BEGUN}echo half >> new/half; {WAIT}echo two >> new/work")], &SOON);
     let mut a = world.machine("a", &[]);
     world.send("r1", &[]);
     until("the second step runs", || world.effects("begun").len() == 2);
@@ -27,7 +28,11 @@ fn a_run_goes_on_where_another_machine_was_lost() {
     world.go("go");
     world.passed("r1");
     assert_eq!(world.remote(&["show", "aops/r1:new/work"]), "one\ntwo");
-    assert_eq!(world.remote(&["show", "aops/r1:new/half"]), "half", "what the lost attempt left does not travel");
+    assert_eq!(
+        world.remote(&["show", "aops/r1:new/half"]),
+        "half",
+        "what the lost attempt left does not travel"
+    );
     assert!(!world.clone_of(&b, "r1").exists());
     let machines = world.machines();
     assert_eq!((&machines["a"]["away"], &machines["b"]["away"]), (&json!(true), &json!(false)), "{machines}");
@@ -98,7 +103,11 @@ fn a_person_releases_a_run() {
     world.send("r1", &[]);
     until("the second step runs", || world.effects("begun").len() == 2);
     let _b = world.machine("b", &[]);
-    assert_eq!(world.post("annann", "POST", "/v1/runs/r1/release", &json!(null)).0, 403, "she may submit alone");
+    assert_eq!(
+        world.post("annann", "POST", "/v1/runs/r1/release", &json!(null)).0,
+        403,
+        "she may submit alone"
+    );
     let (code, said) = world.act("r1", "release", &json!(null));
     assert_eq!(code, 200, "{said}");
     until("it is begun elsewhere", || world.effects("begun").len() == 3);

@@ -14,8 +14,9 @@ pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (_, rows) = entry(document.get_ref(), "project")?;
     let DeValue::Array(items) = rows.get_ref() else { return None };
-    let own =
-        |item: &&Spanned<DeValue>| row(item).is_some_and(|(path, _)| [folder.path, &shorten(folder)].contains(&path));
+    let own = |item: &&Spanned<DeValue>| {
+        row(item).is_some_and(|(path, _)| [folder.path, &shorten(folder)].contains(&path))
+    };
     remove_row(text, items.iter().rfind(own)?)
 }
 
@@ -84,10 +85,13 @@ fn remove_key(text: &str, span: Range<usize>, alone: bool) -> String {
 
 /// One of several between commas.
 fn remove_inline(text: &str, span: Range<usize>) -> String {
-    let (before, after) = (&text[..span.start], &text[span.end..]);
+    let before = &text[..span.start];
+    let after = &text[span.end..];
     match after.trim_start().strip_prefix(',').map(str::trim_start) {
         Some(rest) => format!("{before}{rest}"),
-        None if before.trim_end().ends_with(',') => format!("{}{after}", before.trim_end().trim_end_matches(',')),
+        None if before.trim_end().ends_with(',') => {
+            format!("{}{after}", before.trim_end().trim_end_matches(','))
+        }
         None => format!("{}{}", before.trim_end(), after.trim_start_matches(' ')),
     }
 }
@@ -131,7 +135,11 @@ mod tests {
         let rest = "[[project]]\npath = \"~/p\"\ndanger.git-clean = \"deny\"\n";
         assert_eq!(unset_folder_danger(more, HERE, "git-discard").as_deref(), Some(rest));
         let told = "[danger]\n# never\ngit-discard = \"off\"\n";
-        assert_eq!(unset_danger(told, "git-discard").as_deref(), Some("[danger]\n# never\n"), "comments stay");
+        assert_eq!(
+            unset_danger(told, "git-discard").as_deref(),
+            Some("[danger]\n# never\n"),
+            "comments stay"
+        );
         let kept = "[danger]\ngit-discard = \"off\"\n# git-clean = \"off\"\n";
         assert_eq!(unset_danger(kept, "git-discard").as_deref(), Some("[danger]\n# git-clean = \"off\"\n"));
     }

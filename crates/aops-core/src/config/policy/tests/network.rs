@@ -26,7 +26,9 @@ fn a_host_is_a_name_and_never_an_address() {
     for good in ["\"a.test\"", "[\"*.A.test\", \"db.test:5432\"]", "[]"] {
         assert!(read(source(&format!("network.allow = {good}")), None).is_ok(), "{good}");
     }
-    for bad in ["10.0.0.1", "*", "a.test:0", "a.test:99999", "https://a.test", "a b", "[::1]", "", "a..b", "a.test/x"] {
+    for bad in [
+        "10.0.0.1", "*", "a.test:0", "a.test:99999", "https://a.test", "a b", "[::1]", "", "a..b", "a.test/x",
+    ] {
         for key in ["allow", "deny", "private"] {
             let problems = read(source(&format!("network.{key} = [{bad:?}]")), None).unwrap_err();
             assert!(problems[0].to_string().contains("by its name"), "{problems:?}");

@@ -6,7 +6,9 @@ use crate::config::policy::DangerLevel;
 use crate::config::policy::key::{KEYS, Key, Project};
 use crate::config::policy::rule::Action;
 use crate::config::policy::value::Form;
-use crate::config::policy::{Folder, Layer, Level, ModeLevel, Policy, Share, Source, hold_in, read, read_for};
+use crate::config::policy::{
+    Folder, Layer, Level, ModeLevel, Policy, Share, Source, hold_in, read, read_for,
+};
 use crate::model::call::Effect;
 use proptest::prelude::*;
 
@@ -188,9 +190,11 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
 
 #[test]
 fn a_project_may_only_tighten() {
-    let line = |key: &str, value: &str| if value.is_empty() { String::new() } else { format!("{key} = {value}") };
+    let line =
+        |key: &str, value: &str| if value.is_empty() { String::new() } else { format!("{key} = {value}") };
     for (name, of_user, of_project, want) in TIGHTENING {
-        let (one, other) = (line(name, of_user), line(name, of_project));
+        let one = line(name, of_user);
+        let other = line(name, of_project);
         let project = Some(Source { file: "p.toml", text: &other });
         let case = format!("{one} then {other}");
         match (read(source(&one), project), want) {
@@ -211,7 +215,11 @@ fn a_project_may_only_tighten() {
             switch_tightens(key);
             continue;
         }
-        assert!(both(true) && (both(false) || key.project == Project::Add), "{} is tried both ways", key.name);
+        assert!(
+            both(true) && (both(false) || key.project == Project::Add),
+            "{} is tried both ways",
+            key.name
+        );
     }
 }
 
@@ -220,7 +228,8 @@ fn a_project_may_only_tighten() {
 fn a_user_may_only_tighten_what_a_bundle_names() {
     let line = |key: &str, value: &str| format!("{key} = {value}");
     for (name, of_bundle, of_user, want) in TIGHTENING.iter().filter(|row| !row.1.is_empty()) {
-        let (one, other) = (line(name, of_bundle), line(name, of_user));
+        let one = line(name, of_bundle);
+        let other = line(name, of_user);
         let case = format!("{one} then {other}");
         let (policy, origins) =
             read_for(ModeLevel::Strict, Folder::default(), source(&one), source(&other), None).expect(&case);
@@ -230,7 +239,9 @@ fn a_user_may_only_tighten_what_a_bundle_names() {
         assert_eq!(key.get(&policy).to_string(), want, "{case}");
         assert_eq!(
             origins.overruled().is_empty(),
-            TIGHTENING.iter().any(|row| row.3.is_ok() && (row.0, row.1, row.2) == (*name, *of_bundle, *of_user)),
+            TIGHTENING
+                .iter()
+                .any(|row| row.3.is_ok() && (row.0, row.1, row.2) == (*name, *of_bundle, *of_user)),
             "{case}"
         );
     }
@@ -239,8 +250,9 @@ fn a_user_may_only_tighten_what_a_bundle_names() {
 /// What a bundle does not name is free, save what would make it mean nothing.
 #[test]
 fn what_a_bundle_does_not_name() {
-    let both =
-        |bundle: &str, user: &str| read_for(ModeLevel::Strict, HERE, source(bundle), source(user), None).unwrap();
+    let both = |bundle: &str, user: &str| {
+        read_for(ModeLevel::Strict, HERE, source(bundle), source(user), None).unwrap()
+    };
     let level = |bundle: &str, user: &str| both(bundle, user).0.mode.level();
     assert_eq!(level("", "mode.level = \"loop\""), ModeLevel::Loop);
     assert_eq!(level("", "mode.level = \"observe\""), ModeLevel::Guard, "nothing is enforced in `observe`");
@@ -284,7 +296,9 @@ fn a_project_adds_rules_and_never_replaces_one() {
     let rule = |id: &str, action: &str| {
         format!("[[rule]]\nid = \"{id}\"\ntool = \"X\"\naction = \"{action}\"\nreason = \"r\"\n")
     };
-    let (one, same, other) = (rule("a", "deny"), rule("a", "warn"), rule("b", "warn"));
+    let one = rule("a", "deny");
+    let same = rule("a", "warn");
+    let other = rule("b", "warn");
     let project = |text| Some(Source { file: "p.toml", text });
     let (policy, origins) = read(source(&one), project(&other)).unwrap();
     assert_eq!(policy.rules.iter().map(|rule| rule.action).collect::<Vec<_>>(), [Action::Deny, Action::Warn]);
@@ -340,10 +354,12 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
         Form::Whole(least, most) => (least..=most.min(least + 60)).prop_map(|n| n.to_string()).boxed(),
         Form::Share => (0_u32..=20).prop_map(|n| Share::millionths(n * 50_000).to_string()).boxed(),
         Form::Server => {
-            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()]).boxed()
+            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()])
+                .boxed()
         }
         Form::Database => {
-            prop::sample::select(vec!["\"postgresql://a@h/d\"".to_owned(), "\"postgres://b@h/d\"".to_owned()]).boxed()
+            prop::sample::select(vec!["\"postgresql://a@h/d\"".to_owned(), "\"postgres://b@h/d\"".to_owned()])
+                .boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
         Form::Switches(_) => prop::sample::select(vec!["{ git-discard = \"off\" }".to_owned()]).boxed(),
@@ -370,7 +386,10 @@ fn any_file(often: f64) -> impl Strategy<Value = String> {
     let keys: Vec<_> = KEYS
         .iter()
         .map(|key| {
-            prop::option::weighted(often, any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)))
+            prop::option::weighted(
+                often,
+                any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)),
+            )
         })
         .collect();
     let entry = (any::<bool>(), 0..4, prop::sample::select(Action::WORDS)).prop_map(|(rule, id, action)| {

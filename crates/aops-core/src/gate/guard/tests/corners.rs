@@ -13,8 +13,9 @@ fn standing_alone(path: &str) -> PlacesOnDisk {
 /// Each corner that the corpus does not come by.
 #[test]
 fn corners() {
-    let mark =
-        |text: &str| super::super::hidden::named(&protected(), &crate::tool::targets::Hidden::Program(text.to_owned()));
+    let mark = |text: &str| {
+        super::super::hidden::named(&protected(), &crate::tool::targets::Hidden::Program(text.to_owned()))
+    };
     assert_eq!(mark("open('agents/Critic.md', 'w')").as_deref(), Some("agents/critic.md"));
     assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
     assert_eq!(mark("open('/opt/bin/aops-hook', 'w')").as_deref(), Some("/opt/bin/aops-hook"));
@@ -25,7 +26,12 @@ fn corners() {
     assert_eq!(super::super::verb::refused(&protected(), &crate::tool::targets::CommandRun::default()), None);
     let standing = Protected { on_disk: standing_alone("/a"), ..protected() };
     assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
-    assert!(Protected { home: String::new(), ..protected() }.places().iter().all(|place| place.path.starts_with('/')));
+    assert!(
+        Protected { home: String::new(), ..protected() }
+            .places()
+            .iter()
+            .all(|place| place.path.starts_with('/'))
+    );
     let relative = Protected { config: "relative".into(), ..protected() }.places();
     assert!(!relative.is_empty() && relative.iter().all(|place| place.path.starts_with('/')));
     let elsewhere = Protected { config: "/cfg".into(), ..protected() };
@@ -90,7 +96,8 @@ fn a_sweep_takes_what_stands_below() {
     let kept = Protected { on_disk: standing_alone(checkpoints), ..protected() };
     assert_eq!(of(&kept, "/home/u/proj", Act::Sweep), Ruling::Pass);
     assert_eq!(of(&kept, "/home/u/proj", Act::Whole), Ruling::Deny);
-    for (act, wanted) in [(Act::Whole, Ruling::Deny), (Act::Sweep, Ruling::Deny), (Act::Write, Ruling::Pass)] {
+    for (act, wanted) in [(Act::Whole, Ruling::Deny), (Act::Sweep, Ruling::Deny), (Act::Write, Ruling::Pass)]
+    {
         assert_eq!(of(&kept, "/home/u/.claude/projects/x", act), wanted, "{act:?}");
     }
 }

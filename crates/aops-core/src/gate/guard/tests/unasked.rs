@@ -26,9 +26,11 @@ fn paths_are_known_by_their_names() {
         assert_eq!(at(path, Act::Write), Some(Executable::Text), "{path}");
         assert_eq!(at(path, Act::Whole), None, "taken away: {path}");
     }
-    for (path, act) in
-        [("/p/.claude/skills", Act::Merge), ("/p/.claude/agents/x", Act::Become), ("/p/.claude/commands", Act::Into)]
-    {
+    for (path, act) in [
+        ("/p/.claude/skills", Act::Merge),
+        ("/p/.claude/agents/x", Act::Become),
+        ("/p/.claude/commands", Act::Into),
+    ] {
         assert_eq!(at(path, act), Some(Executable::Text), "{path}");
     }
     assert_eq!(at("/p/.claude/skills/x/run.sh", Act::Write), Some(Executable::Beside(4)));
@@ -67,7 +69,12 @@ fn paths_are_known_by_their_names() {
         assert_eq!(at(path, Act::Write), None, "{path}");
     }
     assert_eq!(at("/p/.mcp.json", Act::Copy), None, "read");
-    let linked = Target { path: Word::of("/p/x"), act: Act::Write, real: Some(Word::of("/p/.mcp.json")), stands: None };
+    let linked = Target {
+        path: Word::of("/p/x"),
+        act: Act::Write,
+        real: Some(Word::of("/p/.mcp.json")),
+        stands: None,
+    };
     assert!(of_target(&Protected::default(), &linked).is_some());
 }
 
@@ -134,7 +141,8 @@ fn a_hooked_client_is_started_plainly() {
         asked(&protected, &targets).map(|(words, hint)| format!("{words} {}", hint.unwrap_or_default()))
     };
     let codex = |text: &str| said(Client::Claude, &[Client::Codex], text);
-    for text in ["codex exec 'do it'", "cd x && codex exec --json \"fix $it\"", "/opt/codex e -s read-only x"] {
+    for text in ["codex exec 'do it'", "cd x && codex exec --json \"fix $it\"", "/opt/codex e -s read-only x"]
+    {
         assert_eq!(codex(text), None, "{text}");
     }
     for text in [
@@ -156,11 +164,19 @@ fn a_hooked_client_is_started_plainly() {
             codex(text)
         );
     }
-    assert!(codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which no hook of ours sees")));
+    assert!(
+        codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which no hook of ours sees"))
+    );
     let unhooked = said(Client::Claude, &[], "codex exec x").unwrap();
-    assert!(unhooked.contains("Codex CLI, which no hook") && unhooked.contains("`aops-hook install --client codex`"));
+    assert!(
+        unhooked.contains("Codex CLI, which no hook")
+            && unhooked.contains("`aops-hook install --client codex`")
+    );
     let claude = said(Client::Codex, &[], "claude -p x").unwrap();
-    assert!(claude.contains("Claude Code, which no hook") && claude.contains("`aops-hook install` in"), "{claude}");
+    assert!(
+        claude.contains("Claude Code, which no hook") && claude.contains("`aops-hook install` in"),
+        "{claude}"
+    );
     assert_eq!(said(Client::Codex, &[Client::Claude], "claude -p x"), None);
     assert_eq!(said(Client::Claude, &[], "claude -p x"), None, "its own rules hold");
 }
@@ -186,8 +202,11 @@ fn files_of_another_client_are_guarded_where_we_are_registered() {
     ] {
         assert!(deny(&registered, text), "{text}");
     }
-    for text in ["cat ~/.codex/hooks.json", "echo > ~/.codex/AGENTS.md", "python3 -c \"open('.codex/prompts/x', 'w')\""]
-    {
+    for text in [
+        "cat ~/.codex/hooks.json",
+        "echo > ~/.codex/AGENTS.md",
+        "python3 -c \"open('.codex/prompts/x', 'w')\"",
+    ] {
         assert!(!deny(&registered, text), "{text}");
     }
     let unregistered = protected();

@@ -80,9 +80,9 @@ fn without_one(text: &str, before: Option<&str>, kept: &BTreeSet<String>) -> Opt
     let (inside, deny) = at(text, &top[permissions].value, DENY)?;
     let list = parts(text, &inside[deny].value);
     let is_ours = |row: &str| SECRETS.contains(&row) && !kept.contains(row);
-    let ours = list
-        .iter()
-        .position(|part| serde_json::from_str::<String>(&text[part.value.clone()]).is_ok_and(|row| is_ours(&row)))?;
+    let ours = list.iter().position(|part| {
+        serde_json::from_str::<String>(&text[part.value.clone()]).is_ok_and(|row| is_ours(&row))
+    })?;
     let had = |name: &str| {
         let root = before.map(edit::document)?;
         let permissions = member(before?, &root, PERMISSIONS)?;

@@ -36,7 +36,8 @@ pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<JsonPart> {
         Some(b'[') => false,
         _ => return Vec::new(),
     };
-    let (mut at, end) = (container.start + 1, container.end - 1);
+    let mut at = container.start + 1;
+    let end = container.end - 1;
     let mut found = Vec::new();
     loop {
         at = blank_end(text, at);
@@ -93,7 +94,8 @@ fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Where the last comment in this span ends; nothing without one. No value stands in it.
 fn last_comment(text: &str, span: Range<usize>) -> Option<usize> {
-    let (mut at, mut last) = (span.start, None);
+    let mut at = span.start;
+    let mut last = None;
     while at < span.end {
         at = match comment_end(text.as_bytes(), at) {
             Some(end) => *last.insert(end),
@@ -105,7 +107,9 @@ fn last_comment(text: &str, span: Range<usize>) -> Option<usize> {
 
 /// The text with blanks in the place of its comments: what a strict reader reads, each byte where it was.
 pub(super) fn without_comments(text: &str) -> String {
-    let (bytes, mut plain, mut at) = (text.as_bytes(), text.as_bytes().to_owned(), 0);
+    let bytes = text.as_bytes();
+    let mut plain = text.as_bytes().to_owned();
+    let mut at = 0;
     while at < bytes.len() {
         if bytes[at] == b'"' {
             at = text_end(bytes, at);
@@ -122,7 +126,8 @@ pub(super) fn without_comments(text: &str) -> String {
 
 fn value_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
-    let (mut at, mut depth) = (start, 0_usize);
+    let mut at = start;
+    let mut depth = 0_usize;
     while at < bytes.len() {
         if let Some(end) = comment_end(bytes, at) {
             if depth == 0 {
@@ -211,7 +216,8 @@ pub(super) fn append(
         None if style.spaced => format!(" {}", style.write(name, value, None)),
         None => style.write(name, value, None),
     };
-    let (before, tail) = (&text[..last.whole.end], &text[last.whole.end..end]);
+    let before = &text[..last.whole.end];
+    let tail = &text[last.whole.end..end];
     [before, ",", tail, &added, &text[end..]].concat()
 }
 
@@ -225,7 +231,8 @@ fn append_first(
 ) -> String {
     let inside = container.start + 1..container.end - 1;
     let comment = last_comment(text, inside.clone());
-    let (step, outer) = (style.step.unwrap_or("  "), indentation(text, container.start));
+    let step = style.step.unwrap_or("  ");
+    let outer = indentation(text, container.start);
     let inner = format!("{outer}{step}");
     if let Some(end) = comment {
         let body = style.write(name, value, Some(&inner));
@@ -240,7 +247,9 @@ fn append_first(
 
 /// Where the comments behind a part end that stand on its line.
 fn tail_end(text: &str, from: usize) -> usize {
-    let (bytes, mut end, mut at) = (text.as_bytes(), from, from);
+    let bytes = text.as_bytes();
+    let mut end = from;
+    let mut at = from;
     loop {
         at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match comment_end(bytes, at) {
@@ -250,7 +259,12 @@ fn tail_end(text: &str, from: usize) -> usize {
     }
 }
 
-pub(super) fn replace(text: &str, root: &Range<usize>, span: &Range<usize>, value: &impl Serialize) -> String {
+pub(super) fn replace(
+    text: &str,
+    root: &Range<usize>,
+    span: &Range<usize>,
+    value: &impl Serialize,
+) -> String {
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let lead = &text[line..span.start];
     let own_line = lead.trim().is_empty() && span.start > root.start;

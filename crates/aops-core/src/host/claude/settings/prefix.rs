@@ -73,20 +73,25 @@ pub(super) fn without_prefix(text: &str, had_env: bool) -> String {
     let Some(n) = top.iter().rposition(|part| part.name == "env") else { return text.to_owned() };
     let held = parts(text, &top[n].value);
     let at = |name: &str| held.iter().rposition(|part| part.name == name);
-    let Some(ours) = at(NAME).filter(|at| string(text, &held[*at]).is_some_and(|value| names_us(&value))) else {
+    let Some(ours) = at(NAME).filter(|at| string(text, &held[*at]).is_some_and(|value| names_us(&value)))
+    else {
         return text.to_owned();
     };
     if let Some(chained) = at(CHAINED) {
         let foreign = string(text, &held[chained]).unwrap_or_default();
-        let (first, then) = (held[ours].value.clone(), edit::without(text, &top[n].value, &held, chained));
+        let first = held[ours].value.clone();
+        let then = edit::without(text, &top[n].value, &held, chained);
         // What stands before the removed part has not moved.
-        let place = if ours < chained { first } else { parts(&then, &edit::document(&then))[n].value.clone() };
+        let place =
+            if ours < chained { first } else { parts(&then, &edit::document(&then))[n].value.clone() };
         if ours < chained {
             return edit::replace(&then, &edit::document(&then), &place, &foreign);
         }
         let held = parts(&then, &place);
         let part = held.iter().rfind(|part| part.name == NAME);
-        return part.map_or(then.clone(), |part| edit::replace(&then, &edit::document(&then), &part.value, &foreign));
+        return part.map_or(then.clone(), |part| {
+            edit::replace(&then, &edit::document(&then), &part.value, &foreign)
+        });
     }
     if held.len() == 1 && !had_env {
         return edit::without(text, &root, &top, n);

@@ -38,14 +38,18 @@ fn registering_keeps_what_is_there_and_taking_out_gives_it_back() {
         let ours: Vec<_> = survey(&with).unwrap().ours;
         assert_eq!(ours.len(), events.len(), "{before}");
         assert!(ours.iter().all(|one| one.current && one.command == OURS), "{before}");
-        let (old, new) = (value(before), value(&with));
+        let old = value(before);
+        let new = value(&with);
         for (key, kept) in old.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
             assert_eq!(&new[key], kept, "{before}");
         }
         let after = unregister(&with, Some(before)).unwrap();
         let blank_inside = before.replace([' ', '\r', '\n'], "") == "{}";
-        let wanted =
-            if blank_inside { before.replace("{ }", "{}").replace("{\n}", "{}") } else { (*before).to_owned() };
+        let wanted = if blank_inside {
+            before.replace("{ }", "{}").replace("{\n}", "{}")
+        } else {
+            (*before).to_owned()
+        };
         assert_eq!(after, wanted);
     }
 }
@@ -65,14 +69,18 @@ fn empty_lists_that_were_there_stay() {
 fn the_style_of_the_file_is_ours() {
     let one = "{\"model\":\"opus\"}";
     let with = register(one, OURS).unwrap();
-    assert!(!with.contains('\n') && with.starts_with("{\"model\":\"opus\",\"hooks\":{\"Setup\":[{\"hooks\":[{"));
+    assert!(
+        !with.contains('\n') && with.starts_with("{\"model\":\"opus\",\"hooks\":{\"Setup\":[{\"hooks\":[{")
+    );
     let tabs = register("{\n\t\"a\": 1\n}", OURS).unwrap();
     assert!(tabs.contains("\n\t\"hooks\": {\n\t\t\"Setup\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{tabs}");
     assert!(tabs.ends_with("\n\t}\n}"));
     let windows = register("{\r\n    \"a\": 1\r\n}\r\n", OURS).unwrap();
     assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count());
     assert!(windows.contains("\r\n        \"Setup\": ["));
-    assert!(register("{\"a\": 1}", OURS).unwrap().contains("{\"a\": 1, \"hooks\": {\"Setup\": [{\"hooks\": [{"));
+    assert!(
+        register("{\"a\": 1}", OURS).unwrap().contains("{\"a\": 1, \"hooks\": {\"Setup\": [{\"hooks\": [{")
+    );
     // As the client itself writes the file: its next save changes nothing.
     let mine: Value = serde_json::from_str(&register("", OURS).unwrap()).unwrap();
     assert_eq!(mine["hooks"]["Stop"][0]["hooks"][0]["args"][0], "Stop");
@@ -93,7 +101,10 @@ fn our_older_entries_are_replaced_where_they_stand() {
             r#"{"hooks":{"Stop":[{"matcher":"x","hooks":[{"type":"command","command":"aops-hook Stop"}]}]}}"#,
             "no matcher",
         ),
-        (r#"{"hooks":{"Stop":[{"hooks":[{"command":"'/a b/aops-hook' Stop"},{"command":"y"}]}]}}"#, "among others"),
+        (
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"'/a b/aops-hook' Stop"},{"command":"y"}]}]}}"#,
+            "among others",
+        ),
         (
             r#"{"hooks":{"WorktreeCreate":[{"hooks":[{"command":"/x/aops-hook","args":["WorktreeCreate"]}]}]}}"#,
             "no longer",
@@ -102,7 +113,10 @@ fn our_older_entries_are_replaced_where_they_stand() {
             r#"{"hooks":{"Stop":[{"hooks":[{"command":"/x/aops-hook-Stop"}]},{"hooks":[{"command":"aops-hook","args":[]}]}]}}"#,
             "two",
         ),
-        (r#"{"hooks":{"Stop":[{"hooks":[{"command":"/1/aops-hook Stop"}]}]},"hooks":{"Stop":[]}}"#, "two of a name"),
+        (
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"/1/aops-hook Stop"}]}]},"hooks":{"Stop":[]}}"#,
+            "two of a name",
+        ),
     ] {
         let with = register(odd, OURS).unwrap();
         let ours = survey(&with).unwrap().ours;
@@ -165,8 +179,10 @@ fn survey_sees_switches_and_plugins() {
 }
 
 fn json() -> impl Strategy<Value = String> {
-    let text = "[a-z \\\\\"/{}\\[\\],:é\u{1f600}]{0,6}".prop_map(|text| serde_json::to_string(&text).unwrap());
-    let leaf = prop_oneof![Just("1e5".to_owned()), Just("-0.0".to_owned()), Just("null".to_owned()), text.clone()];
+    let text =
+        "[a-z \\\\\"/{}\\[\\],:é\u{1f600}]{0,6}".prop_map(|text| serde_json::to_string(&text).unwrap());
+    let leaf =
+        prop_oneof![Just("1e5".to_owned()), Just("-0.0".to_owned()), Just("null".to_owned()), text.clone()];
     let blank = prop_oneof![Just(""), Just(" "), Just("\n  "), Just("\r\n\t")];
     leaf.prop_recursive(4, 24, 4, move |inner| {
         let items = prop::collection::vec((inner.clone(), blank.clone(), blank.clone()), 0..4);
@@ -177,7 +193,8 @@ fn json() -> impl Strategy<Value = String> {
                 format!("[{}]", items.join(","))
             }),
             members.prop_map(|members| {
-                let members: Vec<_> = members.iter().map(|(k, v, b)| format!("{b}{k}{b}:{b}{v}{b}")).collect();
+                let members: Vec<_> =
+                    members.iter().map(|(k, v, b)| format!("{b}{k}{b}:{b}{v}{b}")).collect();
                 format!("{{{}}}", members.join(","))
             }),
         ]

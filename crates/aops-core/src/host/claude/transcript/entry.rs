@@ -131,7 +131,9 @@ impl<'a> TranscriptEntry<'a> {
         let Ok(record) = serde_json::from_slice::<TranscriptEntry>(line) else { return Read::Unknown };
         match record.kind.as_ref() {
             "user" | "assistant" if record.message.is_some() => Read::Talk(Box::new(record)),
-            kind if PASSED_OVER.split(' ').any(|known| known == kind) || kind.starts_with("api-") => Read::Other,
+            kind if PASSED_OVER.split(' ').any(|known| known == kind) || kind.starts_with("api-") => {
+                Read::Other
+            }
             _ => Read::Unknown,
         }
     }

@@ -168,7 +168,11 @@ impl Scan {
             output: used.output_tokens.unwrap_or(0),
             cache_read: used.cache_read_input_tokens.unwrap_or(0),
             cache_write: used.cache_creation_input_tokens.unwrap_or(0),
-            cache_write_1h: used.cache_creation.as_ref().and_then(|w| w.ephemeral_1h_input_tokens).unwrap_or(0),
+            cache_write_1h: used
+                .cache_creation
+                .as_ref()
+                .and_then(|w| w.ephemeral_1h_input_tokens)
+                .unwrap_or(0),
             web_searches: used.server_tool_use.as_ref().and_then(|s| s.web_search_requests).unwrap_or(0),
         };
         if let Some(last) = self.last.as_mut().filter(|last| !last.id.is_empty() && last.id == message.id) {
@@ -212,7 +216,8 @@ impl Scan {
 
     fn look(&mut self, record: &TranscriptEntry, message: &Message, agent: &str) {
         let own = agent == MAIN && record.is_sidechain != Some(true);
-        let spoken = record.kind == "user" && own && record.is_meta != Some(true) && record.is_summary != Some(true);
+        let spoken =
+            record.kind == "user" && own && record.is_meta != Some(true) && record.is_summary != Some(true);
         if let Some(words) = message.plain() {
             if spoken {
                 self.add_prompt(&words);
@@ -230,9 +235,12 @@ impl Scan {
                     let input = block.input.and_then(|input| json::read(input.get()).ok());
                     let field = |name: &str| input.as_ref().and_then(|input| input.text_of(name));
                     if matches!(block.name.as_ref(), "Agent" | "Task") {
-                        self.add_subagent(&field("subagent_type").unwrap_or_else(|| "general-purpose".to_owned()));
+                        self.add_subagent(
+                            &field("subagent_type").unwrap_or_else(|| "general-purpose".to_owned()),
+                        );
                     }
-                    let edits = matches!(block.name.as_ref(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
+                    let edits =
+                        matches!(block.name.as_ref(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
                     let path = field("file_path").or_else(|| field("notebook_path")).filter(|_| edits);
                     self.calls.insert(block.id.to_string(), path);
                 }

@@ -18,7 +18,9 @@ pub(super) fn of(kind: EventKind, json: &Json) -> Vec<AgentEnd> {
             let Some(Json::List(calls)) = json.get("tool_calls") else { return Vec::new() };
             calls.iter().filter_map(|call| of_call(call, AgentEndKind::Completed)).collect()
         }
-        EventKind::UserPromptSubmit => json.text_of("prompt").map(|prompt| notified(&prompt)).unwrap_or_default(),
+        EventKind::UserPromptSubmit => {
+            json.text_of("prompt").map(|prompt| notified(&prompt)).unwrap_or_default()
+        }
         _ => Vec::new(),
     }
 }
@@ -105,11 +107,15 @@ mod tests {
         assert_eq!(ends(EventKind::PostToolUse, &call(launched)), []);
         let interrupted = ends(EventKind::PostToolUseFailure, &call(r#""error": "e", "is_interrupt": true"#));
         assert_eq!(interrupted[0].2, AgentEndKind::Stopped);
-        let batch =
-            |response: &str| format!(r#"{{"tool_calls": [{}]}}"#, call(&format!(r#""tool_response": {response}"#)));
+        let batch = |response: &str| {
+            format!(r#"{{"tool_calls": [{}]}}"#, call(&format!(r#""tool_response": {response}"#)))
+        };
         let batched = ends(EventKind::PostToolBatch, &batch(r#"[{"type": "text", "text": "said"}]"#));
         assert_eq!((batched.len(), batched[0].3.as_str()), (1, "said"));
-        assert_eq!(ends(EventKind::PostToolBatch, &batch(r#""Async agent launched successfully.\nagentId: a""#)), []);
+        assert_eq!(
+            ends(EventKind::PostToolBatch, &batch(r#""Async agent launched successfully.\nagentId: a""#)),
+            []
+        );
         assert_eq!(
             ends(EventKind::PostToolUse, r#"{"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}"#),
             []

@@ -32,7 +32,8 @@ pub struct Answer {
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let row = kind.row();
-    let (mut top, mut own) = (Map::new(), Map::new());
+    let mut top = Map::new();
+    let mut own = Map::new();
     let mut answer = Answer::default();
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
@@ -40,7 +41,9 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         // The client shows nobody what this hook says, unless it fails.
         _ if verdict.aloud && kind == EventKind::SessionEnd => return spoken(&notice),
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
-        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => notice = clean(&join(&notice, &reason)),
+        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
+            notice = clean(&join(&notice, &reason));
+        }
         // The question went to the person when the call was asked about; the dialog is theirs to answer.
         (Ruling::Ask, Refusal::Dialog) => return answer,
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
@@ -94,14 +97,16 @@ fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
 
 /// What is said of an event that aops-hook itself failed on: a guarding one is refused.
 pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
-    let (row, way_out) = (kind.row(), failure.code.way_out());
+    let row = kind.row();
+    let way_out = failure.code.way_out();
     if row.guarding {
         let words = format!(
             "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
         );
         return Verdict::deny(GateId::Failure, words);
     }
-    let words = format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
+    let words =
+        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
     Verdict::notice(GateId::Failure, &words)
 }
 
@@ -186,7 +191,8 @@ pub fn line(text: &str) -> String {
 
 /// The words of a refusal by a client that cannot ask, with what it says then.
 pub fn told(kind: EventKind, verdict: &Verdict, not_asked: &str) -> String {
-    let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
+    let reason = clean(&verdict.reason);
+    let notice = clean(&verdict.notice);
     let begin = (kind == EventKind::Stop).then_some(NOT_YET);
     let notice = Some(notice.as_str()).filter(|notice| verdict.aloud && !notice.is_empty());
     let end = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer).then_some(not_asked);

@@ -33,7 +33,9 @@ const FOREIGN_FOLDERS: [&str; 5] = [".codex", ".copilot", ".cursor", ".gemini", 
 /// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's
 /// settings.
 pub fn is_claudes(input: &[u8]) -> bool {
-    let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else { return false };
+    let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else {
+        return false;
+    };
     let transcript = json.text_of("transcript_path");
     let elsewhere = |path: &String| path.split('/').any(|part| FOREIGN_FOLDERS.contains(&part));
     event_name(&json).is_some()
@@ -53,7 +55,8 @@ pub fn redacted(input: &[u8]) -> Option<String> {
     let (common, own) = members.into_iter().partition(|(name, _)| COMMON.contains(&name.as_ref()));
     let common = Json::Object(common).canonical(unchanged);
     let own = json::canonical(&Json::Object(own));
-    let rest = own.strip_prefix('{').filter(|rest| *rest != "}").map_or("}".to_owned(), |rest| format!(",{rest}"));
+    let rest =
+        own.strip_prefix('{').filter(|rest| *rest != "}").map_or("}".to_owned(), |rest| format!(",{rest}"));
     Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
 
@@ -62,8 +65,11 @@ pub fn redacted(input: &[u8]) -> Option<String> {
 pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     let text = redacted(input)?;
     let Json::Object(members) = json::read(&text).ok()? else { return None };
-    let said =
-        members.iter().find(|(name, _)| name == LAST_WORDS).and_then(|(_, said)| said.text()).unwrap_or_default();
+    let said = members
+        .iter()
+        .find(|(name, _)| name == LAST_WORDS)
+        .and_then(|(_, said)| said.text())
+        .unwrap_or_default();
     let needed = |name: &str| COMMON.contains(&name) && name != "effort" || name == "background_tasks";
     let kept: Vec<_> = members.iter().filter(|(name, _)| needed(name)).cloned().collect();
     let rest = Json::Object(kept).canonical(unchanged);
@@ -118,7 +124,10 @@ pub fn read_json(name: &str, text: &str, json: &Json) -> Result<Event, Failure> 
     match json.text_of("hook_event_name") {
         Some(said) if said == name => {}
         Some(said) => {
-            return Err(invalid(format!("called for `{name}`, but the event says `{}`", json::cut(&said, 64))));
+            return Err(invalid(format!(
+                "called for `{name}`, but the event says `{}`",
+                json::cut(&said, 64)
+            )));
         }
         None => return Err(invalid("`hook_event_name` is missing".to_owned())),
     }
@@ -165,7 +174,8 @@ fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
         return Err("`tool_input` is missing or is not an object".to_owned());
     };
     // Of the client's own tools the fields at the top decide.
-    let looked_through = tool.starts_with("mcp__") || matches!(table::tool(tool).touches, ToolTouches::Strings(_));
+    let looked_through =
+        tool.starts_with("mcp__") || matches!(table::tool(tool).touches, ToolTouches::Strings(_));
     if looked_through && is_too_deep(input) {
         return Err("`tool_input` nests deeper than is read: give the tool less at once".to_owned());
     }
@@ -210,7 +220,9 @@ fn what(kind: EventKind, json: &Json) -> What {
             timers: timers(json),
         }),
         EventKind::ConfigChange => What::Configured(SettingsChanged { file_path: text("file_path") }),
-        kind if kind.is_about_call() && json.get("tool_name").is_some() => What::of_call(kind, call(json), ends),
+        kind if kind.is_about_call() && json.get("tool_name").is_some() => {
+            What::of_call(kind, call(json), ends)
+        }
         kind => What::Plain(kind),
     }
 }

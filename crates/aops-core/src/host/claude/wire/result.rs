@@ -103,7 +103,10 @@ mod tests {
     fn every_form_of_a_result_is_read() {
         for (response, head) in [
             (r#"{"stdout":"one","stderr":"two"}"#, "one\ntwo"),
-            (r#"[{"type":"text","text":"echo"},{"type":"image"},{"type":"text","text":"more"}]"#, "echo\nmore"),
+            (
+                r#"[{"type":"text","text":"echo"},{"type":"image"},{"type":"text","text":"more"}]"#,
+                "echo\nmore",
+            ),
             (r#""just text""#, "just text"),
             (r#"{"type":"text","file":{"filePath":"/a","content":"inside"}}"#, "inside"),
             (r#"{"content":[{"type":"text","text":"of an agent"}]}"#, "of an agent"),
@@ -113,13 +116,15 @@ mod tests {
             ("7", ""),
             ("null", ""),
         ] {
-            let found = result(EventKind::PostToolUse, &format!(r#"{{"tool_response": {response} }}"#)).unwrap();
+            let found =
+                result(EventKind::PostToolUse, &format!(r#"{{"tool_response": {response} }}"#)).unwrap();
             assert_eq!((found.head.as_str(), found.tail.as_str()), (head, ""), "{response}");
             assert_eq!(found.sha256, sha256(&[response.as_bytes()]), "{response}");
         }
         assert_eq!(result(EventKind::PreToolUse, r#"{"tool_response": 1}"#), None);
         assert_eq!(result(EventKind::PostToolUse, r#"{"tool_name": "Bash"}"#), None);
-        let failed = result(EventKind::PostToolUseFailure, r#"{"error": "Exit code 1\nno such file"}"#).unwrap();
+        let failed =
+            result(EventKind::PostToolUseFailure, r#"{"error": "Exit code 1\nno such file"}"#).unwrap();
         assert_eq!(failed.head, "Exit code 1\nno such file");
     }
 
@@ -127,7 +132,9 @@ mod tests {
     fn a_secret_is_in_neither_end() {
         let key = format!("sk-ant-{}", "A1b2C3d4E5f6G7h8I9j0".repeat(20));
         let filler = "x ".repeat(400);
-        for output in [key.clone(), format!("{key} {filler}"), format!("{filler}{key}"), format!("{filler}\n{key}\n")] {
+        for output in
+            [key.clone(), format!("{key} {filler}"), format!("{filler}{key}"), format!("{filler}\n{key}\n")]
+        {
             let document = serde_json::json!({"tool_response": {"stdout": output}}).to_string();
             let found = result(EventKind::PostToolUse, &document).unwrap();
             assert!(!found.head.contains("A1b2") && !found.tail.contains("A1b2"), "{found:?}");
