@@ -237,7 +237,8 @@ pub(super) fn judge(
 ) -> anyhow::Result<(Bundle, String)> {
     let hint = match bundle::open(file) {
         Ok(_) => {
-            "have it signed by who keeps the key: `aops-hook bundle sign`; a new key is trusted with `--key KEY`"
+            "have it signed by who keeps the key: `aops-hook bundle sign`; a new key is trusted with `--key \
+                KEY`"
         }
         Err(_) => "fetch it again, as it was made; `aops-hook bundle make` packs one",
     };
@@ -325,7 +326,8 @@ fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let outdated = bundle.outdated(&io.env.administered, io.env.now_ms);
     let value = json!({
-        "bundle": bundle.identity(), "created": bundle.created, "signer": signer, "files": described(&bundle)["files"],
+        "bundle": bundle.identity(), "created": bundle.created, "signer": signer,
+        "files": described(&bundle)["files"],
         "not_after": bundle.not_after, "expired": bundle.is_expired(io.env.now_ms), "outdated": outdated,
     });
     let until = match (&outdated, &bundle.not_after) {

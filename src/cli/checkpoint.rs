@@ -77,7 +77,8 @@ fn store(io: &Io) -> anyhow::Result<Store> {
 }
 
 fn id_operand() -> Arg {
-    let help = "A checkpoint's number or id as `checkpoint list` shows it, the beginning of an id, its name, or `latest`";
+    let help = "A checkpoint's number or id as `checkpoint list` shows it, the beginning of an id, its \
+        name, or `latest`";
     operand("id", "ID", help).required(true).allow_negative_numbers(true)
 }
 

@@ -268,7 +268,8 @@ impl Wanted {
         let path = io.env.user_config.join(CONFIG_FILE);
         if !path.is_absolute() {
             bail!(
-                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`"
+                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or \
+                    `XDG_CONFIG_HOME`"
             );
         }
         let shown = path.display().to_string();

@@ -214,7 +214,9 @@ impl Player<'_, '_> {
                 by(&self.agent.0, words.clone(), "SubagentStop", heard)
             }
             Action::Stop(words) => {
-                let fields = json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
+                let fields = json!({
+                    "stop_hook_active": false, "last_assistant_message": words, "background_tasks": []
+                });
                 by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
             }
             Action::Person(verb) => {

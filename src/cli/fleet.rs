@@ -110,7 +110,8 @@ pub(super) fn url(io: &Io) -> anyhow::Result<String> {
     match policy_here(io)?.policy.fleet.url {
         Some(url) => Ok(url),
         None => refused(
-            "no database is configured\nhint: set `fleet.url` in your configuration, as `postgresql://aops@db.example/aops`",
+            "no database is configured\nhint: set `fleet.url` in your configuration, as \
+                `postgresql://aops@db.example/aops`",
         ),
     }
 }
@@ -135,7 +136,12 @@ fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let seen = open(io)?.overview(MOST)?;
     if io.json {
-        let machine = |one: &MachineRow| json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "bundle": bundle(one), "age_s": one.age_s});
+        let machine = |one: &MachineRow| {
+            json!({
+                "name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy,
+                "bundle": bundle(one), "age_s": one.age_s
+            })
+        };
         let machines: Vec<_> = seen.machines.iter().map(machine).collect();
         let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
         return io.print(json!({

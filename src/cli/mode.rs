@@ -227,7 +227,8 @@ impl Change {
         let path = env.user_config.join(CONFIG_FILE);
         if !path.is_absolute() {
             bail!(
-                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`"
+                "`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or \
+                    `XDG_CONFIG_HOME`"
             );
         }
         let project = texts::project(env, &env.cwd);

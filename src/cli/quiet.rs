@@ -154,6 +154,8 @@ pub(super) fn write_level(
     } else {
         format!(", {} with the network", count(network.len(), "program"))
     };
-    let value = json!({"allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds});
+    let value = json!({
+        "allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds
+    });
     io.answer(&value, format!("quiet: `{}`{over}, in `{shown}`{stays}", level.name()))
 }

@@ -32,7 +32,8 @@ impl Gateway {
         let file = database::secret_file(env, TOKEN);
         let token = files::read_text(&file).map_err(|error| {
             format!(
-                "`{}`: {error}\nhint: write the token that the gateway's operator gave you into it (mode 600)",
+                "`{}`: {error}\nhint: write the token that the gateway's operator gave you into it (mode \
+                    600)",
                 file.display()
             )
         })?;

@@ -49,7 +49,8 @@ run = "test ! -e notes.txt || { echo 'notes.txt is a scratch file'; exit 1; }"
 "#;
 
 const SHELL: &str = "/bin/sh";
-const REPOSITORY: &str = "git init -q --bare ../remote && git init -q -b main && git remote add origin ../remote \
+const REPOSITORY: &str = "git init -q --bare ../remote && git init -q -b main && git remote add origin \
+    ../remote \
     && git add README.md && git commit -q -m begin && git push -q -u origin main";
 
 pub(super) struct Stage {

@@ -168,7 +168,8 @@ pub(super) fn bundle(scene: &Scene) -> Report {
             }
         }
         Err(problem) => {
-            let fix = "as root, run `aops-hook install --managed BUNDLE` with the bundle that your administrator signed";
+            let fix = "as root, run `aops-hook install --managed BUNDLE` with the bundle that your \
+                administrator signed";
             bad(problem.to_string(), fix)
         }
     }

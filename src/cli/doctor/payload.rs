@@ -27,7 +27,8 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
         }),
         E::SubagentStart => json!({"agent_id": "doctor", "agent_type": "Explore"}),
         E::SubagentStop => json!({
-            "agent_id": "doctor", "agent_type": "Explore", "stop_hook_active": false, "last_assistant_message": "well",
+            "agent_id": "doctor", "agent_type": "Explore", "stop_hook_active": false,
+            "last_assistant_message": "well",
         }),
         E::Stop => json!({"stop_hook_active": false, "last_assistant_message": "well"}),
         E::StopFailure => json!({"error": "unknown", "error_details": "", "last_assistant_message": ""}),

@@ -173,8 +173,10 @@ fn task(run: &RunRow) -> String {
 
 fn to_json(run: &RunRow) -> Value {
     json!({
-        "run_id": run.id, "state": run.state, "outcome": run.outcome, "reason": run.reason, "age_s": run.age_s,
-        "repository": redact(&run.repository), "machine": run.machine, "priority": run.priority, "labels": run.labels,
+        "run_id": run.id, "state": run.state, "outcome": run.outcome, "reason": run.reason,
+        "age_s": run.age_s,
+        "repository": redact(&run.repository), "machine": run.machine, "priority": run.priority,
+        "labels": run.labels,
         "task": task(run), "lines": run.steps,
     })
 }

@@ -7,7 +7,8 @@ use crate::run::fleet::{self, Placing};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-pub(super) const SECRET: &str = "the user and password in the address of the remote were left out\nhint: a worker reaches it with a credential helper of its own (`git help credentials`)";
+pub(super) const SECRET: &str = "the user and password in the address of the remote were left out\nhint: a \
+    worker reaches it with a credential helper of its own (`git help credentials`)";
 
 /// The words that are not empty.
 pub(in crate::cli) fn names<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {

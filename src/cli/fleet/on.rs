@@ -56,7 +56,8 @@ pub(in crate::cli) fn submit(
         let origin = copy::origin(&io.env.driving(), &root).or_else(refused)?;
         if !origin.has_remote {
             return refused(
-                "the repository has no remote, so no other machine can have it\nhint: `git remote add`, then push",
+                "the repository has no remote, so no other machine can have it\nhint: `git remote add`, \
+                    then push",
             );
         }
         let id = make_run_id(io.env)?;
@@ -135,7 +136,8 @@ fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Va
     let exit = outcome.exit();
     let words = format!("{name}: {}", reason.as_str().unwrap_or_default());
     let line = json!({
-        "run_id": id, "outcome": name, "reason": reason, "exit": exit, "packet": null, "delivered": delivered, "resumed": false
+        "run_id": id, "outcome": name, "reason": reason, "exit": exit, "packet": null,
+        "delivered": delivered, "resumed": false
     });
     say(io, &line, &words)?;
     if exit != 0 {

@@ -27,9 +27,11 @@ use std::sync::Mutex;
 const MOST: i64 = 200;
 const LONGEST_BODY: usize = 16 << 10;
 /// With every answer: nothing from elsewhere, in no frame, kept by nobody.
-const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; \
+const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    form-action 'self'; \
      frame-ancestors 'none'; base-uri 'none'\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
-     Referrer-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
+     Referrer-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
+    Cache-Control: no-store\r\n";
 /// What strangers are told of a database that does not answer.
 const AWAY: &str = "this cannot be looked up now; try again later";
 /// The file of the page's token, beside the keys.
@@ -46,7 +48,8 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() && fleet.page.as_ref().is_none_or(|page| !page.starts_with("https://")) {
         return refused(
-            "on a network the page needs TLS in front of it\nhint: set `fleet.page` to the address of that proxy, as `https://approve.example`",
+            "on a network the page needs TLS in front of it\nhint: set `fleet.page` to the address of that \
+                proxy, as `https://approve.example`",
         );
     }
     let own = [format!("http://{address}"), format!("http://localhost:{}", address.port())];

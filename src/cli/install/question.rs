@@ -39,7 +39,7 @@ fn may_ask(given: &ArgMatches, io: &Io) -> bool {
 
 /// Somebody sits at the terminal and wants to be asked.
 pub(super) fn is_person_there(io: &Io) -> bool {
-    io.terminal && io::stdin().is_terminal() && !io.json && !io.yes
+    io.terminal && io::stdin().is_terminal() && !io.json && !io.yes && !io.gone
 }
 
 /// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal.

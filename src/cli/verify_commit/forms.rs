@@ -39,7 +39,8 @@ pub(super) fn sarif(told: &Told) -> Value {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": {"name": "aops-hook", "version": VERSION, "rules": rules}}, "results": results}],
+        "runs": [{"tool": {"driver": {"name": "aops-hook", "version": VERSION, "rules": rules}},
+        "results": results}],
     })
 }
 

@@ -156,7 +156,8 @@ impl Row {
         let open = self.question.as_ref().filter(|question| question.open);
         json!({
             "session_id": self.id, "folder": self.path, "project": self.root, "state": self.life.word(),
-            "mode": self.mode, "phase": self.phase, "waits_for": self.waits(), "wants_person": self.wants_person(),
+            "mode": self.mode, "phase": self.phase, "waits_for": self.waits(),
+            "wants_person": self.wants_person(),
             "block_reason": self.blocked, "question": open.map(|question| &question.words),
             "cost_usd": self.cost,
             "last_refusal": self.refusal, "given": self.given, "damage": self.damage, "prompt": self.prompt,

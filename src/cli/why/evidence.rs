@@ -157,7 +157,10 @@ impl<'a> Past<'a> {
             _ => false,
         };
         let id = seen.agent_id.as_deref().unwrap_or_default();
-        let sent_on = |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
+        let sent_on = |entry: &&Recent| match &entry.fact {
+            Fact::Verdict(report) => report.agent_id == id && report.sent_on,
+            _ => false,
+        };
         let mut clues: Vec<Clue> = self.last(same).into_iter().collect();
         clues.extend(self.entries().filter(sent_on).map(|entry| Clue {
             seq: Some(entry.seq),

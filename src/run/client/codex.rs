@@ -33,7 +33,8 @@ pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
     let folder = sessions(env).join(day);
     fs::create_dir_all(&folder)?;
     let about = json!({
-        "id": session, "timestamp": now, "cwd": cwd, "originator": "aops-hook", "cli_version": "", "source": "exec",
+        "id": session, "timestamp": now, "cwd": cwd, "originator": "aops-hook", "cli_version": "",
+        "source": "exec",
     });
     let line = json!({"timestamp": now, "type": "session_meta", "payload": about});
     files::find(&folder.join(format!("rollout-{second}-{session}.jsonl")))?

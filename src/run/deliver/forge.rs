@@ -52,7 +52,8 @@ static FORGES: [Forge; 3] = [
     Forge {
         program: "tea",
         hosts: &["gitea", "forgejo", "codeberg"],
-        find: r#"tea pulls list --state all --fields head,url --output simple | grep -F -- "$AOPS_BRANCH" || true"#,
+        find: "tea pulls list --state all --fields head,url --output simple | \
+            grep -F -- \"$AOPS_BRANCH\" || true",
         make: concat!(
             r#"tea pulls create --head "$AOPS_BRANCH" --title "$AOPS_TITLE" "#,
             r#"--description "$(cat "$AOPS_BODY")" ${AOPS_BASE:+--base "$AOPS_BASE"}"#

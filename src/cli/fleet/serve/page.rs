@@ -9,7 +9,8 @@ use aops_fleet::overview::{RunRow, SessionRow};
 
 fn whole(body: &str) -> String {
     format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>aops fleet</title><link rel=stylesheet href=/style.css>\
+        "<!doctype html><html lang=en><meta charset=utf-8><title>aops fleet</title><link rel=stylesheet \
+            href=/style.css>\
          <body><h1>aops fleet</h1>{body}</body></html>\n"
     )
 }

@@ -106,7 +106,8 @@ fn owed() {
     );
     told(
         &with_policy(|policy| {
-            (policy.gates.commit, policy.gates.push) = (Some(Level::Warn), Some(Level::Warn));
+            policy.gates.commit = Some(Level::Warn);
+            policy.gates.push = Some(Level::Warn);
         }),
         &stop,
         &full,
@@ -115,7 +116,8 @@ fn owed() {
     );
     passes(
         &with_policy(|policy| {
-            (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off));
+            policy.gates.commit = Some(Level::Off);
+            policy.gates.push = Some(Level::Off);
         }),
         &stop,
         &full,
