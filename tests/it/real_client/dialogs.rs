@@ -55,7 +55,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "guard, a file that starts programs",
         call: |sandbox| write(sandbox, ".husky/pre-commit"),
@@ -104,6 +104,13 @@ const KINDS: [Kind; 9] = [
         call: |_| bash("touch asked; curl -s -m 1 http://unlisted.invalid/; true"),
         happened: |sandbox, _| is_there(sandbox, "asked"),
     },
+    Kind {
+        name: "a host, of a tool that fetches",
+        call: |_| Turn::call("WebFetch", json!({"url": "http://fetched.invalid/", "prompt": "what is it?"})),
+        happened: |_, model| {
+            model.tool_results().iter().any(|result| result.text.contains("fetched.invalid"))
+        },
+    },
 ];
 
 fn world() -> Sandbox {
@@ -121,7 +128,17 @@ fn world() -> Sandbox {
 }
 
 fn sit_down<'a>(client: &'a Client<'a>) -> Terminal<'a> {
-    client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read"])
+    client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read,WebFetch"])
+}
+
+/// The key of the row that says no: every second time the row itself, else the key that leaves a dialog.
+fn key_of_no(terminal: &Terminal, n: usize) -> String {
+    terminal.shows(&[QUESTION]);
+    let screen = terminal.screen();
+    let mut rows =
+        screen.lines().filter_map(|line| line.trim_start_matches([' ', '│', '❯']).split_once(". No"));
+    let row = rows.next_back().map(|(number, _)| number.trim().to_owned());
+    row.filter(|_| n % 2 == 1).unwrap_or_else(|| "Escape".to_owned())
 }
 
 /// What is on the screen behind this prompt.
@@ -149,7 +166,7 @@ fn no_does_nothing_at_each_kind_of_dialog() {
     for (n, kind) in KINDS.iter().enumerate() {
         let prompt = format!("do number {n}");
         terminal.type_prompt(&prompt);
-        terminal.answer(QUESTION, "Escape");
+        terminal.answer(QUESTION, &key_of_no(&terminal, n));
         terminal.wait_for(kind.name, |screen| {
             let behind = behind(screen, &prompt);
             behind.contains("Interrupted") || behind.contains("rejected")

@@ -2,10 +2,10 @@
 
 use super::{cockpit, prompted};
 use crate::support::{BINARY, NO_TRACKER, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 #[test]
 fn a_list_then_a_line_for_each_change() {
@@ -56,17 +56,40 @@ fn a_dumb_terminal_gets_lines() {
     screen.shows(&["as before, 0"]);
 }
 
-#[test]
+/// `watch --json`, and what it prints next.
 #[expect(clippy::disallowed_methods, reason = "a program that goes on until its reader is gone")]
-fn programs_get_a_line_for_each_change() {
-    let sandbox = Sandbox::new();
-    sandbox.configure(NO_TRACKER);
-    let session = prompted(&sandbox, "add a greeting");
+fn watched(sandbox: &Sandbox) -> (Child, impl FnMut() -> Value) {
     let mut command = Command::new(BINARY);
     command.args(["watch", "--json"]).env_clear().envs(sandbox.environment()).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).current_dir(sandbox.project()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    (child, move || serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap())
+}
+
+/// A question that waits in the client is shown until it is answered.
+#[test]
+fn a_question_to_the_person_is_shown() {
+    let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"guard\"\n"));
+    let session = prompted(&sandbox, "tidy up");
+    let (mut child, mut next) = watched(&sandbox);
+    let row = next();
+    assert_eq!(row["wants_person"], false, "{row}");
+    let call = session.call("Bash", json!({"command": "git push --force"}));
+    let _ = session.pre(&call);
+    let row = next();
+    let waits = row["waits_for"].as_str().unwrap();
+    assert!(waits.starts_with("you, in the client: ") && row["wants_person"] == true, "{row}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn programs_get_a_line_for_each_change() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(NO_TRACKER);
+    let session = prompted(&sandbox, "add a greeting");
+    let (mut child, mut next) = watched(&sandbox);
     let row = next();
     assert_eq!(
         (row["session_id"].as_str(), row["state"].as_str()),

@@ -204,13 +204,13 @@ fn commands(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']).filter(|part| !part.trim().is_empty())
 }
 
-fn assigns(word: &&str) -> bool {
-    !word.contains('=')
+fn assigns(word: &str) -> bool {
+    word.contains('=')
 }
 
 fn first_words(text: &str) -> Vec<String> {
     const BEFORE: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "!", "time"];
-    let command = |word: &&str| assigns(word) && !BEFORE.contains(word);
+    let command = |word: &&str| !assigns(word) && !BEFORE.contains(word);
     let firsts = commands(text).filter_map(|part| words(part).find(command));
     firsts.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
 }
