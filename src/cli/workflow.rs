@@ -10,8 +10,9 @@ mod tests;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, Refused, flag, operand, refused, text};
-use aops_core::config::texts::{self, Kind, Library, Origin, Reading, Text, Texts};
+use aops_core::config::texts::{self, Bounds, Kind, Library, Origin, Reading, Text, Texts};
 use aops_core::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
+use aops_core::system::env::Env;
 use aops_core::text::plain::count;
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
@@ -170,7 +171,7 @@ fn check(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     for file in given.get_many::<String>("files").unwrap_or_default() {
         let path = io.env.from_here(Path::new(file));
         named.push(path.display().to_string());
-        put(&mut texts, &path, reading.root());
+        put(io.env, &mut texts, &path, reading.root());
     }
     let library = Library::of(io.env, &texts);
     let wanted = |problem: &&Problem| named.is_empty() || named.contains(&problem.file);
@@ -180,12 +181,12 @@ fn check(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// Puts a file among the texts in force, in the place of the one with its name.
-fn put(texts: &mut Texts, path: &Path, project: &Path) {
+fn put(env: &Env, texts: &mut Texts, path: &Path, project: &Path) {
     let file = path.display().to_string();
     let ours = path.starts_with(project.join(".aops/workflows"));
     // Its problems are reported below, once.
     texts.problems.retain(|problem| problem.file != file);
-    let text = match texts::read_text(path, ours.then_some(project)) {
+    let text = match texts::read_text(path, ours.then(|| Bounds::of(env, project))) {
         Ok(Some(text)) => text,
         Ok(None) => return texts.problems.push(Problem::new(file, 1, "there is no such file")),
         Err(why) => return texts.problems.push(Problem::new(file, 1, why)),

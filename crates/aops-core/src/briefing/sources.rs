@@ -123,7 +123,9 @@ pub fn server(env: &Env, policy: &Policy, project: &Path) -> Option<Result<Addre
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(Address::read(url).map_err(|wanted| format!("`memory.server` is not {wanted}")));
     }
-    let found = memory::of_project(&texts::read_text(&project.join(".mcp.json"), Some(project)).ok()??);
+    let found = memory::of_project(
+        &texts::read_text(&project.join(".mcp.json"), Some(texts::Bounds::of(env, project))).ok()??,
+    );
     let named = found.into_iter().next()?;
     if memory::is_approved(env, project, &named.name) {
         return Some(Ok(named.address));

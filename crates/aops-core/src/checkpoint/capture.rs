@@ -18,13 +18,13 @@ use crate::checkpoint::{store::Store, store::blob::Put};
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
-use crate::system::threads;
+use crate::system::{files, threads};
 use crate::text::sha256::Sum;
 use rustix::fs::{FileType, OFlags, fstat};
-use std::fs::OpenOptions;
+use std::ffi::OsStr;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::Instant;
 use walk::on_disk;
 
@@ -219,9 +219,12 @@ fn look_up(cached: &Cached, wanted: Vec<TreeEntry>) -> (Vec<File>, Vec<Option<Fi
 /// The blob, and the stamp of the file if it did not change while it was read.
 type ReadContent = io::Result<(Put, Option<FileStamp>)>;
 
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
 fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&store.root, path))?;
+    let named = name::bytes(path);
+    let opened = files::open_below(&store.tree, Path::new(OsStr::from_bytes(&named)), READ)?;
+    let mut file = std::fs::File::from(opened);
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("no longer a file"));

@@ -5,10 +5,13 @@
 
 pub mod blob;
 pub mod cache;
+mod guarded;
 pub mod index;
 pub mod sweep;
 
+use self::guarded::Guarded;
 use crate::checkpoint::form::{Checkpoint, Id, text};
+use crate::checkpoint::tree::is_below;
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
 use crate::system::git::git_common_folder;
@@ -32,6 +35,7 @@ pub struct Store {
     pub spare: OwnedFd,
     _lock: Option<Lock>,
     made: AtomicU64,
+    guarded: Guarded,
 }
 
 pub const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
@@ -50,8 +54,16 @@ impl Store {
         let lock = Some(Lock::acquire(&dir)?);
         let blobs = make(&dir, "blobs", PRIVATE)?;
         let spare = make(&dir, "spare", PRIVATE)?;
-        let store =
-            Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: lock, made: AtomicU64::new(0) };
+        let store = Self {
+            root: root.to_owned(),
+            guarded: Guarded::of(&env.config),
+            tree,
+            dir,
+            blobs,
+            spare,
+            _lock: lock,
+            made: AtomicU64::new(0),
+        };
         // What a killed process left.
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
@@ -87,7 +99,19 @@ impl Store {
             spare,
             _lock: None,
             made: AtomicU64::new(0),
+            guarded: Guarded::default(),
         }))
+    }
+
+    /// What guards, and what lies in it: never read into the store and never changed by it. The tree may hold
+    /// the client's folder, for instance where the home is a repository.
+    pub fn is_guarded(&self, path: &str) -> bool {
+        self.guarded.in_tree(&self.tree).iter().any(|folder| folder.is_empty() || is_below(path, folder))
+    }
+
+    /// The same of a path behind which no link is.
+    pub fn is_guarded_place(&self, real: &Path) -> bool {
+        self.guarded.places().iter().any(|folder| real.starts_with(folder))
     }
 
     pub fn spare_file(&self) -> Result<(String, File), Failure> {

@@ -48,6 +48,13 @@ pub struct Guards {
     pub keys: PathBuf,
 }
 
+impl Guards {
+    /// Where checkpoints of the home itself are, once it is a repository.
+    pub(super) fn kept_at_home(&self) -> Option<PathBuf> {
+        self.keys.ancestors().nth(2).map(|config| config.join("checkpoints"))
+    }
+}
+
 /// Which network a command has.
 #[derive(Clone, Debug, Default)]
 pub struct GroundNetwork {

@@ -82,6 +82,8 @@ impl Ground {
             wishes.add(&self.guards.keys, Way::Hidden, false);
             // A file of secrets may be among what was kept.
             wishes.add(&self.project.join(OURS), Way::Hidden, false);
+            // The same of the home, once it is a repository.
+            wishes.add_all(self.guards.kept_at_home(), Way::Hidden);
             wishes.add_all(&self.locks, Way::Apart);
             // Nothing can be renamed above them, so they come after what is pinned.
             let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");

@@ -67,7 +67,9 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
     if !prompt.claims_authority(halted) {
         return (prompt, None);
     }
-    let why = of_client(env, session, event).or_else(|| of_hook(env, session, event));
+    let inside = event.agent_id.is_some() || event.agent_type.is_some();
+    let why = inside.then(|| "it was sent inside an agent".to_owned());
+    let why = why.or_else(|| of_client(env, session, event)).or_else(|| of_hook(env, session, event));
     let why = why.or_else(|| of_timer(env, session, event));
     (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
 }
@@ -76,8 +78,25 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
 fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let file = session.memory.client.greets.as_ref()?;
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
-    let given = line.iter().any(|word| word.trim() == event.prompt().trim());
+    let is_it = |at: &usize| line[*at].trim() == event.prompt().trim() && is_operand(&line, *at);
+    let given = (1..line.len()).any(|at| is_it(&at));
     (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
+}
+
+/// This word of the client's command line is its prompt, and no value of an option that is not known here.
+fn is_operand(line: &[String], at: usize) -> bool {
+    const BARE: [&str; 8] =
+        ["-c", "-p", "--", "--continue", "--dangerously-skip-permissions", "--ide", "--print", "--verbose"];
+    const VALUED: [&str; 14] = [
+        "-r", "--agent", "--agents", "--append-system-prompt", "--fallback-model", "--input-format",
+        "--max-turns", "--model", "--output-format", "--permission-mode", "--resume", "--session-id",
+        "--settings", "--system-prompt",
+    ];
+    let Some(option) = (1..at).rev().find(|before| line[*before].starts_with('-')) else { return true };
+    let name = line[option].as_str();
+    BARE.contains(&name)
+        || at > option + 1 && VALUED.contains(&name)
+        || at == option + 1 && name.contains('=')
 }
 
 /// A timer of the session or of the project says the same, as far as is known.

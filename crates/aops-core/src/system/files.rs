@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,30 @@ pub fn open_as(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<
 /// The same, where a link in the place of the file is an error too.
 pub fn open_itself(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
     open_plain(path.as_ref(), options, libc::O_NOFOLLOW).map(|(file, _)| file)
+}
+
+/// Opens what lies below this folder, through no link: one in any part of the path is an error, also where
+/// another process put it there a moment ago.
+pub fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::ResolveFlags;
+        let bounds = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match rustix::fs::openat2(folder.as_fd(), path, flags, Mode::empty(), bounds) {
+            // A kernel before 5.6 does not know it.
+            Err(Errno::NOSYS) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    Ok(rustix::fs::openat(folder, path, flags, Mode::empty())?)
+}
+
+/// Opens what is at this absolute path, behind which no link is any more; see [`open_below`].
+pub fn open_real(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let below = path.strip_prefix("/").map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+    open_below(root, if below.as_os_str().is_empty() { Path::new(".") } else { below }, flags)
 }
 
 /// And its length.
@@ -65,15 +89,26 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
 /// opened.
 #[cfg(target_os = "linux")]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
+    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    // Without a /proc.
+    path_of(&opened).or_else(|_| fs::canonicalize(path))
+}
+
+/// Where this open file or folder lies now.
+#[cfg(target_os = "linux")]
+pub fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStringExt;
-    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    match rustix::fs::readlink(link, Vec::with_capacity(256)) {
-        Ok(real) => Ok(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
-        // No /proc here.
-        Err(_) => fs::canonicalize(path),
-    }
+    let real = rustix::fs::readlink(link, Vec::with_capacity(256))?;
+    Ok(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes())))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(opened)?;
+    Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
 }
 
 #[cfg(not(target_os = "linux"))]

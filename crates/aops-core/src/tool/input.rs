@@ -301,6 +301,7 @@ impl Strings<'_> {
     }
 
     /// Fields that mean something only together: a program and its arguments, a folder and a name in it.
+    /// Where there are too many, every pair would have to be tried.
     fn siblings(&mut self, fields: &Map<String, Value>) {
         if let Some(line) = program_line(fields) {
             self.targets.line(&line, self.ground);
@@ -311,10 +312,14 @@ impl Strings<'_> {
         let texts: Vec<&(&str, Word)> = texts.iter().filter(|(_, path)| may_be_path(path)).collect();
         let names: Vec<&&(&str, Word)> =
             texts.iter().filter(|(text, _)| !text.starts_with(['/', '~', '$'])).collect();
-        for (_, folder) in texts.iter().filter(|(text, _)| text.starts_with(['/', '~', '$', '.'])) {
+        let folders = texts.iter().filter(|(text, _)| text.starts_with(['/', '~', '$', '.']));
+        if names.len() > MOST_NAMES || folders.clone().count() > MOST_NAMES {
+            self.targets.over = true;
+            return;
+        }
+        for (_, folder) in folders {
             let folder = folder.from_folder(&self.cwd);
-            self.targets.over |= names.len() > MOST_NAMES;
-            for (name, path) in names.iter().take(MOST_NAMES).filter(|(name, _)| name.contains('.')) {
+            for (name, path) in names.iter().filter(|(name, _)| name.contains('.')) {
                 self.targets.target(path, &folder, Act::Write);
                 for (_, between) in
                     names.iter().filter(|(between, _)| between != name && !between.contains(' '))

@@ -19,9 +19,11 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::Sum;
 use crate::text::time::timestamp;
-use rustix::fs::{AtFlags, CWD, FileType};
-use std::fs::OpenOptions;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,47 +141,101 @@ pub fn text(path: &Path) -> String {
     name::text(path.as_os_str().as_bytes()).into_owned()
 }
 
+/// A file as it is, no link and nothing that is waited for.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+/// Files of one folder that are kept one after another.
+const TOGETHER: usize = 64;
+
+/// Wanted files of one folder, each with its number.
+type Group<'a> = (&'a Path, Vec<(usize, &'a Path, &'a Want)>);
+
 fn keep_files(store: &Store, draft: &Draft, found: &Found) -> Result<Vec<KeptFile>, Failure> {
     let few = found.files.len() <= FEW;
-    let all: Vec<(usize, (&PathBuf, &Want))> = found.files.iter().enumerate().collect();
-    let kept = threads::map(&all, |(at, (path, want))| match keep_file(store, draft, *at, path, want, few) {
-        Ok(file) => file.map(Ok),
-        Err(error) => Some(Err(Failure::new(Code::StorageFailed, format!("`{}`: {error}", path.display())))),
-    });
-    kept.into_iter().collect()
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (at, (path, want)) in found.files.iter().enumerate() {
+        let folder = path.parent().unwrap_or(path);
+        match groups.last_mut() {
+            Some((last, group)) if *last == folder && group.len() < TOGETHER => group.push((at, path, want)),
+            _ => groups.push((folder, vec![(at, path, want)])),
+        }
+    }
+    let kept = threads::map(&groups, |(folder, group)| Some(keep_group(store, draft, folder, group, few)));
+    kept.into_iter().collect::<Result<Vec<_>, _>>().map(|kept| kept.into_iter().flatten().collect())
 }
 
-/// `None` where the file is gone since it was looked at: this line does not lose it.
+fn keep_group(
+    store: &Store,
+    draft: &Draft,
+    folder: &Path,
+    group: &[(usize, &Path, &Want)],
+    sync: bool,
+) -> Result<Vec<KeptFile>, Failure> {
+    let failed = |path: &Path, error: io::Error| {
+        Failure::new(Code::StorageFailed, format!("`{}`: {error}", path.display()))
+    };
+    let opened = open_folder(store, folder).map_err(|error| failed(folder, error))?;
+    let kept = group.iter().filter_map(|(at, path, want)| {
+        let kept = keep_file(store, draft, *at, (opened.as_ref(), *path), want, sync);
+        kept.map_err(|error| failed(path, error)).transpose()
+    });
+    kept.collect()
+}
+
+/// The folder behind all links, which is not where the record lies. Another process may put a link in its
+/// place at any time, so files are reached through it alone; `None` where it is gone.
+fn open_folder(store: &Store, folder: &Path) -> io::Result<Option<OwnedFd>> {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let real = match files::real(folder) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        real => real?,
+    };
+    if store.is_guarded_place(&real) {
+        return Err(io::Error::other("it is where the record lies"));
+    }
+    match files::open_real(&real, OFlags::PATH | OFlags::DIRECTORY) {
+        Err(error) if is_gone(&error) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// `None` where the file is gone since it was looked at: this line does not lose it. `place`: its folder, and
+/// its whole path.
 fn keep_file(
     store: &Store,
     draft: &Draft,
     at: usize,
-    path: &Path,
+    (folder, path): (Option<&OwnedFd>, &Path),
     want: &Want,
     sync: bool,
 ) -> io::Result<Option<KeptFile>> {
     let file = |content, mode, size| Ok(Some(KeptFile { content, mode, path: text(path), size }));
-    match &want.how {
-        How::Absent => return file(Content::Absent, 0, 0),
-        How::Symlink(target) => return file(Content::Symlink(text(target)), want.mode, 0),
-        How::Link { inode, modified } => {
-            let link = at.to_string();
-            if rustix::fs::linkat(CWD, path, &draft.folder, &link, AtFlags::empty()).is_ok() {
-                let about = rustix::fs::statat(&draft.folder, &link, AtFlags::SYMLINK_NOFOLLOW)?;
-                let is_same = about.st_ino == *inode && about.st_nlink == 2;
-                if is_same && FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
-                    let size = u64::try_from(about.st_size).unwrap_or(0);
-                    let linked = LinkedFile { inode: *inode, modified: *modified, name: link };
-                    return file(Content::Link(linked), mode_bits(&about), size);
-                }
-                rustix::fs::unlinkat(&draft.folder, &link, AtFlags::empty())?;
-            }
-        }
-        How::Copy => {}
+    if let How::Symlink(target) = &want.how {
+        return file(Content::Symlink(text(target)), want.mode, 0);
     }
-    let mut opened = match files::open_itself(path, OpenOptions::new().read(true)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
+    let (How::Link { .. } | How::Copy, Some(folder), Some(name)) = (&want.how, folder, path.file_name())
+    else {
+        return if matches!(want.how, How::Absent) { file(Content::Absent, 0, 0) } else { Ok(None) };
+    };
+    if let How::Link { inode, modified } = &want.how {
+        let link = at.to_string();
+        if rustix::fs::linkat(folder, name, &draft.folder, &link, AtFlags::empty()).is_ok() {
+            let about = rustix::fs::statat(&draft.folder, &link, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_same = about.st_ino == *inode && about.st_nlink == 2;
+            if is_same && FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
+                let size = u64::try_from(about.st_size).unwrap_or(0);
+                let linked = LinkedFile { inode: *inode, modified: *modified, name: link };
+                return file(Content::Link(linked), mode_bits(&about), size);
+            }
+            rustix::fs::unlinkat(&draft.folder, &link, AtFlags::empty())?;
+        }
+    }
+    let mut opened = match rustix::fs::openat(folder, name, READ, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        opened => File::from(opened?),
     };
     let about = rustix::fs::fstat(&opened)?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {

@@ -19,7 +19,7 @@ use crate::system::{env::Env, files::mode_bits, git, threads};
 use aops_shell::generated;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
@@ -54,8 +54,12 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     let written = walk_written(store, limits, &more);
     walked.left_out.extend(written.left_out);
     more.extend_from_slice(besides);
-    let more: Vec<TreeEntry> =
-        more.iter().filter_map(|path| look(root, path)).chain(written.entries).collect();
+    let more: Vec<TreeEntry> = more
+        .iter()
+        .filter(|path| !store.is_guarded(path))
+        .filter_map(|path| look(root, path))
+        .chain(written.entries)
+        .collect();
     if !more.is_empty() {
         entries.extend(more);
         entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -191,8 +195,8 @@ impl<'a> Walker<'a> {
     /// Lists one folder; returns the folders in it.
     fn list(&self, pending: &PendingFolder, into: &mut Listed) -> Vec<PendingFolder> {
         let path = if pending.path.is_empty() { b"." } else { &pending.path[..] };
-        let opened = rustix::fs::openat(&self.store.tree, path, FOLDER, Mode::empty());
-        let (names, dir) = match opened.map_err(io::Error::from).and_then(names) {
+        let opened = files::open_below(&self.store.tree, Path::new(OsStr::from_bytes(path)), FOLDER);
+        let (names, dir) = match opened.and_then(names) {
             Ok(listed) => listed,
             Err(error) => {
                 into.left_out.extend(leave_out(&pending.path, &error));
@@ -219,7 +223,8 @@ impl<'a> Walker<'a> {
             path.extend_from_slice(own.to_bytes());
             let text = name::text(&path);
             let is_folder = kind == FileType::Directory;
-            if tree::is_foreign(&text) || self.is_made(&text, is_folder) || rules.hide(&path, is_folder) {
+            let is_out = tree::is_foreign(&text) || self.store.is_guarded(&text);
+            if is_out || self.is_made(&text, is_folder) || rules.hide(&path, is_folder) {
                 continue;
             }
             let Ok(stat) = stat_in(&dir, &own) else { continue };

@@ -126,9 +126,12 @@ fn parse_all(text: &[u8]) -> Result<Artifacts, Failure> {
 /// Paths where the checkpoint has files, and which the walk skipped because they are ignored now.
 fn find_hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
     let mut hidden = Vec::new();
+    if let Some(file) = target.files.iter().find(|file| store.is_guarded(&file.path)) {
+        return Err(in_the_way(&file.path, "nothing is brought back there"));
+    }
     for file in missing(&present.files, &target.files) {
         let below = capture::everything_below(&store.root, &file.path);
-        if let Some(foreign) = below.iter().find(|path| is_foreign(path)) {
+        if let Some(foreign) = below.iter().find(|path| is_foreign(path) || store.is_guarded(path)) {
             return Err(in_the_way(&file.path, &format!("it holds `{}`", name::shown(foreign))));
         }
         hidden.extend(below);

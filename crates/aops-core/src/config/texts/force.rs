@@ -6,7 +6,7 @@
 //! Invariants: a text that exists and cannot be read is a problem, never silently replaced by the shipped
 //! one; the same folders give the same list in the same order.
 
-use super::open::list;
+use super::open::{Bounds, list};
 use super::{ASSETS, Asset, Kind, Origin, Reading, Text, Texts};
 use crate::config::bundle::Packed;
 use crate::config::workflow::{Problem, is_plain, meant};
@@ -209,7 +209,11 @@ impl<'r> Gathered<'r> {
 
     fn take_folder(&mut self, from: &TextFolder, kind: Kind) {
         let folder = from.folder.join(folder_of(kind));
-        let files = match list(&folder, from.within, kind == Kind::Template) {
+        let files = match list(
+            &folder,
+            from.within.map(|project| Bounds::of(self.reading, project)),
+            kind == Kind::Template,
+        ) {
             Ok(files) => files.unwrap_or_default(),
             Err(why) => return self.problems.push(Problem::new(folder.display().to_string(), 1, why)),
         };

@@ -8,7 +8,7 @@ use crate::system::files;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -34,22 +34,39 @@ pub fn project(env: &Env, cwd: &Path) -> PathBuf {
     inside.find(|folder| has(folder, ".aops")).unwrap_or(root).to_owned()
 }
 
-/// The text of a file; `None` where there is none. `within`: the folder its links must stay in.
-pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, String> {
+/// Where links of a text may lead: within the project, and not to what guards, which may lie in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds<'a> {
+    pub project: &'a Path,
+    /// The client's folder, in which keys and records are.
+    pub config: &'a Path,
+}
+
+impl<'a> Bounds<'a> {
+    pub fn of(env: &'a Env, project: &'a Path) -> Self {
+        Self { project, config: &env.config }
+    }
+}
+
+/// The text of a file; `None` where there is none.
+pub fn read_text(path: &Path, within: Option<Bounds<'_>>) -> Result<Option<String>, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = match within {
         // A person's own links are followed by the system.
-        None => rustix::fs::openat(CWD, path, flags, Mode::empty()),
-        Some(folder) => match resolve(path, folder)? {
-            Some(real) => rustix::fs::openat(CWD, &real, flags | OFlags::NOFOLLOW, Mode::empty()),
+        None => rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from),
+        // Behind all links it lies in the project; a link that is put there from here on leads nowhere.
+        Some(bounds) => match resolve(path, bounds)? {
+            Some(real) => files::open_real(&real, flags),
             None => return Ok(None),
         },
     };
     let file = match opened {
         Ok(file) => file,
-        Err(Errno::NOENT) => return nothing_at(path).map(|()| None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return nothing_at(path).map(|()| None),
         // A socket cannot be opened at all.
-        Err(Errno::NXIO) => return Err("is not a plain file".to_owned()),
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return Err("is not a plain file".to_owned());
+        }
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
     let stat = rustix::fs::fstat(&file).map_err(|e| format!("cannot be read: {e}"))?;
@@ -68,7 +85,11 @@ pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, S
 }
 
 /// The markdown files of a folder and of those in it, by name; `None` where there is no folder.
-pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<Option<Vec<PathBuf>>, String> {
+pub(super) fn list(
+    folder: &Path,
+    within: Option<Bounds<'_>>,
+    deep: bool,
+) -> Result<Option<Vec<PathBuf>>, String> {
     let real = match within {
         None => Some(folder.to_owned()),
         Some(within) => resolve(folder, within)?,
@@ -100,15 +121,22 @@ pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<O
     Ok(Some(found))
 }
 
-/// The path behind all links, which must be in this folder; `None` where there is nothing. Nothing is opened:
-/// whatever a link of a repository leads to, a device too, is left alone.
-fn resolve(path: &Path, within: &Path) -> Result<Option<PathBuf>, String> {
+/// The path behind all links, which must be within these bounds; `None` where there is nothing. Nothing is
+/// opened: whatever a link of a repository leads to, a device too, is left alone.
+fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
     let real = match files::real(path) {
         Ok(real) => real,
         Err(error) if error.kind() == ErrorKind::NotFound => return nothing_at(path).map(|()| None),
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
-    if files::real(within).is_ok_and(|folder| real.starts_with(folder)) {
+    let is_inside = |folder: &Path| files::real(folder).is_ok_and(|folder| real.starts_with(folder));
+    // Only a link leads from a text's place to ours.
+    if real != path
+        && ["aops", "projects", "checkpoints"].iter().any(|name| is_inside(&within.config.join(name)))
+    {
+        return Err("is a link to where the record lies".to_owned());
+    }
+    if is_inside(within.project) {
         return Ok(Some(real));
     }
     Err("is a link out of the project".to_owned())
@@ -142,13 +170,18 @@ mod tests {
         symlink("good.md", at("in.md")).unwrap();
         symlink("nowhere", at("lost.md")).unwrap();
         symlink("ring.md", at("ring.md")).unwrap();
-        let read = |name: &str| read_text(&at(name), Some(&project));
+        fs::create_dir_all(project.join("config/aops")).unwrap();
+        fs::write(project.join("config/aops/note.key"), "secret").unwrap();
+        symlink("config/aops/note.key", at("key.md")).unwrap();
+        let bounds = Bounds { project: &project, config: &project.join("config") };
+        let read = |name: &str| read_text(&at(name), Some(bounds));
         assert_eq!(read("good.md"), Ok(Some("text".to_owned())));
         assert_eq!(read("in.md"), Ok(Some("text".to_owned())));
         assert_eq!(read("none.md"), Ok(None));
         assert_eq!(read("full.md").map(|text| text.unwrap().len()), Ok(64 * 1024));
         let why = |name: &str| read(name).unwrap_err();
         assert_eq!(why("out.md"), "is a link out of the project");
+        assert_eq!(why("key.md"), "is a link to where the record lies");
         assert_eq!(why("lost.md"), "is a link that leads nowhere");
         assert_eq!(why("bytes.md"), "is not UTF-8");
         assert_eq!(why("long.md"), "is longer than 64 KB");

@@ -3,7 +3,7 @@
 //! Reads the bundle and files through `open`, each when it is first asked for. Invariant: no file is read
 //! twice, so that the same bytes decide the whole event, however long it takes and whoever asks.
 
-use super::open::{project, read_text};
+use super::open::{Bounds, project, read_text};
 use super::{Library, Texts};
 use crate::config::bundle::{self, Bundle};
 use crate::config::policy::{Origins, Policy};
@@ -76,7 +76,7 @@ impl<'a> Reading<'a> {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
         }
-        let read = read_text(path, within);
+        let read = read_text(path, within.map(|project| Bounds::of(self.env, project)));
         self.files.borrow_mut().insert(path.to_owned(), read.clone());
         read
     }

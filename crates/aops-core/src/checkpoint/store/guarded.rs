@@ -1,0 +1,49 @@
+//! Where keys, ledgers and checkpoints of sessions lie, as a tree sees it.
+//!
+//! Looks at the folders when it is first asked. Why: a command can make the home a repository, or put a link
+//! in the place of a folder, and what a checkpoint keeps can be shown.
+
+use crate::checkpoint::tree::name;
+use crate::system::files;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Folders of ours in the client's.
+const FOLDERS: [&str; 3] = ["aops", "projects", "checkpoints"];
+
+#[derive(Debug, Default)]
+pub(super) struct Guarded {
+    config: PathBuf,
+    places: OnceLock<Vec<PathBuf>>,
+    in_tree: OnceLock<Vec<String>>,
+}
+
+impl Guarded {
+    pub(super) fn of(config: &Path) -> Self {
+        Self { config: config.to_owned(), ..Self::default() }
+    }
+
+    /// Behind all links.
+    pub(super) fn places(&self) -> &[PathBuf] {
+        self.places.get_or_init(|| {
+            let config = files::real(&self.config).unwrap_or_else(|_| self.config.clone());
+            let real = |name: &&str| files::real(&config.join(name)).unwrap_or_else(|_| config.join(name));
+            if self.config.as_os_str().is_empty() { Vec::new() } else { FOLDERS.iter().map(real).collect() }
+        })
+    }
+
+    /// As paths of this tree; an empty one where the tree itself lies in them.
+    pub(super) fn in_tree(&self, tree: &OwnedFd) -> &[String] {
+        self.in_tree.get_or_init(|| {
+            let Ok(root) = files::path_of(tree) else { return Vec::new() };
+            let inside = |place: &PathBuf| {
+                let below =
+                    if root.starts_with(place) { Path::new("") } else { place.strip_prefix(&root).ok()? };
+                Some(name::text(below.as_os_str().as_bytes()).into_owned())
+            };
+            self.places().iter().filter_map(inside).collect()
+        })
+    }
+}
