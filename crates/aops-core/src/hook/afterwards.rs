@@ -12,7 +12,6 @@ use crate::checkpoint;
 use crate::config::policy::Policy;
 use crate::config::policy::network::NetworkMode;
 use crate::gate::jail::runs_shell;
-use crate::gate::network::is_wanted;
 use crate::gate::{is_busy, lease};
 use crate::insight::collect;
 use crate::jail::network::Runs;
@@ -305,11 +304,11 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
 
 /// A command was refused hosts that a person can be asked about.
 fn wants_hosts(turn: &Turn) -> bool {
-    judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(is_wanted)
+    judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(Reached::is_wanted)
 }
 
 fn note_wanted(turn: &mut Turn) -> Verdict {
-    let wanted: Vec<&Reached> = turn.context.hosts().iter().filter(|host| is_wanted(host)).collect();
+    let wanted: Vec<&Reached> = turn.context.hosts().iter().filter(|host| host.is_wanted()).collect();
     if let Some(line) = turn.event.call().and_then(hosts::line_of) {
         network::want(&turn.ledger.place().path, &line, &wanted);
     }
