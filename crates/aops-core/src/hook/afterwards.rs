@@ -381,8 +381,9 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about
-/// it since.
+/// A commit was made; or one was in this turn or has no statement yet, and the work may have been pushed, or
+/// the turn is over. No other event starts a process for it: what cannot be attested now cannot be a moment
+/// later.
 fn wants_attestation(turn: &Turn) -> bool {
     let session = turn.session();
     let trail = &turn.session().memory.proof.trail;
@@ -396,8 +397,8 @@ fn wants_attestation(turn: &Turn) -> bool {
     let call = turn.event.call();
     let kind = turn.event.kind();
     let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));
-    let waits = trail.unattested().next().is_some();
-    kind != EventKind::PreToolUse && (waits || pushes && kind == EventKind::PostToolUse || ends_turn(turn))
+    let made = turn.recorded.iter().any(|fact| matches!(fact, Fact::Commit(_)));
+    made || pushes && kind == EventKind::PostToolUse || ends_turn(turn)
 }
 
 /// In a process of its own. One that cannot be started is made up for at the next end of a turn.
