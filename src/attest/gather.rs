@@ -67,6 +67,8 @@ pub struct Story {
     blocks: Vec<u64>,
     tampering: Vec<u64>,
     runs: Vec<u64>,
+    /// Looks at the working tree that were lost: whatever changed there since the look before was not seen.
+    unseen: Vec<u64>,
     commands: Vec<At<(Hold, Profile, bool)>>,
     servers: Vec<At<String>>,
     policies: Vec<At<(Mode, Vec<String>)>>,
@@ -176,6 +178,9 @@ impl Story {
         if let Some(prompt) = &observed.prompt {
             self.prompts.push(At { seq, what: prompt.clone() });
         }
+        if observed.unseen {
+            self.unseen.push(seq);
+        }
         let by = [(Writer::Outside, &observed.outside), (Writer::Session, &observed.files)];
         let changed = by.into_iter().flat_map(|(by, files)| files.iter().map(move |file| (by, file)));
         let changed = changed.map(|(by, file)| Changed { seq, by, file: file.clone() });
@@ -261,9 +266,10 @@ impl Story {
         (said || tested) && self.last_change() <= made.seq
     }
 
-    /// The last change of any file, in any of the session's trees.
+    /// The last change of any file, in any of the session's trees. One that nobody could see counts too.
     fn last_change(&self) -> u64 {
-        self.changes.values().flatten().map(|change| change.seq).max().unwrap_or(0)
+        let seen = self.changes.values().flatten().map(|change| change.seq);
+        seen.chain(self.unseen.iter().copied()).max().unwrap_or(0)
     }
 }
 

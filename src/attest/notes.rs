@@ -11,12 +11,10 @@ use super::objects::Repository;
 use aops_core::model::error::{Code, Failure};
 use aops_core::system::files;
 use aops_core::system::git::git_common_folder;
-use aops_core::system::git::notes::{AS_US, ATTESTATIONS, push};
+use aops_core::system::git::notes::{ATTESTATIONS, US, push};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Where a new version is made before the ref is moved to it.
-const NEXT: &str = "refs/notes/aops-attest-next";
 const LOCK: &str = "aops-attest.lock";
 /// A ref that moves each time is somebody's mistake.
 const MOST_TRIES: usize = 8;
@@ -34,9 +32,33 @@ fn lock(repository: &Repository) -> Result<File, Failure> {
 
 /// The lines of a commit's note.
 pub fn lines(repository: &Repository, commit: &str) -> Vec<String> {
-    let blob = repository.line(&["notes", "--ref", ATTESTATIONS.ours, "list", commit], b"");
-    let text = blob.and_then(|blob| repository.ask(&["cat-file", "blob", &blob], b"")).unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    read(repository, commit).map(|found| found.lines).unwrap_or_default()
+}
+
+/// The notes as they are: the commit that our ref names, and the lines about one commit.
+struct Found {
+    old: Option<String>,
+    lines: Vec<String>,
+}
+
+/// One start of git for all of it. The ref comes first: a note that is younger than it is noticed when the
+/// ref is moved.
+fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
+    let ours = ATTESTATIONS.ours;
+    let mut names = vec![ours.to_owned()];
+    // Git spreads notes over folders by two digits of the commit, the deeper the more there are.
+    for deep in 0..commit.len() / 2 {
+        let folders: String = (0..deep).flat_map(|n| [&commit[2 * n..2 * n + 2], "/"]).collect();
+        names.push(format!("{ours}:{folders}{}", &commit[2 * deep..]));
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut objects = repository.objects(&names)?.into_iter();
+    let old = objects.next().flatten().map(|object| object.id);
+    let note = objects.flatten().find(|object| object.kind == "blob");
+    let text = note.map(|object| object.content).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    Ok(Found { old, lines })
 }
 
 /// Adds these lines to the note of a commit, and takes the others out that `replaced` names.
@@ -47,43 +69,37 @@ pub fn add(
     replaced: &dyn Fn(&str) -> bool,
 ) -> Result<(), Failure> {
     let _lock = lock(repository)?;
+    let mut failed = None;
     for _ in 0..MOST_TRIES {
-        let old = repository.line(&["rev-parse", "--verify", "--quiet", ATTESTATIONS.ours], b"").ok();
-        let mut all = lines(repository, commit);
-        let known = all.clone();
+        let Found { old, lines: known } = read(repository, commit)?;
+        let mut all = known.clone();
         all.retain(|line| new.contains(line) || !replaced(line));
         all.extend(new.iter().filter(|line| !known.contains(line)).cloned());
         if all == known {
             return Ok(());
         }
-        let made = next(repository, commit, old.as_deref(), &all)?;
-        let zeros = "0".repeat(made.len());
-        let expected = old.as_deref().unwrap_or(&zeros);
-        let why = "aops-hook: a statement about a commit";
-        if repository.ask(&["update-ref", "-m", why, ATTESTATIONS.ours, &made, expected], b"").is_ok() {
-            let _ = repository.ask(&["update-ref", "-d", NEXT], b"");
-            return Ok(());
+        match write(repository, commit, old.as_deref(), &all) {
+            Ok(()) => return Ok(()),
+            Err(failure) => failed = Some(failure),
         }
     }
-    Err(Failure::new(Code::StorageFailed, format!("`{}` moves each time it is written", ATTESTATIONS.ours)))
+    let moves = || format!("`{}` moves each time it is written", ATTESTATIONS.ours);
+    Err(failed.unwrap_or_else(|| Failure::new(Code::StorageFailed, moves())))
 }
 
-/// The notes with these lines for the commit, as a commit of their own that no ref of others names yet.
-fn next(
-    repository: &Repository,
-    commit: &str,
-    old: Option<&str>,
-    lines: &[String],
-) -> Result<String, Failure> {
-    match old {
-        Some(old) => repository.ask(&["update-ref", NEXT, old], b"")?,
-        None => repository.ask(&["update-ref", "-d", NEXT], b"")?,
-    };
-    let text = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>();
-    let blob = repository.line(&["hash-object", "-w", "--stdin"], text.as_bytes())?;
-    let add = ["notes", "--ref", NEXT, "add", "-f", "-C", &blob, commit];
-    repository.ask(&[&AS_US[..], &add].concat(), b"")?;
-    repository.line(&["rev-parse", "--verify", NEXT], b"")
+/// Puts these lines in the place of the commit's note, on top of the notes as they were read. Git refuses
+/// where the ref names something else by now.
+fn write(repository: &Repository, commit: &str, old: Option<&str>, lines: &[String]) -> Result<(), Failure> {
+    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+    let why = "aops-hook: a statement about a commit";
+    let from = old.map(|old| format!("from {old}\n")).unwrap_or_default();
+    let stream = format!(
+        "commit {}\ncommitter {US} now\ndata {}\n{why}\n{from}N inline {commit}\ndata {}\n{text}\ndone\n",
+        ATTESTATIONS.ours,
+        why.len(),
+        text.len()
+    );
+    repository.ask(&["fast-import", "--quiet", "--done", "--date-format=now"], stream.as_bytes()).map(drop)
 }
 
 /// Pushes the notes where the work is pushed already.

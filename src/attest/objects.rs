@@ -32,6 +32,14 @@ pub struct CommitObject {
     pub records: Vec<Record>,
 }
 
+/// Whatever a name leads to.
+#[derive(Debug)]
+pub struct Object {
+    pub id: String,
+    pub kind: String,
+    pub content: Vec<u8>,
+}
+
 /// One path of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -106,37 +114,59 @@ impl<'a> Repository<'a> {
 
     /// The contents of these blobs; one that is missing, or no blob, is left out.
     pub fn blobs(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
-        let said = self.ask(&["cat-file", "--batch"], (ids.join("\n") + "\n").as_bytes())?;
-        let mut found = BTreeMap::new();
+        let found = self.objects(ids)?.into_iter().flatten().filter(|object| object.kind == "blob");
+        Ok(found.map(|object| (object.id, object.content)).collect())
+    }
+
+    /// What each of these names is, in their order; nothing for one that is missing. One start for all.
+    pub fn objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
+        let said = self.ask(&["cat-file", "--batch"], (names.join("\n") + "\n").as_bytes())?;
+        let mut found = Vec::new();
         let mut rest = &said[..];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
             let after = &rest[end + 1..];
             let words: Vec<&str> = head.split(' ').collect();
             rest = after;
-            if let [id, kind, long] = words[..] {
-                let long = long.parse().ok().filter(|long| *long < after.len());
-                let (content, more) = after.split_at(long.ok_or_else(|| odd("a blob is cut"))?);
-                if kind == "blob" {
-                    found.insert(id.to_owned(), content.to_vec());
-                }
-                rest = &more[1..];
-            }
+            let [id, kind, long] = words[..] else {
+                found.push(None);
+                continue;
+            };
+            let long = long.parse().ok().filter(|long| *long < after.len());
+            let (content, more) = after.split_at(long.ok_or_else(|| odd("an object is cut"))?);
+            rest = &more[1..];
+            found.push(Some(Object { id: id.to_owned(), kind: kind.to_owned(), content: content.to_vec() }));
         }
-        Ok(found)
+        if found.len() == names.len() { Ok(found) } else { Err(odd("git said less than it was asked")) }
     }
 
     /// The address of the remote, without user and password; nothing for one on this machine.
     pub fn address(&self, branch: Option<&str>) -> Option<String> {
-        let names = self.line(&["remote"], b"").ok()?;
+        let wanted = r"^(remote\..*\.url|branch\..*\.remote|url\..*\.insteadof)$";
+        let said = self.ask(&["config", "-z", "--get-regexp", wanted], b"").ok()?;
+        let said = String::from_utf8_lossy(&said);
+        let entries: Vec<(&str, &str)> =
+            said.split('\0').filter_map(|entry| entry.split_once('\n')).collect();
+        let mut remotes: Vec<(&str, &str)> = entries
+            .iter()
+            .filter_map(|(key, url)| Some((key.strip_prefix("remote.")?.strip_suffix(".url")?, *url)))
+            .collect();
+        // Of several addresses of one remote the first counts.
+        remotes.sort_by_key(|(name, _)| *name);
+        let known = |name: &str| remotes.iter().find(|(known, _)| *known == name);
         let of_branch = branch.and_then(|branch| {
             let key = format!("branch.{}.remote", branch.strip_prefix("refs/heads/")?);
-            self.line(&["config", "--get", &key], b"").ok()
+            entries.iter().rfind(|(known, _)| *known == key).and_then(|(_, name)| known(name))
         });
-        let known = |name: &String| names.lines().any(|one| one == name);
-        let name = of_branch.filter(known).or_else(|| Some("origin".to_owned()).filter(known));
-        let name = name.or_else(|| names.lines().next().map(str::to_owned))?;
-        let address = public_address(&self.line(&["remote", "get-url", &name], b"").ok()?)?;
+        let found = of_branch.or_else(|| known("origin")).or_else(|| remotes.first());
+        let (name, url) = found?;
+        // Git alone knows what stands for what.
+        let url = if entries.iter().any(|(key, _)| key.starts_with("url.")) {
+            self.line(&["remote", "get-url", name], b"").ok()?
+        } else {
+            (*url).to_owned()
+        };
+        let address = public_address(&url)?;
         (redact(&address) == address).then_some(address)
     }
 }

@@ -275,7 +275,7 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
         &format!("`[network]` with `{} = [\"{host}\"]`", answer.key()),
     )?;
     edited.write(io)?;
-    let told = tell_running(io, answer, &host)?;
+    let told = tell_running(io, answer, &host, (!everywhere).then_some(&project))?;
     let now = &edited.policy.network;
     let holds = answer.holds(now, &host);
     let value = json!({
@@ -300,23 +300,27 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     io.answer(&value, format!("network: `{host}` {verb} {scope}, in `{}`{running}{stays}{off}", edited.shown))
 }
 
-/// The networks of running sessions read what holds in their projects now.
-fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
+/// The networks of running sessions, of this project or of all, read what holds in their projects now: how
+/// many of them the answer holds in.
+fn tell_running(io: &Io, answer: Answer, host: &str, only: Option<&PathBuf>) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
-        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.place.root)) {
-            told += usize::from(network::renew(&found.path, &policy.network)?);
-            let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
-            let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
-            Ledger::at(io.env, &found.path, &found.session_id)?
-                .append(io.env, vec![Fact::Network(changed)])?;
-            // After a secret only what a person says now counts.
-            if answer == Answer::Allow
-                && network::is_guarded(&found.path)
-                && answer.holds(&policy.network, host)
-            {
-                network::allow_for_session(&found.path, &[host.to_owned()])?;
-            }
+        let root = Path::new(&session.memory.place.root);
+        if only.is_some_and(|project| !root.starts_with(project)) {
+            continue;
+        }
+        let Ok(policy) = in_force::policy(io.env, root) else { continue };
+        let is_told = network::renew(&found.path, &policy.network)?;
+        if !answer.holds(&policy.network, host) {
+            continue;
+        }
+        told += usize::from(is_told);
+        let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
+        let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
+        Ledger::at(io.env, &found.path, &found.session_id)?.append(io.env, vec![Fact::Network(changed)])?;
+        // After a secret only what a person says now counts.
+        if answer == Answer::Allow && network::is_guarded(&found.path) {
+            network::allow_for_session(&found.path, &[host.to_owned()])?;
         }
     }
     Ok(told)

@@ -416,6 +416,11 @@ impl Reporter for Progress<'_, '_> {
         self.draw(&clean(line), "\n");
     }
 
+    fn told(&mut self, words: &str) {
+        self.line(&json!({"event": "told", "words": words}));
+        self.note(words);
+    }
+
     fn left(&mut self, run: &str, state: &str, words: &str) {
         self.line(&json!({"event": "left", "run_id": run, "state": state, "words": words}));
         self.note(&format!("run {run} {state}: {words}"));

@@ -41,6 +41,10 @@ pub trait Reporter {
     /// What a step's command changed in a throwaway layer.
     fn thrown_away(&mut self, step: &str, words: &str);
     fn note(&mut self, line: &str);
+    /// What whoever reads the run's lines shall know too, be it a program.
+    fn told(&mut self, words: &str) {
+        self.note(words);
+    }
     /// Another driver is at work in this project; called about five times a second.
     fn waits(&mut self) {}
     /// A worker left a run.

@@ -7,12 +7,15 @@ mod secrets;
 use crate::proof::public_key;
 use crate::support::{Answer, NO_TRACKER, Sandbox, Session};
 use aops_attest::envelope::{Lines, Signed};
-use aops_attest::statement::{Annotations, Author, CommittedBy, Mode, Statement};
+use aops_attest::statement::{Annotations, Author, By, CommittedBy, Mode, Statement, Verdict};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const NOTES: &str = "refs/notes/aops-attest";
+/// For one statement, its note and the look whether the work is pushed.
+const MOST_GITS: usize = 12;
 
 /// A repository with a key, in which commits are attested and nothing else runs in the background.
 pub(crate) fn world() -> Sandbox {
@@ -495,6 +498,67 @@ fn what_is_said_about_the_same_tree_later_is_added() {
     // Nothing new is said.
     passes(&session.stop("done"));
     let _ = statements(&sandbox, &commit, 2);
+}
+
+/// The same of a verdict. One that comes after a further change is about something else.
+#[test]
+fn a_verdict_about_the_committed_tree_is_added() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    write(&sandbox, &session, "a.txt", "a\n");
+    bash(&sandbox, &session, "git add -A && git commit -q -m one");
+    let commit = head(&sandbox);
+    assert_eq!(facts(&statements(&sandbox, &commit, 1)[0]).qa, None);
+    let _ = session.qa("VERIFIED");
+    passes(&session.stop("done"));
+    let found = statements(&sandbox, &commit, 2);
+    let qa = found.iter().find_map(|said| facts(said).qa.as_ref()).unwrap();
+    assert_eq!((qa.verdict, qa.by, qa.after), (Verdict::Verified, By::QaVerifier, true));
+    let key = public_key(&sandbox).to_string();
+    sandbox.person(&["verify-commit", "HEAD", "--key", &key, "--require", "A0,qa"]).said(&["A0"]);
+
+    let _ = session.prompt("one more");
+    bash(&sandbox, &session, "echo b > b.txt && git add -A && git commit -q -m two");
+    let second = head(&sandbox);
+    let _ = statements(&sandbox, &second, 1);
+    write(&sandbox, &session, "b.txt", "other\n");
+    let _ = session.qa("VERIFIED");
+    passes(&session.stop("done"));
+    let _ = statements(&sandbox, &second, 1);
+}
+
+/// Each start of git takes milliseconds.
+#[test]
+fn a_statement_starts_few_gits() {
+    let sandbox = world();
+    let session = sandbox.begun("add files");
+    let (keys, aside) = (crate::proof::keys(&sandbox), sandbox.tmp().join("keys"));
+    let count = sandbox.tmp().join("count");
+    let real = sandbox.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
+    let real = String::from_utf8(real).unwrap();
+    let folder = sandbox.tmp().join("bin");
+    fs::create_dir(&folder).unwrap();
+    let text = format!("#!/bin/sh\necho \"$*\" >> {}\nexec {} \"$@\"\n", count.display(), real.trim());
+    fs::write(folder.join("git"), text).unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, others) = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let path = format!("{}:{}", folder.display(), others.to_str().unwrap());
+    // The first note, and one beside others.
+    for n in 1..=3 {
+        fs::rename(&keys, &aside).unwrap();
+        let line =
+            format!("for i in 0 1 2 3; do echo {n} $i > $i.txt; done; git add -A && git commit -qm {n}");
+        bash(&sandbox, &session, &line);
+        idle(&sandbox);
+        fs::rename(&aside, &keys).unwrap();
+        let _ = fs::remove_file(&count);
+        let mut command = sandbox.command(crate::support::BINARY);
+        command.arg("__attest").arg(session.folder()).arg(&session.id).env("PATH", &path);
+        assert!(command.output().unwrap().status.success());
+        let _ = statements(&sandbox, &head(&sandbox), 1);
+        let started = fs::read_to_string(&count).unwrap();
+        assert!(started.lines().count() <= MOST_GITS, "{started}");
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ pub(crate) mod receiver;
 
 use crate::insights::{insights, lay_transcript, whole_loop};
 use crate::support::Sandbox;
-use receiver::{Receiver, Span};
+use receiver::{Point, Receiver, Span};
 use serde_json::{Value, json};
+use std::fs;
 
 #[test]
 fn jsonl_has_every_entry_and_the_insights() {
@@ -161,6 +162,56 @@ fn spans_reach_a_collector_and_hang_together() {
     let _ = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     assert_eq!(receiver.spans().len(), spans.len() * 2);
     assert!(receiver.spans().iter().all(|span| spans.iter().any(|known| known.id == span.id)));
+}
+
+/// What the broker told of hosts is in the insights, and in sums whose labels no agent can multiply.
+#[test]
+fn what_went_to_each_host_is_counted_within_bounds() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("[network]\nmode = \"list\"\nallow = [\"*.example\"]\n");
+    let session = sandbox.begun("go");
+    let network = session.folder().join("network");
+    let call = session.call("Bash", json!({"command": "ls"}));
+    let _ = session.pre(&call);
+    let why = "it is not on this project's list";
+    fs::write(
+        network.join("news"),
+        format!("new\ta.example\t443\tperson\nrefused\tpaste.test\t443\t{why}\n"),
+    )
+    .unwrap();
+    let _ = session.post(&call);
+    let _ = session.stop("Done.");
+    let told = sandbox.person(&["insights", "--json"]).json();
+    assert_eq!(told["hosts"]["a.example:443"]["connections"], 1, "{told}");
+    assert_eq!(told["hosts"]["paste.test:443"]["refused"], 1, "{told}");
+    // At the session's end all of it: more hosts than anybody looks at.
+    let row = |n: u64| format!("host\th{n:02}.example\t443\t1\t2\t1\t{}\t{}\t0\tperson\t-\n", n + 1, 2 * n);
+    let refused = format!("host\tpaste.test\t8443\t1\t2\t0\t0\t0\t3\t-\t{why}\n");
+    fs::write(network.join("hosts"), (0..40).map(row).collect::<String>() + &refused).unwrap();
+    let _ = session.end();
+    let told = sandbox.person(&["insights", "--json"]).json();
+    assert_eq!(told["hosts"].as_object().unwrap().len(), 41, "{told}");
+    let receiver = Receiver::new();
+    sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url()]).said(&["metric"]);
+    let points = receiver.points();
+    let of = |name: &str| points.iter().filter(|point| point.name == name).collect::<Vec<_>>();
+    let sum = |name: &str, key: &str, value: &str| {
+        let has = |point: &&&Point| point.attributes.get(key) == Some(&json!(value));
+        of(name).iter().filter(has).map(|point| point.value).sum::<f64>().to_string()
+    };
+    let io = "aops.network.io";
+    assert_eq!(sum(io, "network.io.direction", "transmit"), (1..=40).sum::<u64>().to_string());
+    assert_eq!(sum(io, "network.io.direction", "receive"), (2 * (0..40).sum::<u64>()).to_string());
+    // The twenty with most, and the rest in one.
+    assert_eq!(of("aops.network.connections").len(), 21);
+    assert_eq!(sum("aops.network.connections", "server.address", "other"), "20");
+    assert_eq!(sum(io, "server.address", "h39.example"), "118");
+    assert_eq!(sum("aops.network.refusals", "server.address", "other"), "3");
+    let known =
+        ["aops.client", "gen_ai.provider.name", "server.address", "server.port", "network.io.direction"];
+    for point in points.iter().filter(|point| point.name.starts_with("aops.network.")) {
+        assert!(point.attributes.keys().all(|name| known.contains(&name.as_str())), "{point:?}");
+    }
 }
 
 #[test]

@@ -48,8 +48,12 @@ fn same_calls_with(setting: &str) {
         let session = sandbox.session();
         passed(&session.start("startup"));
         passed(&session.prompt("go"));
-        let calls = (0..12).map(|_| {
-            let call = session.call("Read", json!({"file_path": "/x"}));
+        // A shell line too: what it may reach is known without a look.
+        let asked = (0..12).map(|n| match n % 2 {
+            0 => session.call("Read", json!({"file_path": "/x"})),
+            _ => session.call("Bash", json!({"command": "ls /x"})),
+        });
+        let calls = asked.map(|call| {
             let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
             let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
             session.post(&call).silent();

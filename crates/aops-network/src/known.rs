@@ -40,11 +40,24 @@ pub fn fetched_from(ecosystem: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Whoever has an account there can be sent something by this host: a gist, an issue, a bucket.
+/// Whoever has an account there can be sent something by this host: a gist, an issue, a bucket, a package.
 pub fn takes_uploads(name: &Name) -> bool {
-    let covers =
-        |host: &str| Name::of(host.as_bytes()).is_some_and(|known| *name == known || name.is_below(&known));
-    rows().any(|row| matches!(row[..], ["upload", host] if covers(host)))
+    let name = name.to_string();
+    rows().any(|row| match row[..] {
+        ["upload", host] => covers(host, &name),
+        ["publish", host] => host == name,
+        _ => false,
+    })
+}
+
+/// It is this host, or one below it. A label of the row that ends with `*` is any label that begins so.
+fn covers(host: &str, name: &str) -> bool {
+    let mut labels = name.rsplit('.');
+    host.rsplit('.').all(|known| {
+        let is =
+            |label: &str| known.strip_suffix('*').map_or(label == known, |begin| label.starts_with(begin));
+        labels.next().is_some_and(is)
+    })
 }
 
 fn rows() -> impl Iterator<Item = Vec<&'static str>> {
@@ -66,7 +79,7 @@ mod tests {
                     fetched.insert(of);
                     host
                 }
-                ["upload", host] => host,
+                ["upload" | "publish", host] => &host.replace('*', "x"),
                 _ => panic!("{row:?}"),
             };
             assert_eq!(Name::of(host.as_bytes()).map(|name| name.to_string()).as_deref(), Some(host));
@@ -82,6 +95,46 @@ mod tests {
         assert!(fetched_from("rust").any(|host| host == "static.crates.io"));
         let takes = |text: &str| takes_uploads(&Name::of(text.as_bytes()).unwrap());
         assert!(takes("gist.github.com") && takes("github.com") && takes("my.bucket.s3.amazonaws.com"));
-        assert!(!takes("registry.npmjs.org") && !takes("notgithub.com") && !takes("index.crates.io"));
+        assert!(!takes("registry.yarnpkg.com") && !takes("notgithub.com") && !takes("index.crates.io"));
+    }
+
+    /// A place for whoever has an account, under any of its names.
+    #[test]
+    fn buckets_and_places_to_publish_take_uploads() {
+        let takes = |text: &str| takes_uploads(&Name::of(text.as_bytes()).unwrap());
+        for host in [
+            "s3.eu-west-1.amazonaws.com",
+            "my.bucket.s3.eu-west-1.amazonaws.com",
+            "bucket.s3.dualstack.eu-west-1.amazonaws.com",
+            "bucket.s3-us-west-2.amazonaws.com",
+            "bucket.s3-accelerate.amazonaws.com",
+            "s3.cn-north-1.amazonaws.com.cn",
+            "account.blob.core.windows.net",
+            "account.r2.cloudflarestorage.com",
+            "crates.io",
+            "upload.pypi.org",
+            "registry.npmjs.org",
+            "rubygems.org",
+        ] {
+            assert!(takes(host), "{host}");
+        }
+        for host in [
+            "ec2.eu-west-1.amazonaws.com",
+            "s3.amazonaws.com.example",
+            "s3.a.b.amazonaws.com.example",
+            "xs3.eu-west-1.amazonaws.com",
+            "eu-west-1.amazonaws.com",
+            "amazonaws.com",
+            "core.windows.net",
+            "cloudflarestorage.com",
+            "static.crates.io",
+            "index.rubygems.org.example",
+            "pypi.org",
+            "files.pythonhosted.org",
+        ] {
+            assert!(!takes(host), "{host}");
+        }
+        let fetched: Vec<&str> = fetched_from("rust").collect();
+        assert_eq!(fetched, ["index.crates.io", "static.crates.io", "static.rust-lang.org"]);
     }
 }

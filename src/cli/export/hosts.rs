@@ -1,22 +1,33 @@
 //! What went to each host, as sums for a collector.
 //!
 //! Pure. Names follow the conventions for networks: `server.address`, `server.port`, `network.io.direction`.
+//! Invariant: of one session so many hosts are named and no more, since an agent chooses their names; all
+//! others are one sum, so that nothing is left out.
 
 use super::form::attribute;
 use aops_core::insight::document::{HostCounts, Insights};
 use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Hosts of one session that have sums of their own: those to and from which most went.
+const MOST_NAMED: usize = 20;
+/// The name of all others.
+const OTHERS: &str = "other";
 
 /// The attributes of each count, and the count.
 type Counts = Vec<(Vec<Value>, u64)>;
 
-pub(super) fn counts(insights: &Insights) -> [(&'static str, &'static str, Counts); 3] {
+/// `labels`: what every metric says.
+pub(super) fn counts(insights: &Insights, labels: &[Value]) -> [(&'static str, &'static str, Counts); 3] {
+    let hosts = bounded(&insights.hosts);
     let about = |host: &str| -> Vec<Value> {
-        let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-        let session = attribute("gen_ai.conversation.id", &insights.session_id);
-        vec![session, attribute("server.address", name), attribute("server.port", port)]
+        let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+        let port = port.map(|port| attribute("server.port", port));
+        labels.iter().cloned().chain([attribute("server.address", name)]).chain(port).collect()
     };
     let each = |of: fn(&HostCounts) -> u64| -> Counts {
-        let all = insights.hosts.iter().map(|(host, counts)| (about(host), of(counts)));
+        let all = hosts.iter().map(|(host, counts)| (about(host), of(counts)));
         all.filter(|(_, n)| *n > 0).collect()
     };
     let way = |direction: &str, of| -> Counts {
@@ -31,4 +42,25 @@ pub(super) fn counts(insights: &Insights) -> [(&'static str, &'static str, Count
         ("aops.network.io", "By", bytes),
         ("aops.network.refusals", "{refusal}", each(|host| host.refused)),
     ]
+}
+
+/// The hosts that matter most, and the sum of the others.
+fn bounded(all: &BTreeMap<String, HostCounts>) -> Vec<(&str, HostCounts)> {
+    let mut hosts: Vec<(&str, HostCounts)> =
+        all.iter().map(|(host, counts)| (host.as_str(), counts.clone())).collect();
+    hosts.sort_by_key(|(_, counts)| {
+        Reverse((counts.up.saturating_add(counts.down), counts.connections, counts.refused))
+    });
+    let rest = hosts.split_off(MOST_NAMED.min(hosts.len()));
+    let add = |mut sum: HostCounts, (_, one): &(&str, HostCounts)| {
+        sum.connections += one.connections;
+        sum.down += one.down;
+        sum.refused += one.refused;
+        sum.up += one.up;
+        sum
+    };
+    if !rest.is_empty() {
+        hosts.push((OTHERS, rest.iter().fold(HostCounts::default(), add)));
+    }
+    hosts
 }

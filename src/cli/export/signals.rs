@@ -46,7 +46,7 @@ pub(super) fn metrics(insights: &Insights, who: Who, (began, end): (i64, i64)) -
     let point = |(about, n): (Vec<Value>, u64)| times(json!({"attributes": about, "asInt": n.to_string()}));
     let mut metrics: Vec<Value> = count(insights, who)
         .into_iter()
-        .chain(hosts::counts(insights))
+        .chain(hosts::counts(insights, &labels(who)))
         .filter(|(_, _, counts)| !counts.is_empty())
         .map(|(name, unit, counts)| sum(name, unit, counts.into_iter().map(point).collect()))
         .collect();

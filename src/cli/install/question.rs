@@ -10,6 +10,9 @@ use crate::cli::{Io, text};
 use aops_core::config::in_force;
 use aops_core::config::policy::ModeLevel;
 use aops_core::host::claude::settings::deny::denies_secrets as denies;
+use aops_core::jail::enter::what_holds;
+use aops_core::jail::plan::Ground;
+use aops_core::model::profile::{Hold, Profile};
 use aops_core::system::env::Env;
 use aops_core::system::files;
 use clap::ArgMatches;
@@ -57,11 +60,17 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }
 
+/// Only namespaces hold a network. Whether they do here is the kernel's to say, not the system's name.
+fn holds_networks(env: &Env) -> bool {
+    let holds = || what_holds(&Ground::here(env, &env.cwd), Profile::Work);
+    cfg!(target_os = "linux") && holds().is_ok_and(|state| state.hold == Hold::Namespaces)
+}
+
 /// Whether the hosts that commands reach shall be noted, as the person at the terminal says; silence is no.
 pub(super) fn observes_network(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
     let is_open =
         || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("network.mode").is_empty());
-    if !cfg!(target_os = "linux") || !may_ask(given, io) || !is_open() {
+    if !may_ask(given, io) || !is_open() || !holds_networks(io.env) {
         return Ok(false);
     }
     let question = "note which hosts your commands reach (`[network] mode = \"observe\"`)? Ping, UDP and \

@@ -23,6 +23,8 @@ use aops_core::text::template::one_line;
 use std::fmt::Write;
 
 const PASSED: &str = "every step passed";
+/// No ledger tells how it came to be.
+const UNATTESTED: &str = "attest: no step of this run had a session, so its commit has no attestation";
 /// Of the subject of a commit and the title of a pull request.
 const LONGEST_TITLE: usize = 72;
 /// Of one line in the text of a pull request.
@@ -55,6 +57,9 @@ impl Driver {
         let mut reason = format!("{PASSED}; {}", describe(&delivered));
         // The notes follow the work.
         self.attest();
+        if self.prepared.policy.witness.attests() && self.session().is_none() {
+            reporter.told(UNATTESTED);
+        }
         let known = self.run.delivered.replace(delivered.clone());
         self.append(AttemptFact::Delivered(delivered.clone()))?;
         // What a step pushed to a branch of its choice is that step's to propose.

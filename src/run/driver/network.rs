@@ -60,7 +60,7 @@ pub(super) fn tell_refused(folder: &Path, reporter: &mut dyn Reporter) {
     let shown: Vec<&str> = wanted.iter().take(MOST_NAMED).map(String::as_str).collect();
     let more = wanted.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    reporter.note(&format!(
+    reporter.told(&format!(
         "network: refused to the steps of this run: {}{more}; `aops-hook network allow HOST` allows one for \
         this project",
         shown.join(", ")

@@ -1,6 +1,6 @@
 //! What attesting costs an event: nothing where it is off, little where nothing was committed.
 
-use super::world;
+use super::{head, idle, note, world};
 use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
@@ -126,4 +126,57 @@ fn a_call_that_writes_costs_what_the_docs_say() {
         let starts = |made: &[Vec<String>; 2]| made[at].iter().filter(|line| line.contains("exec")).count();
         assert_eq!(starts(&few), starts(&off), "{moment}: nothing is started");
     }
+}
+
+/// How often this event starts whoever attests.
+fn attests(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.contains("execve(") && line.contains("__attest")).count()
+}
+
+/// Without a key nobody attests: it is tried with the commit and at the ends of a few turns, and never between.
+#[test]
+fn a_commit_that_cannot_be_attested_costs_later_events_nothing() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    let (keys, aside) = (crate::proof::keys(&sandbox), sandbox.tmp().join("keys"));
+    fs::rename(&keys, &aside).unwrap();
+    let line = "echo a > a.txt && git add -A && git commit -q -m one";
+    let made = session.call("Bash", json!({"command": line}));
+    let begin = counted(&sandbox, "PreToolUse", &session.payload("PreToolUse", made.fields()));
+    assert!(sandbox.command("sh").args(["-c", line]).output().unwrap().status.success());
+    let mut fields = made.fields();
+    fields["tool_response"] = json!({"stdout": ""});
+    let end = counted(&sandbox, "PostToolUse", &session.payload("PostToolUse", fields));
+    assert_eq!((attests(&begin), attests(&end)), (0, 1), "with the commit");
+    let mut later = Vec::new();
+    for n in 0..5 {
+        later.extend(call(&sandbox, &session, "Bash", json!({"command": format!("touch {n}")})));
+    }
+    assert_eq!((later.len(), later.iter().map(|lines| attests(lines)).sum::<usize>()), (10, 0));
+    let turns = (0..6).map(|n| {
+        let stop = json!({"stop_hook_active": false, "last_assistant_message": "done"});
+        let ended = attests(&counted(&sandbox, "Stop", &session.payload("Stop", stop)));
+        let _ = session.prompt(&format!("prompt {n}"));
+        ended
+    });
+    assert_eq!(turns.collect::<Vec<_>>(), [1, 1, 1, 0, 0, 0], "at the ends of three turns");
+    idle(&sandbox);
+    // A person still can.
+    fs::rename(&aside, &keys).unwrap();
+    sandbox.person(&["attest", "HEAD"]).said(&["has 2 lines in `refs/notes/aops-attest`"]);
+    let _ = note(&sandbox, &head(&sandbox), 1);
+}
+
+/// A commit by hand is noticed before the next call that may write, and attested from there.
+#[test]
+fn a_commit_by_hand_is_attested_by_the_event_that_sees_it() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    let _ = call(&sandbox, &session, "Bash", json!({"command": "touch w"}));
+    sandbox.put("by-hand.txt", "by hand\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "by hand"]);
+    let seen = call(&sandbox, &session, "Bash", json!({"command": "touch x"}));
+    assert_eq!(seen.each_ref().map(|lines| attests(lines)), [1, 0]);
+    let _ = note(&sandbox, &head(&sandbox), 1);
 }

@@ -125,6 +125,39 @@ fn a_verified_commit_reaches_a2() {
     told.said(&["A2 claude-code 2.1.325, claude-opus-4-6"]);
 }
 
+/// Nobody saw what was edited after the verdict: then it was not about what is committed.
+#[test]
+fn what_a_lost_look_hides_counts_as_a_change() {
+    for lost in [false, true] {
+        let world = world();
+        let session = world.prompted();
+        session.inner.hydrate("feature-dev", "new");
+        let _ = session.inner.critic("PROCEED");
+        let call = session
+            .inner
+            .call("Write", json!({"file_path": world.project().join("check.sh"), "content": "exit 0\n"}));
+        session.inner.pre(&call).silent();
+        world.sandbox.put("check.sh", "exit 0\n");
+        let _ = session.inner.post(&call);
+        assert_eq!(session.ran("sh check.sh").code, Some(0));
+        let _ = session.inner.qa("VERIFIED");
+        if lost {
+            let items = fs::read_dir(session.inner.folder()).unwrap().map(|item| item.unwrap());
+            let trees = items.filter(|item| item.file_name().to_string_lossy().starts_with("tree-"));
+            assert_eq!(trees.map(|item| fs::remove_file(item.path()).unwrap()).count(), 1);
+            world.sandbox.put("check.sh", "exit 0 # by hand\n");
+        }
+        let ran = session.ran("git add -A && git commit -q -m one");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let commit = world.sandbox.git(&["rev-parse", "HEAD"]).trim_end().to_owned();
+        let said = statement(&world, &commit);
+        assert_eq!(said.session().unwrap().1.qa.as_ref().unwrap().after, !lost);
+        let key = public_key(&world.sandbox).to_string();
+        let told = world.sandbox.person(&["verify-commit", &commit, "--key", &key, "--require", "A1,qa"]);
+        assert_eq!(told.code, Some(i32::from(lost)), "{told:?}");
+    }
+}
+
 /// Whatever ends it: the exit code is the command's own, for the client and in the ledger.
 #[test]
 fn how_a_test_ends_is_seen_from_outside() {

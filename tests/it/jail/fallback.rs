@@ -1,7 +1,7 @@
 //! Where the kernel offers less: each fallback says so, and lets nothing pass that would not pass otherwise.
 
 use super::world::Jailed;
-use crate::support::{Answer, BINARY, Session};
+use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -79,6 +79,48 @@ fn without_namespaces_landlock_holds_and_says_so() {
         (&status["jail"]["hold"], status["jail"]["why"].as_str().is_some()),
         (&json!("landlock"), true)
     );
+}
+
+/// It is offered to note the hosts where the kernel holds a network, and not where Landlock alone holds.
+#[test]
+fn hosts_are_offered_to_be_noted_where_namespaces_hold() {
+    let bare = "unshare --user --map-root-user sh -ec \
+                'echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"'";
+    for (before, offered) in [("", true), (bare, false)] {
+        let sandbox = Sandbox::unchosen();
+        let line = format!("stty cols 80 rows 24; exec {before} {BINARY} install");
+        let mut command = sandbox.command("script");
+        command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("TERM", "xterm").write_stdin("\n\n\n\n");
+        let output = command.output().expect("`script` is needed: install util-linux");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("how much of the loop do you want?"), "{said}");
+        assert_eq!(said.contains("note which hosts your commands reach"), offered, "{said}");
+    }
+}
+
+/// Only namespaces hold a network: who requires a jail and wants a list runs nothing without them.
+#[test]
+fn without_namespaces_nothing_runs_where_a_list_is_required() {
+    for (level, mode, runs) in [
+        ("require", "list", false),
+        ("require", "ask", false),
+        ("require", "observe", true),
+        ("auto", "list", true),
+    ] {
+        let world = Jailed::with(&format!("jail.level = \"{level}\"\nnetwork.mode = \"{mode}\"\n"));
+        world.sandbox.put("work.sh", "echo ran\n");
+        let session = world.sandbox.session();
+        let _ = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
+        let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": ". go on"}));
+        let call = session.call("Bash", json!({"command": "sh work.sh"}));
+        let asked = json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id});
+        let _ = hook(&world, &session, "PreToolUse", asked);
+        let id = [("CLAUDE_CODE_SESSION_ID", session.id.as_str()), ("AI_AGENT", "claude-code_agent")];
+        let ran = without_namespaces(&world, &["shell", "sh work.sh"], "", &id);
+        assert_eq!(ran.out == "ran\n", runs, "{level} {mode}: {ran:?}");
+        let words = format!("`[network] mode` is `{mode}`, and only namespaces hold a network");
+        assert_eq!(ran.err.contains(&words), !runs, "{level} {mode}: {ran:?}");
+    }
 }
 
 /// Reads the key by each way that leads to it, then what lies beside it and what it made itself.

@@ -144,6 +144,24 @@ fn the_delivered_commit_is_attested() {
     assert!(world.git(&["ls-remote", bare]).contains("refs/notes/aops-attest"));
 }
 
+/// A run of commands alone has no session whose ledger could tell how its commit came to be: that is said.
+#[test]
+fn a_commit_without_a_session_is_told_to_have_no_attestation() {
+    for attest in ["off", "notes"] {
+        let world = World::new(&[("w", STEPS)]);
+        world.sandbox.put("old.txt", "old\n");
+        world.configure(&format!("{CONFIG}\n[witness]\nattest = \"{attest}\"\n"));
+        world.sandbox.person(&["key", "init", "--yes"]).said(&["made the key"]);
+        world.commit();
+        let ran = world.person(&["run", "make it so", "--workflow", "w"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let words = "attest: no step of this run had a session, so its commit has no attestation";
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_eq!(said.matches(words).count(), usize::from(attest == "notes"), "{ran:?}");
+        assert!(!world.git(&["for-each-ref"]).contains("aops-attest"));
+    }
+}
+
 /// Where a repository has no remote, its branch is the delivery, and that is said.
 #[test]
 fn without_a_remote_the_branch_is_in_the_repository() {

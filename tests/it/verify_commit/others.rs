@@ -396,6 +396,15 @@ fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The whole run says of itself that it is CI, whoever starts it: there nothing is left out in silence.
+#[test]
+fn the_whole_run_leaves_no_independent_verifier_out() {
+    let run = crate::pages::read(".ci/run");
+    let says = run.lines().position(|line| line == "export CI=1");
+    let tests = run.lines().position(|line| line.starts_with("stage tests "));
+    assert!(says.is_some() && says < tests, "{says:?} {tests:?}");
+}
+
 /// What a session's commit was attested with, and the key, as the product writes them; the name of the key.
 fn exported(sandbox: &Sandbox) -> [String; 3] {
     let [note, pem] =

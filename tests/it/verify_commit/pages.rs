@@ -234,7 +234,7 @@ fn the_gate_of_the_page_reads_refusals() {
         .into_iter()
         .find(|script| script.contains("case $outcome"))
         .unwrap();
-    let judged = |mode: &str, line: &str| {
+    let judged = |mode: &str, line: &str, waits: bool| {
         let (shop, path) = job();
         shop.sandbox.configure("[mode]\nlevel = \"guard\"\n");
         let session = shop.sandbox.session();
@@ -244,12 +244,19 @@ fn the_gate_of_the_page_reads_refusals() {
         let mut payload = session.payload("PreToolUse", call.fields());
         payload["permission_mode"] = json!(mode);
         let _ = shop.sandbox.hook("PreToolUse", &payload);
+        if waits {
+            // The client opens a dialog of its own, and nobody is there.
+            let _ =
+                session.event("PermissionRequest", json!({"tool_name": "Bash", "tool_input": call.input}));
+        }
         let _ = session.stop("done");
         let (code, said, _) = step(&shop, &path, &gate, &[]);
         (code, said)
     };
-    let (code, said) = judged("acceptEdits", "ls");
+    let (code, said) = judged("acceptEdits", "ls", false);
     assert!(code == 0 && said.contains("outcome: completed"), "{said}");
-    let (code, said) = judged("dontAsk", "git push --force");
+    let (code, said) = judged("dontAsk", "git push --force", false);
     assert!(code == 1 && said.contains("refused: 1"), "{said}");
+    let (code, said) = judged("acceptEdits", "make deploy", true);
+    assert!(code == 1 && said.contains("outcome: completed") && said.contains("not approved: 1"), "{said}");
 }

@@ -315,6 +315,11 @@ impl Policy {
             checkpoint: Checkpoint { keep: plain.checkpoint.keep, ..self.checkpoint.clone() },
             fleet: Fleet { defer: self.fleet.defer, ..Fleet::default() },
             insights: Insights::default(),
+            network: Network {
+                managed: plain.network.managed,
+                project: plain.network.project,
+                ..self.network.clone()
+            },
             run: Run { claude: None, notify: None, on_pause: plain.run.on_pause },
             undo: Undo { keep_days: plain.undo.keep_days, keep_mb: plain.undo.keep_mb, ..self.undo.clone() },
             ..self.clone()

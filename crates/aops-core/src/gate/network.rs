@@ -16,7 +16,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
-use aops_network::list::{Refusal, spelt};
+use aops_network::list::spelt;
 
 const GATE: GateId = GateId::Jail;
 /// The name of these questions in the ledger.
@@ -163,11 +163,6 @@ pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> 
     hosts.filter(|host| !host.denied).map(|host| host.rule.clone()).collect()
 }
 
-/// The list alone refused it, so a person can change that.
-pub fn is_wanted(host: &Reached) -> bool {
-    host.reason.as_deref().is_some_and(Refusal::is_open_in_words)
-}
-
 /// What was refused, for the model: without it a model takes a refusal for a broken network and tries
 /// detours.
 fn after(session: &Session, context: &Context) -> Verdict {
@@ -175,7 +170,7 @@ fn after(session: &Session, context: &Context) -> Verdict {
     let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);
     let say = |host: &&Reached| {
         let rule = spelt(&host.host, host.port);
-        let next = match (is_wanted(host), asks) {
+        let next = match (host.is_wanted(), asks) {
             (false, _) => String::new(),
             (true, false) => format!(". Ask the person to run: aops-hook network allow {rule}"),
             (true, true) => {
@@ -197,7 +192,7 @@ fn after(session: &Session, context: &Context) -> Verdict {
 
 /// Nobody was there to ask: what was wanted is listed once, where the session ends.
 fn at_end(session: &Session, context: &Context) -> Verdict {
-    let wanted = context.hosts().iter().filter(|host| is_wanted(host));
+    let wanted = context.hosts().iter().filter(|host| host.is_wanted());
     let wanted: Vec<String> = wanted.map(|host| spelt(&host.host, host.port)).collect();
     if context.attended || wanted.is_empty() || session.policy().network.mode < NetworkMode::Ask {
         return Verdict::pass();

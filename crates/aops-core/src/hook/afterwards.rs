@@ -12,7 +12,6 @@ use crate::checkpoint;
 use crate::config::policy::Policy;
 use crate::config::policy::network::NetworkMode;
 use crate::gate::jail::runs_shell;
-use crate::gate::network::is_wanted;
 use crate::gate::{is_busy, lease};
 use crate::insight::collect;
 use crate::jail::network::Runs;
@@ -305,11 +304,11 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
 
 /// A command was refused hosts that a person can be asked about.
 fn wants_hosts(turn: &Turn) -> bool {
-    judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(is_wanted)
+    judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(Reached::is_wanted)
 }
 
 fn note_wanted(turn: &mut Turn) -> Verdict {
-    let wanted: Vec<&Reached> = turn.context.hosts().iter().filter(|host| is_wanted(host)).collect();
+    let wanted: Vec<&Reached> = turn.context.hosts().iter().filter(|host| host.is_wanted()).collect();
     if let Some(line) = turn.event.call().and_then(hosts::line_of) {
         network::want(&turn.ledger.place().path, &line, &wanted);
     }
@@ -382,8 +381,9 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about
-/// it since.
+/// A commit was made; or one was in this turn or has no statement yet, and the work may have been pushed, or
+/// the turn is over. No other event starts a process for it: what cannot be attested now cannot be a moment
+/// later.
 fn wants_attestation(turn: &Turn) -> bool {
     let session = turn.session();
     let trail = &turn.session().memory.proof.trail;
@@ -397,8 +397,8 @@ fn wants_attestation(turn: &Turn) -> bool {
     let call = turn.event.call();
     let kind = turn.event.kind();
     let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));
-    let waits = trail.unattested().next().is_some();
-    kind != EventKind::PreToolUse && (waits || pushes && kind == EventKind::PostToolUse || ends_turn(turn))
+    let made = turn.recorded.iter().any(|fact| matches!(fact, Fact::Commit(_)));
+    made || pushes && kind == EventKind::PostToolUse || ends_turn(turn)
 }
 
 /// In a process of its own. One that cannot be started is made up for at the next end of a turn.

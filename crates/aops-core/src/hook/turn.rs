@@ -346,7 +346,8 @@ impl<'a> Turn<'a> {
         let made = |seen: &Seen| seen.turn_end().is_some_and(|end| end.reflection.is_some());
         let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if made(seen));
         let has_effect = |fact: &&Fact| {
-            matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Verdict(_)) || reflects(fact)
+            matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Commit(_) | Fact::Verdict(_))
+                || reflects(fact)
         };
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;

@@ -13,7 +13,7 @@ use crate::model::profile::line_digest;
 use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::system::env::Env;
-use crate::text::json;
+use crate::text::json::{self, Json};
 use aops_network::counts::Served;
 use aops_network::list::{Refusal, Verdict, spelt};
 use aops_network::name::Name;
@@ -31,11 +31,34 @@ pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<H
     match line.filter(|_| runs_shell(call)) {
         Some(line) => named(line),
         None if fetches => {
-            let url =
-                json::read(&call.input).ok().and_then(|input| input.text_of("url").map(|url| of_url(&url)));
-            url.flatten().into_iter().collect()
+            let mut found = Vec::new();
+            if let Ok(input) = json::read(&call.input) {
+                of_input(&input, false, &mut found);
+            }
+            found
         }
         None => Vec::new(),
+    }
+}
+
+/// Ends of names of fields with addresses, as servers spell them: `url`, `urls`, `page_uri`, `baseUrl`.
+const ADDRESSES: [&str; 4] = ["url", "urls", "uri", "uris"];
+
+/// The hosts of all addresses in a tool's input, each once, however deep they lie.
+fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
+    match input {
+        Json::Text(_) if is_address => {
+            let host = input.text().and_then(|text| of_url(&text));
+            found.extend(host.filter(|host| !found.contains(host)));
+        }
+        Json::List(items) => items.iter().for_each(|item| of_input(item, is_address, found)),
+        Json::Object(members) => {
+            for (name, member) in members {
+                let name = name.to_ascii_lowercase();
+                of_input(member, ADDRESSES.iter().any(|end| name.ends_with(end)), found);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -46,7 +69,9 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     if network.mode < NetworkMode::Ask {
         return;
     }
-    let line = if runs_shell(call) { line_of(call) } else { None };
+    // Until a command was refused something, no line has a wish that is written down.
+    let wished = session.memory.questions.wants_hosts && runs_shell(call);
+    let line = if wished { line_of(call) } else { None };
     let needed = line.map(|line| network::wanted_by(folder, &line)).unwrap_or_default();
     if seen.hosts.named.is_empty() && needed.is_empty() {
         return;

@@ -23,8 +23,8 @@ use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::start_source::StartSource;
 use crate::session::fact::{
-    AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, Step,
-    TurnBefore, Violation, ViolationKind,
+    AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Reached, Seen, SessionStarted,
+    Step, TurnBefore, Violation, ViolationKind,
 };
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
@@ -393,6 +393,7 @@ impl Session {
             let times = self.memory.undo.kept.map_or(0, |known| known.times) + 1;
             self.memory.undo.kept = Some(KeptCount { newest: kept.number, times });
         }
+        self.memory.questions.wants_hosts |= step.ended().under.hosts.iter().any(Reached::is_wanted);
         if step.ended().under.offline {
             self.memory.progress.told.offline = Some(self.memory.progress.prompts.count);
         }

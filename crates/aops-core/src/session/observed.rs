@@ -178,11 +178,16 @@ pub struct CommitMade {
     pub root: String,
     /// The entry that records it.
     pub seq: u64,
+    /// Turns that have ended since, while nobody attested it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u64,
 }
 
 /// Commits and working trees that are remembered.
 const MOST_COMMITS: usize = 32;
 const MOST_HEADS: usize = 8;
+/// Turns at whose end a commit without a statement is tried again. Later only a person attests it.
+const MOST_TURNS: u64 = 3;
 
 impl Trail {
     pub fn head(&self, git: &str) -> Option<&HeadSeen> {
@@ -199,7 +204,7 @@ impl Trail {
         self.commits.retain(|known| known.commit != made.commit);
         let commit = made.commit.clone();
         let root = made.root.clone();
-        self.commits.push(CommitMade { attested: 0, commit, root, seq });
+        self.commits.push(CommitMade { attested: 0, commit, root, seq, turns: 0 });
         self.commits.drain(..self.commits.len().saturating_sub(MOST_COMMITS));
     }
 
@@ -208,14 +213,10 @@ impl Trail {
         of_commit.for_each(|known| known.attested = known.attested.max(made.last_entry));
     }
 
-    /// What was attested in an earlier turn is done.
+    /// What was attested in an earlier turn is done; what could not be for some turns is given up.
     pub(super) fn begin_turn(&mut self) {
-        self.commits.retain(|made| made.attested == 0);
-    }
-
-    /// Commits without a statement.
-    pub fn unattested(&self) -> impl Iterator<Item = &CommitMade> {
-        self.commits.iter().filter(|made| made.attested == 0)
+        self.commits.iter_mut().for_each(|made| made.turns += 1);
+        self.commits.retain(|made| made.attested == 0 && made.turns < MOST_TURNS);
     }
 }
 
@@ -239,9 +240,13 @@ mod tests {
             last_entry: 3,
             statement_sha256: "s".to_owned(),
         });
-        assert_eq!(trail.unattested().map(|one| one.commit.as_str()).collect::<Vec<_>>(), ["b"]);
+        for _ in 1..MOST_TURNS {
+            trail.begin_turn();
+            let left: Vec<&str> = trail.commits.iter().map(|one| one.commit.as_str()).collect();
+            assert_eq!(left, ["b"], "the other one is done");
+        }
         trail.begin_turn();
-        assert_eq!(trail.commits.len(), 1, "the other one is done");
+        assert_eq!(trail.commits, [], "given up");
     }
 
     #[test]

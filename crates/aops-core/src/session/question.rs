@@ -112,6 +112,9 @@ pub struct Questions {
     pub seen: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<Unproven>,
+    /// A command was refused a host that a person can be asked about: its line is known beside the list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wants_hosts: bool,
 }
 
 /// What the client's own record says about one call.

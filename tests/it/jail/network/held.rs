@@ -88,6 +88,9 @@ fn a_runs_steps_have_the_network_of_the_run() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let said = fs::read_to_string(world.sandbox.project().join("said")).unwrap();
     assert_eq!((said.as_str(), outside.escaped()), (HELD, Vec::new()));
+    // Nobody could be asked meanwhile.
+    let words = "network: refused to the steps of this run: evil.test; `aops-hook network allow HOST`";
+    assert!(format!("{}{}", ran.out, ran.err).contains(words), "{ran:?}");
 }
 
 /// A line that reads has no network, and one that is tried out an empty one: neither reaches a socket of a
@@ -122,5 +125,23 @@ fn a_line_without_a_network_reaches_no_socket_outside() {
         let ran = session.ran("python3 unix.py");
         assert_eq!((ran.profile().as_str(), ran.code), ("trial", Some(1)), "{ran:?}");
         assert_eq!(outside.escaped(), [""; 0], "{ran:?}");
+    }
+}
+
+/// A hook or server that the client starts has the machine's network, and with `servers = true` the session's.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn what_the_client_starts_is_held_where_that_is_wanted() {
+    for servers in [false, true] {
+        let world = world_of(Jailed::with, &format!("mode = \"list\"\nservers = {servers}\n"));
+        let session = working(&world);
+        broker(&world, &session);
+        let mut command = world.sandbox.command(crate::support::BINARY);
+        command.args(["shell", "readlink /proc/self/ns/net"]).env("AI_AGENT", "claude-code_harness");
+        let ran = command.env("CLAUDE_CODE_SESSION_ID", &session.inner.id).output().unwrap();
+        let said = String::from_utf8(ran.stdout).unwrap();
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        assert!(ran.status.success() && said.starts_with("net:["), "{servers}: {said}");
+        assert_eq!(said.trim_end() != own.to_str().unwrap(), servers, "{said}");
     }
 }

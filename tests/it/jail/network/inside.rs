@@ -393,6 +393,32 @@ fn a_server_is_reached_by_the_next_command_and_from_outside() {
     drop(taken);
 }
 
+/// Whoever listens on every address inside is nobody's neighbour: outside only loopback is opened.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_server_on_every_address_is_opened_on_loopback_alone() {
+    let world = world("mode = \"list\"\n");
+    let session = working(&world);
+    put_script(
+        &world,
+        "serve.py",
+        "listener = socket.socket()\nlistener.bind(('0.0.0.0', 8125)); listener.listen()\n\
+         one, _ = listener.accept()\none.sendall(b'served'); one.close()\n",
+    );
+    let mut running = session.begin("python3 serve.py");
+    world.sandbox.wait_until("the server is opened", || !counts(&session).served.is_empty());
+    let port = counts(&session).served[0].outside;
+    // Every address is this machine's here, so whatever listens on all of them would answer.
+    for address in [MACHINE, "10.9.8.7", "127.0.0.2"] {
+        let error = TcpStream::connect((address, port)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{address}");
+    }
+    let mut said = String::new();
+    TcpStream::connect(("127.0.0.1", port)).unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "served");
+    assert!(running.wait().unwrap().success());
+}
+
 /// In `observe` every name is passed, private ones too, and every port of this machine, and noted; nothing
 /// else is closed.
 #[test]

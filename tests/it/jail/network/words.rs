@@ -3,6 +3,9 @@
 use crate::support::{Answer, Sandbox, Session};
 use serde_json::json;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 const LISTED: &str = "allow = [\"docs.example\"]\ndeny = [\"gist.example\"]\n";
 
@@ -129,4 +132,148 @@ fn an_answer_is_kept_in_the_persons_file() {
     person(&["network", "allow", "a.example"]).failed(2, &["needs a person at a terminal"]);
     sandbox.inside(&["network", "allow", "a.example", "--yes"]).failed(2, &["inside"]);
     person(&["network", "watch"]).failed(2, &["no session with a network of its own"]);
+}
+
+/// A session in this folder; its own folder.
+fn begun_in(sandbox: &Sandbox, project: &Path) -> PathBuf {
+    let session = sandbox.session();
+    let mut payload = session.payload("SessionStart", json!({"source": "startup"}));
+    payload["cwd"] = json!(project);
+    let mut command = sandbox.command(crate::support::BINARY);
+    command.arg("SessionStart").envs(sandbox.inside_client()).env("CLAUDE_PROJECT_DIR", project);
+    let started = command.write_stdin(payload.to_string()).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    session.folder()
+}
+
+/// Stands for the brokers of these sessions: holds what a broker holds, and takes a signal to read the list.
+#[expect(clippy::disallowed_methods, reason = "it goes on while the test does")]
+fn brokers(sandbox: &Sandbox, sessions: &[&Path]) -> Child {
+    let marks: Vec<PathBuf> = sessions.iter().map(|folder| folder.join("network/mark")).collect();
+    for mark in &marks {
+        fs::write(mark, "ready\n").unwrap();
+    }
+    let script = "import fcntl, signal, sys\n\
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)\n\
+        marks = [open(path, 'r+') for path in sys.argv[1:]]\n\
+        for mark in marks: fcntl.lockf(mark, fcntl.LOCK_EX)\n\
+        print('held', flush=True)\n\
+        sys.stdin.read()\n";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).args(&marks).env_clear().envs(sandbox.environment());
+    let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
+    holder
+}
+
+fn answers_in(folder: &Path) -> usize {
+    let ledger = fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
+    ledger.lines().filter(|line| line.contains("\"type\":\"network\"")).count()
+}
+
+/// An answer for one project says nothing to the sessions of another.
+#[test]
+fn an_answer_is_written_where_it_holds() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("[network]\nmode = \"list\"\n");
+    let elsewhere = sandbox.tmp().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let (here, there) = (begun_in(&sandbox, &sandbox.project()), begun_in(&sandbox, &elsewhere));
+    let mut holder = brokers(&sandbox, &[&here, &there]);
+    let list = |folder: &Path| fs::read_to_string(folder.join("network/list")).unwrap();
+    let person = |words: &[&str]| sandbox.person(words);
+    person(&["network", "allow", "a.example", "--yes"]).said(&["1 running session took it up"]);
+    assert_eq!((answers_in(&here), answers_in(&there)), (1, 0), "only here");
+    assert!(list(&here).contains("a.example") && !list(&there).contains("a.example"));
+    person(&["network", "deny", "b.example", "--yes"]).said(&["1 running session took it up"]);
+    assert_eq!((answers_in(&here), answers_in(&there)), (2, 0), "only here");
+    person(&["network", "deny", "c.example", "--everywhere", "--yes"])
+        .said(&["2 running sessions took it up"]);
+    assert_eq!((answers_in(&here), answers_in(&there)), (3, 1), "in both");
+    assert!(list(&there).contains("deny c.example person"), "{}", list(&there));
+    // What does not hold is no answer: it is denied everywhere.
+    let said = person(&["network", "allow", "c.example", "--yes"]);
+    assert!(said.out.contains("it does not hold here") && !said.out.contains("took it up"), "{said:?}");
+    assert_eq!((answers_in(&here), answers_in(&there)), (3, 1), "nowhere");
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+}
+
+/// Who denied a host is told as it is: to the model, to the person, and in the ledger.
+#[test]
+fn a_host_is_denied_in_the_name_of_whoever_denied_it() {
+    let sandbox = attended("list");
+    sandbox.put(".aops/config.toml", "[network]\ndeny = [\"gist.example\", \"own.example\"]\n");
+    let session = begun(&sandbox);
+    fetches(&session, "https://own.example/x").refused(&["own.example refused, it is denied (project)"]);
+    // The person said it first.
+    fetches(&session, "https://gist.example/x").refused(&["gist.example refused, it is denied (person)"]);
+    let list = fs::read_to_string(session.folder().join("network/list")).unwrap();
+    for row in ["deny own.example project", "deny gist.example person", "allow docs.example person"] {
+        assert!(list.lines().any(|line| line == row), "{row}: {list}");
+    }
+    sandbox.person(&["network", "list"]).said(&["denied (project)", "denied (person)"]);
+    let told = sandbox.person(&["network", "list", "--json"]).json();
+    assert_eq!(told["deny"][1], json!({"host": "own.example", "word": "project"}), "{told}");
+    let ledger = fs::read_to_string(session.folder().join("ledger.jsonl")).unwrap();
+    assert!(ledger.contains("own.example refused, it is denied (project)"));
+}
+
+/// With `servers = true` every address in a call of a server is judged, however its field is named.
+#[test]
+fn a_servers_tool_is_judged_by_each_address_that_it_is_given() {
+    let sandbox = attended("list");
+    let given = [
+        json!({"url": "https://paste.example/x"}),
+        json!({"uri": "https://paste.example/x"}),
+        json!({"urls": ["https://docs.example/x", "https://paste.example/x"]}),
+        json!({"baseUrl": "https://paste.example"}),
+        json!({"requests": [{"method": "GET", "target": {"page_uri": "https://paste.example/x"}}]}),
+    ];
+    let call = |session: &Session, input: &serde_json::Value| {
+        session.pre(&session.call("mcp__web__open", input.clone()))
+    };
+    let session = begun(&sandbox);
+    for input in &given {
+        let said = call(&session, input);
+        assert!(!said.out.contains("paste.example refused"), "only with `servers`: {said:?}");
+    }
+    let sandbox = attended("list");
+    sandbox.configure(&format!("[network]\nmode = \"list\"\nservers = true\n{LISTED}"));
+    let session = begun(&sandbox);
+    for input in &given {
+        call(&session, input).refused(&["paste.example refused, it is not on this project's list"]);
+    }
+    for input in [
+        json!({"url": "https://docs.example/x"}),
+        // No address, and no field for one.
+        json!({"query": "https://paste.example/x", "url": "paste.example"}),
+    ] {
+        let said = call(&session, &input);
+        assert!(!said.out.contains("refused"), "{said:?}");
+    }
+}
+
+/// Foreign text may have named the host, so the question says what came in before.
+#[test]
+fn a_question_names_the_foreign_text_before_it() {
+    let sandbox = attended("ask");
+    let session = begun(&sandbox);
+    let asked = |url: &str| fetches(&session, url).out;
+    let before = asked("https://paste.example/x");
+    assert!(before.contains("`paste.example` (port 443): it is not on"), "{before}");
+    let page = session.call("WebFetch", json!({"url": "https://docs.example/x", "prompt": "x"}));
+    session.pre(&page).silent();
+    let _ = session.post(&page);
+    let after = asked("https://paste.example/x");
+    assert!(
+        after.contains("`paste.example` (port 443), after reading a page of `docs.example`: it is not on"),
+        "{after}"
+    );
+    let search = session.call("WebSearch", json!({"query": "x"}));
+    let _ = session.pre(&search);
+    let _ = session.post(&search);
+    assert!(asked("https://paste.example/x").contains("(port 443), after a search of the web: it is not on"));
 }

@@ -3,7 +3,7 @@
 //! Plain data. Stored type: fields in sorted order.
 
 use super::value::{Field, Value};
-use super::words;
+use super::{is_default, words};
 use aops_network::list::{List, Mode, Pattern, Publish as Published, Word};
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,24 @@ pub struct Network {
     pub derive: bool,
     pub ech: bool,
     pub local: Vec<u16>,
+    /// Of `allow` and `deny`, what the administrator's bundle named.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub managed: Hosts,
     pub mode: NetworkMode,
     pub private: Vec<String>,
+    /// Of these, what nobody but the project's own file named.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub project: Hosts,
     pub publish: Publish,
     pub servers: bool,
     pub sockets: Vec<String>,
+}
+
+/// Hosts that one file named before any other; what is in none of these is the person's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hosts {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
 }
 
 impl Default for Network {
@@ -29,8 +42,10 @@ impl Default for Network {
             derive: true,
             ech: false,
             local: Vec::new(),
+            managed: Hosts::default(),
             mode: NetworkMode::Off,
             private: Vec::new(),
+            project: Hosts::default(),
             publish: Publish::Auto,
             servers: false,
             sockets: Vec::new(),
@@ -100,14 +115,34 @@ impl NetworkMode {
 }
 
 impl Network {
+    /// The lists as they are now.
+    pub(super) fn hosts(&self) -> Hosts {
+        Hosts { allow: self.allow.clone(), deny: self.deny.clone() }
+    }
+
+    /// What was named since the lists were like this.
+    pub(super) fn named_since(&self, before: &Hosts) -> Hosts {
+        let new = |now: &[String], before: &[String]| -> Vec<String> {
+            now.iter().filter(|host| !before.contains(host)).cloned().collect()
+        };
+        Hosts { allow: new(&self.allow, &before.allow), deny: new(&self.deny, &before.deny) }
+    }
+
     /// The list of a session; nothing with the mode off. What was read as a pattern is one.
     pub fn list(&self) -> Option<List> {
         let patterns =
             |texts: &[String]| texts.iter().filter_map(|text| Pattern::of(text)).collect::<Vec<_>>();
-        let worded = |texts: &[String]| patterns(texts).into_iter().map(|one| (one, Word::Person)).collect();
+        let worded = |texts: &[String], of: fn(&Hosts) -> &[String]| {
+            let word = |text: &String| match text {
+                text if of(&self.managed).contains(text) => Word::Managed,
+                text if of(&self.project).contains(text) => Word::Project,
+                _ => Word::Person,
+            };
+            texts.iter().filter_map(|text| Some((Pattern::of(text)?, word(text)))).collect()
+        };
         Some(List {
-            allow: worded(&self.allow),
-            deny: worded(&self.deny),
+            allow: worded(&self.allow, |hosts| &hosts.allow),
+            deny: worded(&self.deny, |hosts| &hosts.deny),
             private: patterns(&self.private),
             local: self.local.iter().copied().collect(),
             publish: match &self.publish {

@@ -52,6 +52,7 @@ pub fn read_for(
         let problems = Vec::new();
         let switches = Vec::new();
         let hosts = Vec::new();
+        let before = policy.network.hosts();
         let mut reading = Reading {
             folder,
             layer,
@@ -68,6 +69,12 @@ pub fn read_for(
             problems.sort_by_key(|problem| (problem.line, problem.column));
             problems.truncate(MOST_PROBLEMS);
             return Err(problems);
+        }
+        let named = policy.network.named_since(&before);
+        match layer {
+            Layer::Managed => policy.network.managed = named,
+            Layer::User => {}
+            Layer::Project => policy.network.project = named,
         }
         if layer == Layer::Managed {
             origins.hold(&policy, source.file);
@@ -121,7 +128,10 @@ fn sort(policy: &mut Policy) {
         ports.sort_unstable();
         ports.dedup();
     }
+    let whose = [&mut network.managed, &mut network.project];
+    let whose = whose.into_iter().flat_map(|hosts| [&mut hosts.allow, &mut hosts.deny]);
     let network = [&mut network.allow, &mut network.deny, &mut network.private, &mut network.sockets];
+    let network = network.into_iter().chain(whose);
     let others = [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet];
     for names in others.into_iter().chain(network) {
         names.sort();

@@ -1,6 +1,7 @@
 //! What a command did with one host, and what became of a session's list of them.
 
 use crate::text::plain::is_zero;
+use aops_network::list::Refusal;
 use serde::{Deserialize, Serialize};
 
 /// A host that was reached for the first time in its session, or refused; at the session's end, all that went
@@ -28,6 +29,13 @@ pub struct Reached {
     /// On whose word it was reached; nothing where every host is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,
+}
+
+impl Reached {
+    /// The list alone refused it, so a person can change that.
+    pub fn is_wanted(&self) -> bool {
+        self.reason.as_deref().is_some_and(Refusal::is_open_in_words)
+    }
 }
 
 /// What changed the list.

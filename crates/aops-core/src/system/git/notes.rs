@@ -31,7 +31,8 @@ pub const ATTESTATIONS: NotesRef = NotesRef {
 /// Of one exchange with the remote.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The notes are ours, not the person's.
-pub const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
+pub const US: &str = "aops-hook <aops-hook@localhost>";
+const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
 
 fn notes(env: &Env, root: &Path, of: &NotesRef, args: &[&str]) -> Option<Vec<u8>> {
     git(env, root, &[&AS_US[..], &["notes", "--ref", of.ours], args].concat())
@@ -66,8 +67,8 @@ fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
     let has_it = lines(&["for-each-ref", "--contains", "HEAD", "--format=%(refname)", "refs/remotes"]);
     let has = |name: &String| has_it.lines().any(|known| known.starts_with(&format!("refs/remotes/{name}/")));
     let wanted = remote(env, cwd, &status.branch);
-    let others = lines(&["remote"]);
-    let found = wanted.iter().cloned().chain(others.lines().map(str::to_owned)).find(has);
+    let others = || lines(&["remote"]).lines().map(str::to_owned).find(has);
+    let found = wanted.clone().filter(has).or_else(|| if has_it.is_empty() { None } else { others() });
     // Where branches of the remote are not kept here, the upstream alone tells.
     found.or_else(|| wanted.filter(|_| status.upstream && status.ahead == 0))
 }

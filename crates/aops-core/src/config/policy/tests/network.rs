@@ -2,8 +2,8 @@
 
 use super::source;
 use crate::config::policy::network::Network;
-use crate::config::policy::read;
-use aops_network::list::{Mode, Pass, Verdict, Word};
+use crate::config::policy::{Folder, ModeLevel, Source, read, read_for};
+use aops_network::list::{Mode, Pass, Refusal, Verdict, Word};
 use aops_network::name::Name;
 
 /// A project takes hosts, ports and sockets away, and adds none.
@@ -52,4 +52,28 @@ fn the_configuration_becomes_the_list_of_a_session() {
     assert!(matches!(list.judge(&name("x.b.test"), 443), Verdict::Refuse(_)));
     assert!(list.may_be_private(&name("p.test")) && list.ech && !list.publishes(3000));
     assert_eq!((list.mode, list.local.len()), (Mode::Ask, 1));
+}
+
+/// Who named it first: whoever comes later changes nothing.
+#[test]
+fn each_host_is_on_the_word_of_whoever_named_it_first() {
+    let managed = "network.mode = \"list\"\nnetwork.allow = [\"m.test\"]\nnetwork.deny = [\"bad.test\"]\n";
+    let user = "network.deny = [\"mine.test\", \"bad.test\"]\n";
+    let project = "network.deny = [\"own.test\", \"mine.test\", \"bad.test\"]\n";
+    let source = |text| Some(Source { file: "config.toml", text });
+    let of = |managed, user| {
+        let read = read_for(ModeLevel::Strict, Folder::default(), managed, user, source(project));
+        read.unwrap().0.network.list().unwrap()
+    };
+    let name = |text: &str| Name::of(text.as_bytes()).unwrap();
+    let list = of(source(managed), source(user));
+    assert_eq!(list.judge(&name("m.test"), 443), Verdict::Pass(Pass::Listed(Word::Managed)));
+    for (host, word) in
+        [("bad.test", Word::Managed), ("mine.test", Word::Person), ("own.test", Word::Project)]
+    {
+        assert_eq!(list.judge(&name(host), 443), Verdict::Refuse(Refusal::Denied(word)), "{host}");
+    }
+    let list = of(None, source("network.mode = \"list\"\nnetwork.allow = [\"m.test\"]\n"));
+    assert_eq!(list.judge(&name("m.test"), 443), Verdict::Pass(Pass::Listed(Word::Person)));
+    assert_eq!(list.judge(&name("bad.test"), 443), Verdict::Refuse(Refusal::Denied(Word::Project)));
 }
