@@ -73,6 +73,48 @@ pub fn of_url(text: &str) -> Option<Host> {
     of_authority(rest, *usual)
 }
 
+/// The host that a client's own tool would ask for this URL, as the URL standard reads it: blanks around it,
+/// any number of slashes of either kind, signs in percent. What is no name is returned as it stands; nothing
+/// where the URL is one of another kind.
+pub fn of_fetch(text: &str) -> Option<Host> {
+    let text = text.trim_matches(|c: char| c <= ' ').replace(['\t', '\n', '\r'], "");
+    let (scheme, rest) = text.split_once(':')?;
+    let usual = match scheme.to_ascii_lowercase().as_str() {
+        "http" | "ws" => 80,
+        "https" | "wss" => 443,
+        _ => return of_url(&text),
+    };
+    let authority = rest.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port),
+        _ => (host, ""),
+    };
+    let port = if port.is_empty() { usual } else { port.parse().unwrap_or_default() };
+    let name = unescaped(name).replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".").to_lowercase();
+    Some(Host { name: name.trim_end_matches('.').to_owned(), port })
+}
+
+/// `%65` is `e`.
+fn unescaped(text: &str) -> String {
+    let mut all = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *byte == b'%').and_then(|two| str::from_utf8(two).ok());
+        let meant = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        all.push(meant.unwrap_or(*byte));
+        rest = if meant.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// This machine, in the usual ways to write it.
+pub fn is_this_machine(name: &str) -> bool {
+    let is_loopback =
+        |name: &str| name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+    name == "localhost" || name.ends_with(".localhost") || name == "[::1]" || is_loopback(name)
+}
+
 /// `user@host:port` at the beginning of this.
 fn of_authority(text: &str, usual: u16) -> Option<Host> {
     let authority = text.split(['/', '?', '#', '\\']).next()?;

@@ -160,7 +160,8 @@ pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> 
     let about_hosts = verdict.asks_hosts || verdict.rule.as_deref() == Some(RULE);
     let asks = about_hosts && matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
     let hosts = context.call().into_iter().filter(|_| asks).flat_map(|seen| &seen.hosts.unlisted);
-    hosts.filter(|host| !host.denied).map(|host| host.rule.clone()).collect()
+    // What was only counted in the question is asked about by itself.
+    hosts.filter(|host| !host.denied).take(MOST_NAMED).map(|host| host.rule.clone()).collect()
 }
 
 /// What was refused, for the model: without it a model takes a refusal for a broken network and tries

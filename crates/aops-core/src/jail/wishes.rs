@@ -99,11 +99,11 @@ impl Wishes {
             return Ok(Some(folder.parent().unwrap_or(&folder).to_owned()));
         };
         let place = folder.join(name);
-        let Some(is) = there(&folder, place.symlink_metadata())? else { return Ok(None) };
-        if !is.is_symlink() {
-            return Ok(Some(place));
-        }
-        let Some(to) = there(&folder, place.read_link())? else { return Ok(None) };
+        let to = match link_at(&folder, &place)? {
+            Link::Nothing => return Ok(None),
+            Link::Other => return Ok(Some(place)),
+            Link::To(to) => to,
+        };
         // A link that leads back to itself leads nowhere.
         self.known.insert(path.into(), Ok(None));
         self.links.insert(place.into());
@@ -230,6 +230,33 @@ pub(super) fn depth(path: &Path) -> usize {
 pub(super) fn lies_in(path: &Path, folder: &Path) -> bool {
     let rest = path.as_os_str().as_bytes().strip_prefix(folder.as_os_str().as_bytes());
     rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+/// Looks at a place that is another thing each time.
+const MOST_LOOKS: usize = 16;
+
+/// What is at a place.
+enum Link {
+    To(PathBuf),
+    /// Something that is no link.
+    Other,
+    Nothing,
+}
+
+/// The link at this place. A command may exchange it for a folder and back while it is looked at; that is no
+/// kernel that lacks something, so its error is another.
+fn link_at(folder: &Path, place: &Path) -> Result<Link, String> {
+    for _ in 0..MOST_LOOKS {
+        let Some(is) = there(folder, place.symlink_metadata())? else { return Ok(Link::Nothing) };
+        if !is.is_symlink() {
+            return Ok(Link::Other);
+        }
+        match place.read_link() {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            to => return Ok(there(folder, to)?.map_or(Link::Nothing, Link::To)),
+        }
+    }
+    Err(format!("`{}`: {}", place.display(), io::Error::from_raw_os_error(libc::EAGAIN)))
 }
 
 /// What was found in this folder. Nothing is there for a command that nobody lets into the folder; its owner

@@ -14,10 +14,11 @@ use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::text::json::{self, Json};
+use crate::text::template::one_line;
 use aops_network::counts::Served;
 use aops_network::list::{Refusal, Verdict, spelt};
 use aops_network::name::Name;
-use aops_shell::hosts::{Host, named, of_url};
+use aops_shell::hosts::{Host, is_this_machine, named, of_fetch};
 use aops_shell::syntax::Line;
 use std::path::Path;
 
@@ -48,7 +49,7 @@ const ADDRESSES: [&str; 4] = ["url", "urls", "uri", "uris"];
 fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
     match input {
         Json::Text(_) if is_address => {
-            let host = input.text().and_then(|text| of_url(&text));
+            let host = input.text().and_then(|text| of_fetch(&text));
             found.extend(host.filter(|host| !found.contains(host)));
         }
         Json::List(items) => items.iter().for_each(|item| of_input(item, is_address, found)),
@@ -62,6 +63,9 @@ fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
     }
 }
 
+/// Shown of what stands in the place of a name.
+const LONGEST_NAME: usize = 100;
+
 /// Which of them the list refuses, and which others this very line was refused before.
 pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Context) {
     let network = &session.policy().network;
@@ -70,7 +74,8 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
         return;
     }
     // Until a command was refused something, no line has a wish that is written down.
-    let wished = session.memory.questions.wants_hosts && runs_shell(call);
+    let is_line = runs_shell(call);
+    let wished = session.memory.questions.wants_hosts && is_line;
     let line = if wished { line_of(call) } else { None };
     let needed = line.map(|line| network::wanted_by(folder, &line)).unwrap_or_default();
     if seen.hosts.named.is_empty() && needed.is_empty() {
@@ -79,7 +84,13 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     let Some(list) = network::list(folder).or_else(|| network_list(session)) else { return };
     let named = seen.hosts.named.iter().map(|host| (host.name.clone(), host.port, false));
     for (host, port, needed) in named.chain(needed.into_iter().map(|(host, port)| (host, port, true))) {
-        let Some(name) = Name::of(host.as_bytes()) else { continue };
+        let Some(name) = judged_name(&host) else {
+            // A command reaches no address either; what else a client's own tool makes of it is not known.
+            if !is_line && !is_this_machine(&host) {
+                seen.hosts.unlisted.push(no_name(&host, port));
+            }
+            continue;
+        };
         let Verdict::Refuse(refusal) = list.judge(&name, port) else { continue };
         let rule = spelt(&host, port);
         if !seen.hosts.unlisted.iter().any(|known| known.rule == rule) {
@@ -100,6 +111,23 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     }
 }
 
+/// A name that a list can hold. What ends in a number is an address, in whatever way it is written.
+fn judged_name(host: &str) -> Option<Name> {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    Name::of(host.as_bytes()).filter(|_| !last.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn no_name(host: &str, port: u16) -> Unlisted {
+    Unlisted {
+        rule: one_line(host, LONGEST_NAME),
+        port,
+        why: "it is an address or cannot be read as a name, and lists hold names".to_owned(),
+        denied: true,
+        needed: false,
+        after_secret: false,
+    }
+}
+
 fn network_list(session: &Session) -> Option<aops_network::list::List> {
     session.policy().network.list()
 }
@@ -109,7 +137,7 @@ pub fn foreign(call: &ToolCall) -> Option<String> {
     let input = || json::read(&call.input).ok();
     match call.key.tool.as_str() {
         "WebFetch" => {
-            let host = input()?.text_of("url").and_then(|url| of_url(&url));
+            let host = input()?.text_of("url").and_then(|url| of_fetch(&url));
             Some(host.map_or_else(
                 || "reading a page".to_owned(),
                 |host| format!("reading a page of `{}`", host.name),

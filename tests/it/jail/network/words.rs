@@ -46,6 +46,38 @@ fn a_page_is_judged_by_the_same_list() {
     fetches(&begun(&sandbox), "https://paste.example/x").silent();
 }
 
+/// The client's own tool takes whatever `new URL` takes.
+#[test]
+fn an_address_that_is_spelt_oddly_is_judged_as_it_is_fetched() {
+    let sandbox = attended("list");
+    let session = begun(&sandbox);
+    for url in [
+        "https://evil.example:/",
+        "https:evil.example/",
+        " https://evil.example/",
+        "https:\\\\evil.example\\x",
+        "HTTPS:////evil.example",
+        "https://evil\u{3002}example/",
+        "https://%65vil.example/",
+        "https://docs.example@evil.example/",
+        "ht\ttps://evil.example/",
+    ] {
+        fetches(&session, url).refused(&["evil.example refused, it is not listed"]);
+    }
+    for url in [
+        "https://93.184.216.66/",
+        "http://0x5db8d842/",
+        "http://1572395074/",
+        "http://[2606:2800:220:1::1]/",
+        "https://\u{ff45}vil.example/",
+        "https://evil.example:99999/",
+    ] {
+        fetches(&session, url).refused(&["refused, "]);
+    }
+    fetches(&session, "http://127.0.0.1:3000/").silent();
+    fetches(&session, "https://docs.example:443/x").silent();
+}
+
 /// Nobody can be asked: what would be a question is refused.
 #[test]
 fn a_page_without_a_person_is_refused() {

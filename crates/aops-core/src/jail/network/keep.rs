@@ -14,7 +14,7 @@ use crate::system::{files, limits};
 use aops_network::broker::{self, Outside};
 use aops_network::counts::Counts;
 use aops_network::inner;
-use aops_network::list::List;
+use aops_network::list::{List, Mode};
 use aops_network::proxy::Proxies;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -88,8 +88,13 @@ fn keep(
         signals,
         ends: tried("client", client)?.into_iter().collect(),
         list: &mut || {
-            let text = files::read_text(folder.join(LIST)).map_err(|error| error.to_string())?;
-            List::parse(&text).map_err(|bad| bad.to_string())
+            match files::read_text(folder.join(LIST)) {
+                Ok(text) => List::parse(&text).map_err(|bad| bad.to_string()),
+                Err(error) if is_of_the_file(&error) => Err(error.to_string()),
+                // A command of the user can see to it that no file is opened here. The old list may allow
+                // what a person has denied since, so nothing is reached until the next signal.
+                Err(_) => Ok(List::new(Mode::List)),
+            }
         },
         save: &mut |counts| {
             note_news(&folder, &saved, counts);
@@ -174,6 +179,11 @@ fn hold_spaces(inside: Pid, channel: &OwnedFd) -> Result<[OwnedFd; 2], String> {
     };
     let both = [hold("user", USERS)?, hold("net", NETWORK)?];
     tried("namespaces", send(channel, &[1], SendFlags::NOSIGNAL)).map(|_| both)
+}
+
+/// There is none, or nothing that is text.
+fn is_of_the_file(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
 
 /// A file that brings hangup and termination. Writing to a socket that is closed is no signal either.
