@@ -14,9 +14,10 @@ use aops_core::model::error::Failure;
 use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
-use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::model::verdict::{KeptFirst, Ruling, Verdict};
 use aops_core::system::env::{ClientEnv, Env};
 use aops_core::text::json;
+use aops_core::undo::words::{count_files, size};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -55,6 +56,18 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return io.print(to_json(&event, known, &said, &answer));
     }
     print(io, &event, known, &said, &answer)
+}
+
+/// `3 files, 12 kB are kept first`
+pub(super) fn kept_first(kept: &KeptFirst) -> String {
+    match kept.files {
+        0 => "what it would lose is kept first".to_owned(),
+        files => {
+            let verb = if files == 1 { "is" } else { "are" };
+            let files = count_files(usize::try_from(files).unwrap_or(usize::MAX));
+            format!("{files}, {}, {verb} kept first", size(kept.bytes))
+        }
+    }
 }
 
 /// The fields of the payload that are needed before the hook reads it.
@@ -120,6 +133,9 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
         "rehearsed": verdict.and_then(|verdict| verdict.rehearsed.as_ref()).map(|would| {
             json!({"ruling": would.ruling.name(), "gate": Stored::from(would.gate), "reason": would.reason})
         }),
+        "kept": verdict.and_then(|verdict| verdict.kept.as_ref()).map(|kept| {
+            json!({"rule": kept.rule, "files": kept.files, "bytes": kept.bytes})
+        }),
         "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
         "failure": said.as_ref().err().map(ToString::to_string),
         "answer": {"exit": answer.exit, "stdout": answer.stdout, "stderr": answer.stderr},
@@ -161,6 +177,8 @@ fn print(
         .unwrap_or_default();
     io.beside("would", would.lines())?;
     io.beside("reason", text(|verdict| &verdict.reason).lines())?;
+    let kept = said.as_ref().ok().and_then(|verdict| verdict.kept.as_ref());
+    io.beside("kept", kept.map(kept_first))?;
     io.beside("context", text(|verdict| &verdict.context).lines())?;
     io.beside("notice", text(|verdict| &verdict.notice).lines())?;
     io.beside("failure", failure.lines())?;

@@ -56,6 +56,17 @@ pub struct Verdict {
     pub rehearsed: Option<Box<Verdict>>,
     /// Hosts on no list are part of the question.
     pub asks_hosts: bool,
+    /// In a dry run: what would be kept before the call.
+    pub kept: Option<KeptFirst>,
+}
+
+/// What a call would lose, kept before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptFirst {
+    /// The danger rule that would ask without it.
+    pub rule: Option<String>,
+    pub files: u64,
+    pub bytes: u64,
 }
 
 impl Verdict {

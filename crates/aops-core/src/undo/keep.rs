@@ -63,6 +63,7 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
         files,
         folders: found.folders.iter().map(folder).collect(),
         gone_folders: Vec::new(),
+        hollow: found.hollow,
         line: redact(cut(cause.line, LONGEST_LINE)).into_owned(),
         number: draft.number,
         repositories,

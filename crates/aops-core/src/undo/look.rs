@@ -84,6 +84,8 @@ pub struct Found {
     pub files: BTreeMap<PathBuf, Want>,
     pub folders: BTreeMap<PathBuf, u32>,
     pub repositories: Vec<RepositoryWant>,
+    /// Pipes and sockets that go: there is nothing in them to keep.
+    pub hollow: u64,
 }
 
 impl Found {
@@ -112,8 +114,11 @@ pub enum Unkept {
         files: usize,
         bytes: u64,
     },
-    /// It could not be counted in time.
-    Slow,
+    /// It could not be counted in time: so many files and bytes were found by then.
+    Slow {
+        files: usize,
+        bytes: u64,
+    },
     OtherOwner(PathBuf),
     OtherDisk(PathBuf),
     Unreadable(PathBuf, String),
@@ -126,10 +131,15 @@ pub enum Unkept {
 impl fmt::Display for Unkept {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::TooMuch { files, bytes } => {
-                write!(f, "{}, {}, in no commit", count_files(*files), size(*bytes))
+            Self::Slow { files: 0, .. } => write!(f, "more files in no commit than can be counted in time"),
+            Self::TooMuch { files, bytes } | Self::Slow { files, bytes } => {
+                write!(f, "at least {}, {}, in no commit", count_files(*files), size(*bytes))?;
+                if matches!(self, Self::Slow { .. }) {
+                    write!(f, ", more than can be counted in time")
+                } else {
+                    Ok(())
+                }
             }
-            Self::Slow => write!(f, "more files in no commit than can be counted in time"),
             Self::OtherOwner(path) => write!(f, "`{}` belongs to another user", path.display()),
             Self::OtherDisk(path) => write!(f, "`{}` is on another file system", path.display()),
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
@@ -186,7 +196,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
             }
             Loss::Replaced { sources, target } => look.replaced(sources, target)?,
             Loss::Git { folder, what } if look.is_ruled(rule_of(what)) => {
-                let folder = PathBuf::from(folder.lossy());
+                let folder = PathBuf::from(disk::settled(folder).lossy());
                 look.git(&folder, what)?;
             }
             Loss::Found { .. } | Loss::Git { .. } => {}
@@ -230,7 +240,7 @@ impl Look<'_> {
         // A busy machine alone is no reason to ask: only what is much, or takes very long.
         let late = Instant::now().saturating_duration_since(self.until);
         let is_slow = !late.is_zero() && files > self.bounds.files / 5 || late > self.bounds.look * PATIENT;
-        if is_slow { Err(Unkept::Slow) } else { Ok(()) }
+        if is_slow { Err(Unkept::Slow { files, bytes: self.found.bytes() }) } else { Ok(()) }
     }
 
     fn check_room(&self) -> Result<(), Unkept> {

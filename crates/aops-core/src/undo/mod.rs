@@ -9,7 +9,7 @@
 pub mod form;
 pub mod plan;
 pub mod shelf;
-mod words;
+pub mod words;
 pub mod git;
 pub mod look;
 pub mod keep;
