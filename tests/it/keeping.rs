@@ -6,6 +6,7 @@ use aops_shell::loss::losses;
 use aops_shell::syntax::{Ground, cut};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 fn guarded() -> Sandbox {
@@ -188,6 +189,46 @@ fn where_git_fails_everything_is_kept() {
     let said = session.ask_bash("git checkout -- .");
     assert_eq!(decision(&said), "ask", "{}", said.out);
     assert!(said.out.contains("git does not tell"), "{}", said.out);
+}
+
+/// In the place of `crontab`, with its table in a file.
+const CRONTAB: &str = "#!/bin/sh\ncase \"$1\" in\n\
+    -l) [ -s ~/table ] && exec cat ~/table; echo 'no crontab for me' >&2; exit 1;;\n\
+    -r) rm -f ~/table;;\n-) cat > ~/table;;\n*) cat \"$1\" > ~/table;;\nesac\n";
+
+/// A new table starts commands, so a person is asked; the old one comes back, or none.
+#[test]
+fn the_table_of_crontab_is_kept() {
+    let sandbox = guarded();
+    let bin = sandbox.tmp().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("crontab"), CRONTAB).unwrap();
+    fs::set_permissions(bin.join("crontab"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), crate::support::path().to_string_lossy());
+    let sandbox = sandbox.with("PATH", path);
+    let table = sandbox.home().join("table");
+    sandbox.put("new.txt", "1 * * * * new\n");
+    let session = begun(&sandbox);
+    for line in ["crontab -r", "crontab new.txt", "cat new.txt | crontab -"] {
+        fs::write(&table, "0 * * * * old\n").unwrap();
+        let call = session.call("Bash", json!({"command": line}));
+        assert_eq!(decision(&session.pre(&call)), "ask", "{line}");
+        let _ = sandbox.command("bash").args(["-c", line]).output().unwrap();
+        let said = end(&session, &call);
+        assert!(said.contains("the table of `crontab`"), "{line}: {said}");
+        let left = fs::read_to_string(&table).ok();
+        assert_ne!(left.as_deref(), Some("0 * * * * old\n"), "{line}");
+        let number = said.split("kept as ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+        let now = || fs::read_to_string(&table).ok();
+        let present = crate::undo::brought(&sandbox, number);
+        assert_eq!(now().as_deref(), Some("0 * * * * old\n"), "{line}");
+        crate::undo::brought(&sandbox, present);
+        assert_eq!(now(), left, "{line}");
+    }
+    fs::remove_file(&table).unwrap();
+    let call = session.call("Bash", json!({"command": "crontab new.txt"}));
+    let _ = session.pre(&call);
+    assert_eq!(end(&session, &call), "", "there was none");
 }
 
 /// They hold nothing that could be kept, and that is said.

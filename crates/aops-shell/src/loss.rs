@@ -23,6 +23,8 @@ pub enum Loss {
     Overwritten(Word),
     /// Files of the target that these sources replace.
     Replaced { sources: Vec<Word>, target: Word },
+    /// The user's table of timed commands.
+    Crontab,
     /// Something of the repository that this folder lies in.
     Git { folder: Word, what: GitLoss },
 }
@@ -88,7 +90,7 @@ impl Move {
             Loss::Removed(path) | Loss::Overwritten(path) => path,
             Loss::Found { root, .. } => root,
             Loss::Replaced { target, .. } => target,
-            Loss::Git { .. } => return false,
+            Loss::Crontab | Loss::Git { .. } => return false,
         };
         let path = firm_part(path);
         let lies_in = |path: &str, folder: &str| {
@@ -115,6 +117,9 @@ struct Told {
     rest: Option<Simple>,
 }
 
+/// So many commands of a line say which folders it was in.
+const NEAR: usize = 64;
+
 /// `None` where it takes nothing away that can be listed, or more than is said. Where the folder is one that
 /// only the running shell knows, it may be each that the line was in before; more than that is not said.
 fn told(simple: &Simple, before: &[Rc<Simple>]) -> Option<Told> {
@@ -125,7 +130,7 @@ fn told(simple: &Simple, before: &[Rc<Simple>]) -> Option<Told> {
     if simple.folders.iter().all(|folder| is_known(&folder)) {
         return told_here(simple);
     }
-    let was = |folder: &Word| before.iter().any(|simple| simple.folders.contains(folder));
+    let was = |folder: &Word| before.iter().take(NEAR).any(|simple| simple.folders.contains(folder));
     let perhaps = |folder: &Word| left_out(folder).filter(|(from, _)| was(from)).map(|(_, path)| path);
     let known = simple.folders.iter().filter(is_known).cloned();
     let folders: Vec<Word> = known.chain(simple.folders.iter().filter_map(perhaps)).collect();
@@ -234,8 +239,16 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         }
         "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
         "find" => found(simple, arguments),
+        // The rest of it is asked about: it starts commands.
+        "crontab" => replaces_table(arguments).then(|| (vec![Loss::Crontab], Some(simple.clone()))),
         _ => None,
     }
+}
+
+/// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: the table of the user who runs it.
+fn replaces_table(arguments: &[Word]) -> bool {
+    let texts = || arguments.iter().map(Word::lossy);
+    !texts().any(|text| text.starts_with('-') && !matches!(text.as_str(), "-" | "-r" | "-i" | "-ri" | "-ir"))
 }
 
 fn has(arguments: &[Word], wanted: &[&str]) -> bool {

@@ -188,6 +188,9 @@ pub fn describe(keeping: &Keeping) -> String {
             parts.push("the state of the repository".to_owned());
         }
     }
+    if keeping.crontab.is_some() {
+        parts.push("the table of `crontab`".to_owned());
+    }
     if keeping.hollow > 0 {
         parts.push(format!(
             "not {}",

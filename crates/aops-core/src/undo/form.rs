@@ -14,6 +14,9 @@ pub struct Keeping {
     pub at: String,
     /// The call that it was kept for; empty where a person's `undo` kept the present.
     pub call_id: String,
+    /// The user's table of timed commands; empty content where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crontab: Option<Sum>,
     pub cwd: String,
     /// Sorted by path.
     pub files: Vec<KeptFile>,

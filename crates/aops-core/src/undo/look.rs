@@ -11,6 +11,7 @@ mod files;
 
 pub use repository::RepositoryWant;
 
+use super::crontab;
 use super::words::{count_files, size};
 use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
@@ -84,13 +85,15 @@ pub struct Found {
     pub files: BTreeMap<PathBuf, Want>,
     pub folders: BTreeMap<PathBuf, u32>,
     pub repositories: Vec<RepositoryWant>,
+    /// The user's table of timed commands, if there is one.
+    pub crontab: Option<Vec<u8>>,
     /// Pipes and sockets that go: there is nothing in them to keep.
     pub hollow: u64,
 }
 
 impl Found {
     pub fn is_empty(&self) -> bool {
-        self.count() == 0 && self.repositories.iter().all(RepositoryWant::is_empty)
+        self.count() == 0 && self.crontab.is_none() && self.repositories.iter().all(RepositoryWant::is_empty)
     }
 
     pub fn count(&self) -> usize {
@@ -195,6 +198,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
                 }
             }
             Loss::Replaced { sources, target } => look.replaced(sources, target)?,
+            Loss::Crontab => look.crontab()?,
             Loss::Git { folder, what } if look.is_ruled(rule_of(what)) => {
                 let folder = PathBuf::from(disk::settled(folder).lossy());
                 look.git(&folder, what)?;
@@ -241,6 +245,13 @@ impl Look<'_> {
         let late = Instant::now().saturating_duration_since(self.until);
         let is_slow = !late.is_zero() && files > self.bounds.files / 5 || late > self.bounds.look * PATIENT;
         if is_slow { Err(Unkept::Slow { files, bytes: self.found.bytes() }) } else { Ok(()) }
+    }
+
+    fn crontab(&mut self) -> Result<(), Unkept> {
+        let unreadable = |why| Unkept::Unreadable(PathBuf::from("crontab"), why);
+        let table = crontab::listed(self.place.env).map_err(unreadable)?;
+        self.found.crontab = Some(table).filter(|table| !table.is_empty());
+        Ok(())
     }
 
     fn check_room(&self) -> Result<(), Unkept> {

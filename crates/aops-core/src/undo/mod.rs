@@ -11,6 +11,7 @@ pub mod plan;
 pub mod shelf;
 pub mod words;
 pub mod git;
+pub mod crontab;
 pub mod look;
 pub mod keep;
 pub mod before;

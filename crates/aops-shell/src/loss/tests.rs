@@ -16,6 +16,7 @@ fn of(line: &str) -> (Vec<String>, usize) {
             let sources: Vec<String> = sources.iter().map(Word::lossy).collect();
             format!("{} > {}", sources.join(" "), target.lossy())
         }
+        Loss::Crontab => "crontab".to_owned(),
         Loss::Git { folder, what: GitLoss::Worktree(path) } => {
             format!("{}: worktree {}", folder.lossy(), path.lossy())
         }
@@ -47,6 +48,10 @@ fn files_that_go() {
         ("rm \"$x\"", &[], 1),
         ("find . -exec rm {} +", &[], 2),
         ("make clean", &[], 1),
+        ("crontab -r", &["crontab"], 1),
+        ("crontab new.txt", &["crontab"], 1),
+        ("crontab -l", &[], 1),
+        ("crontab -u bob -r", &[], 1),
         // What is not known may be nothing, and then it is the folder that the line began in.
         ("cd \"$X\" && rm x", &["- /p/x"], 2),
         ("cd /tmp/$X && rm x", &[], 2),
