@@ -52,10 +52,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Ok(verdict) => answer::spell(kind, verdict),
         Err(failure) => answer::fail(kind, failure),
     };
+    let kept = env.told.kept.get();
     if io.json {
-        return io.print(to_json(&event, known, &said, &answer));
+        return io.print(to_json(&event, known, &said, &answer, kept));
     }
-    print(io, &event, known, &said, &answer)
+    print(io, &event, known, &said, &answer, kept)
 }
 
 /// `3 files, 12 kB are kept first`
@@ -120,7 +121,13 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     (Env { folders, client, ..tried }, known)
 }
 
-fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
+fn to_json(
+    event: &PayloadHead,
+    known: bool,
+    said: &Result<Verdict, Failure>,
+    answer: &Answer,
+    kept: Option<&KeptFirst>,
+) -> Value {
     let verdict = said.as_ref().ok();
     let text = |of: fn(&Verdict) -> &str| verdict.map(of).filter(|text| !text.is_empty());
     json!({
@@ -133,7 +140,7 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
         "rehearsed": verdict.and_then(|verdict| verdict.rehearsed.as_ref()).map(|would| {
             json!({"ruling": would.ruling.name(), "gate": Stored::from(would.gate), "reason": would.reason})
         }),
-        "kept": verdict.and_then(|verdict| verdict.kept.as_ref()).map(|kept| {
+        "kept": kept.map(|kept| {
             json!({"rule": kept.rule, "files": kept.files, "bytes": kept.bytes})
         }),
         "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
@@ -148,6 +155,7 @@ fn print(
     known: bool,
     said: &Result<Verdict, Failure>,
     answer: &Answer,
+    kept: Option<&KeptFirst>,
 ) -> anyhow::Result<u8> {
     let ruling = said.as_ref().map(|verdict| verdict.ruling);
     let (word, tone) = match ruling {
@@ -177,7 +185,6 @@ fn print(
         .unwrap_or_default();
     io.beside("would", would.lines())?;
     io.beside("reason", text(|verdict| &verdict.reason).lines())?;
-    let kept = said.as_ref().ok().and_then(|verdict| verdict.kept.as_ref());
     io.beside("kept", kept.map(kept_first))?;
     io.beside("context", text(|verdict| &verdict.context).lines())?;
     io.beside("notice", text(|verdict| &verdict.notice).lines())?;

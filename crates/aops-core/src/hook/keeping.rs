@@ -13,7 +13,9 @@ impl Turn<'_> {
         if self.env.dry_run {
             let passes = self.verdict.ruling <= Ruling::Allow;
             let seen = self.context.call().filter(|_| passes);
-            self.verdict.kept = seen.and_then(|seen| danger::kept_first(self.session(), seen));
+            if let Some(kept) = seen.and_then(|seen| danger::kept_first(self.session(), seen)) {
+                let _ = self.env.told.kept.set(kept);
+            }
             return self;
         }
         let is_last = self.verdict.ruling != Ruling::Deny && !self.repeated;

@@ -56,8 +56,6 @@ pub struct Verdict {
     pub rehearsed: Option<Box<Verdict>>,
     /// Hosts on no list are part of the question.
     pub asks_hosts: bool,
-    /// In a dry run: what would be kept before the call.
-    pub kept: Option<KeptFirst>,
 }
 
 /// What a call would lose, kept before it runs.
