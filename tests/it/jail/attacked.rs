@@ -288,8 +288,10 @@ fn generated(lines: usize) {
             } else {
                 session.inner.fail(&call, &format!("Exit code {}", ran.code.unwrap_or(143)))
             };
-            let ended = session.inner.entries().pop().unwrap()["with"]["end"]["under"].clone();
-            assert_eq!(ended["jailed"]["profile"], "quiet-read", "{line}: {ended}");
+            let entries = session.inner.entries();
+            let ended = entries.iter().rfind(|entry| entry["with"].get("end").is_some()).unwrap();
+            let jailed = &ended["with"]["end"]["under"]["jailed"];
+            assert_eq!(jailed["profile"], "quiet-read", "{line}: {ran:?} {ended} {:?}", entries.last());
             answered += 1;
         } else {
             let _ = session.inner.batch(&[&call]);
