@@ -14,9 +14,10 @@ use aops_core::model::error::Failure;
 use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
-use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::model::verdict::{KeptFirst, Ruling, Verdict};
 use aops_core::system::env::{ClientEnv, Env};
 use aops_core::text::json;
+use aops_core::undo::words::{count_files, size};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -51,10 +52,23 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Ok(verdict) => answer::spell(kind, verdict),
         Err(failure) => answer::fail(kind, failure),
     };
+    let kept = env.told.kept.get();
     if io.json {
-        return io.print(to_json(&event, known, &said, &answer));
+        return io.print(to_json(&event, known, &said, &answer, kept));
     }
-    print(io, &event, known, &said, &answer)
+    print(io, &event, known, &said, &answer, kept)
+}
+
+/// `3 files, 12 kB are kept first`
+pub(super) fn kept_first(kept: &KeptFirst) -> String {
+    match kept.files {
+        0 => "what it would lose is kept first".to_owned(),
+        files => {
+            let verb = if files == 1 { "is" } else { "are" };
+            let files = count_files(usize::try_from(files).unwrap_or(usize::MAX));
+            format!("{files}, {}, {verb} kept first", size(kept.bytes))
+        }
+    }
 }
 
 /// The fields of the payload that are needed before the hook reads it.
@@ -107,7 +121,13 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     (Env { folders, client, ..tried }, known)
 }
 
-fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
+fn to_json(
+    event: &PayloadHead,
+    known: bool,
+    said: &Result<Verdict, Failure>,
+    answer: &Answer,
+    kept: Option<&KeptFirst>,
+) -> Value {
     let verdict = said.as_ref().ok();
     let text = |of: fn(&Verdict) -> &str| verdict.map(of).filter(|text| !text.is_empty());
     json!({
@@ -119,6 +139,9 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
         "notice": text(|verdict| &verdict.notice),
         "rehearsed": verdict.and_then(|verdict| verdict.rehearsed.as_ref()).map(|would| {
             json!({"ruling": would.ruling.name(), "gate": Stored::from(would.gate), "reason": would.reason})
+        }),
+        "kept": kept.map(|kept| {
+            json!({"rule": kept.rule, "files": kept.files, "bytes": kept.bytes})
         }),
         "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
         "failure": said.as_ref().err().map(ToString::to_string),
@@ -132,6 +155,7 @@ fn print(
     known: bool,
     said: &Result<Verdict, Failure>,
     answer: &Answer,
+    kept: Option<&KeptFirst>,
 ) -> anyhow::Result<u8> {
     let ruling = said.as_ref().map(|verdict| verdict.ruling);
     let (word, tone) = match ruling {
@@ -161,6 +185,7 @@ fn print(
         .unwrap_or_default();
     io.beside("would", would.lines())?;
     io.beside("reason", text(|verdict| &verdict.reason).lines())?;
+    io.beside("kept", kept.map(kept_first))?;
     io.beside("context", text(|verdict| &verdict.context).lines())?;
     io.beside("notice", text(|verdict| &verdict.notice).lines())?;
     io.beside("failure", failure.lines())?;

@@ -3,6 +3,7 @@
 //! Reads the configuration and, for the jail, the newest session of this project; writes nothing. Invariant:
 //! the answer comes from the hook's own code, on a session that has just had its first prompt.
 
+use super::simulate::kept_first;
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, operand, option, policy_here, refused, text};
 use anyhow::Context as _;
@@ -22,7 +23,7 @@ use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
 use aops_core::model::profile::{JailState, Profile};
 use aops_core::model::start_source::StartSource;
-use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::model::verdict::{KeptFirst, Ruling, Verdict};
 use aops_core::observe::{call, tampering};
 use aops_core::session::fact::{Fact, Happened, PromptHeard, Seen, SessionStarted};
 use aops_core::session::fold::Session;
@@ -30,7 +31,6 @@ use aops_core::session::prompt::Prompt;
 use aops_core::session::watched::Watched;
 use aops_core::system::env::{Env, names_us};
 use aops_core::text::time;
-use aops_core::tool::danger::Rule;
 use clap::{ArgAction, ArgMatches};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -166,8 +166,8 @@ struct Judged {
     /// Mode `observe`: what the mode that is rehearsed would say.
     rehearsed: Option<Verdict>,
     profile: Option<Profile>,
-    /// The danger rule that lets it pass because what it would lose is kept.
-    kept_by: Option<&'static str>,
+    /// It passes because, or after, this is kept.
+    kept: Option<KeptFirst>,
 }
 
 fn judge(
@@ -183,14 +183,14 @@ fn judge(
         "permission_mode": "default", "tool_name": tool, "tool_input": input, "tool_use_id": "test",
     });
     let event: Event = host::read(Client::default(), "PreToolUse", payload.to_string().as_bytes())?;
-    let context = Context { attended, ..call::again(env, session, &event, env.now_ms) };
+    let context = Context { attended, ..call::tried(env, session, &event) };
     let verdict = hook::judge(env, session, &event, &context)?;
     let stricter = rehearsal::session(session, &event, &context);
     let rehearsed = stricter.map(|stage| hook::judge(env, &stage, &event, &context)).transpose()?;
     let rehearsed = rehearsed.filter(|would| would.ruling > Ruling::Allow && would.ruling > verdict.ruling);
     let profile = profile::of_call(session, &event, &context).filter(|_| verdict.ruling != Ruling::Deny);
-    let kept_by = context.call().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
-    Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile, kept_by })
+    let kept = context.call().and_then(|seen| danger::kept_first(session, seen));
+    Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile, kept })
 }
 
 impl Judged {
@@ -200,7 +200,7 @@ impl Judged {
             (Ruling::Deny, _) => "deny",
             (Ruling::Ask | Ruling::Defer, _) => "ask",
             (_, Some(Profile::Trial)) => "trial",
-            _ if self.kept_by.is_some() => "keep",
+            _ if self.kept.is_some() => "keep",
             _ => "pass",
         }
     }
@@ -217,11 +217,25 @@ impl Judged {
             "line": self.line, "tool": self.tool, "outcome": self.outcome(),
             "mode": session.policy().mode.level(),
             "gate": self.verdict.gate.filter(|_| stops).map(GateId::name),
-            "rule": self.verdict.rule.as_deref().filter(|_| stops).or(self.kept_by),
+            "rule": self.verdict.rule.as_deref().filter(|_| stops).or(self.rule()),
+            "kept": self.kept.as_ref().filter(|_| !stops).map(|kept| {
+                json!({"files": kept.files, "bytes": kept.bytes})
+            }),
             "reason": Some(reason).filter(|_| stops), "hint": hint.filter(|_| stops),
             "notice": Some(&self.verdict.notice).filter(|notice| !notice.is_empty()),
             "jail": self.profile, "rehearsed": self.rehearsed.as_ref().map(would),
         })
+    }
+
+    /// The danger rule that would ask if nothing were kept.
+    fn rule(&self) -> Option<&str> {
+        self.kept.as_ref()?.rule.as_deref()
+    }
+
+    fn kept_words(&self) -> String {
+        let first = self.kept.as_ref().map(kept_first).unwrap_or_default();
+        let rule = self.rule().map(|rule| format!(": danger rule `{rule}`")).unwrap_or_default();
+        format!("passes; {first}{rule}")
     }
 
     fn print(&self, io: &mut Io, session: &Session) -> anyhow::Result<()> {
@@ -229,13 +243,7 @@ impl Judged {
         let (words, tone) = match self.outcome() {
             "deny" => (format!("blocked by {}", asker(&self.verdict)), Tone::Bad),
             "ask" => (format!("needs approval: {}", asker(&self.verdict)), Tone::Warn),
-            "keep" => (
-                format!(
-                    "passes, and what it would lose is kept: danger rule `{}`",
-                    self.kept_by.unwrap_or_default()
-                ),
-                Tone::Good,
-            ),
+            "keep" => (self.kept_words(), Tone::Good),
             "trial" => ("runs in a throwaway layer: what it changes is not kept".to_owned(), Tone::Warn),
             _ => ("passes".to_owned(), Tone::Good),
         };

@@ -295,6 +295,9 @@ fn print_survey(io: &mut Io, survey: &Survey, dry: bool) -> anyhow::Result<()> {
             writeln!(io.out, "  {word:13} and {} more", of_word.len() - SHOWN)?;
         }
     }
+    if survey.crontab.is_some() {
+        writeln!(io.out, "  {}", Tone::Warn.paint("changes back  the table of `crontab`", io))?;
+    }
     for decided in survey.repositories.iter().flatten() {
         for words in &decided.changes {
             writeln!(io.out, "  {}", Tone::Good.paint(&format!("{:13} {}", "git", clean(words)), io))?;

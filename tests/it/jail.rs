@@ -4,6 +4,7 @@
 //! `client` in the real one.
 
 mod answered;
+mod attacked;
 mod attested;
 mod border;
 mod cost;
@@ -16,7 +17,7 @@ mod kept;
 mod lasting;
 mod links;
 mod locks;
-mod lost;
+pub(crate) mod lost;
 mod named;
 pub(crate) mod network;
 mod ordinary;
@@ -28,7 +29,7 @@ mod quiet;
 mod symlinks;
 mod unsaved;
 mod verbs;
-mod world;
+pub(crate) mod world;
 mod worktree;
 
 use crate::support::Sandbox;

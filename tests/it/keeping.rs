@@ -1,8 +1,13 @@
 //! What a line would lose is kept before it runs, and the line passes without a question.
 
 use crate::support::{Answer, Call, NO_TRACKER, Sandbox, Session};
+use aops_core::undo::look::{Bounds, Place, Unkept, look as look_at};
+use aops_shell::loss::losses;
+use aops_shell::syntax::{Ground, cut};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 fn guarded() -> Sandbox {
     let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
@@ -86,6 +91,7 @@ fn files_in_no_commit_are_kept_without_any_rule() {
     let sandbox = guarded();
     let session = begun(&sandbox);
     let before = [(".env", "KEY=1\n"), ("notes/x.txt", "n\n"), ("data.csv", "1,2\n"), ("app.db", "rows\n")];
+    let databases = [("data/mine.sqlite3", "rows\n"), ("data/all.dump", "rows\n")];
     for (line, kept) in [
         ("rm -rf notes", &["notes/x.txt"][..]),
         ("rm data.csv", &["data.csv"]),
@@ -97,9 +103,21 @@ fn files_in_no_commit_are_kept_without_any_rule() {
         ("sed -i s/KEY/NO/ .env", &[".env"]),
         ("truncate -s 0 app.db", &["app.db"]),
         ("cd notes && rm x.txt", &["notes/x.txt"]),
+        ("rm app.db", &["app.db"]),
+        ("rm -rf app.db", &["app.db"]),
+        ("rm *.db", &["app.db"]),
+        ("rm app.db notes/x.txt", &["app.db", "notes/x.txt"]),
+        ("rm -rf data", &["data/all.dump", "data/mine.sqlite3"]),
+        ("echo > app.db", &["app.db"]),
+        ("rm -rf $(pwd)/notes", &["notes/x.txt"]),
+        ("rm -rf \"$(git rev-parse --show-toplevel)/notes\"", &["notes/x.txt"]),
+        ("cd src && rm -rf \"$(git rev-parse --show-toplevel)/notes\"", &["notes/x.txt"]),
+        ("cd $(git rev-parse --show-toplevel) && rm data.csv", &["data.csv"]),
+        ("cd \"$(pwd)/notes\" && rm x.txt", &["notes/x.txt"]),
+        ("cd \"$X\" && rm data.csv", &["data.csv"]),
     ] {
         sandbox.git(&["checkout", "-q", "--", "."]);
-        for (name, text) in before {
+        for (name, text) in before.into_iter().chain(databases) {
             sandbox.put(name, text);
         }
         let said = run(&session, &sandbox, line);
@@ -107,6 +125,183 @@ fn files_in_no_commit_are_kept_without_any_rule() {
         assert_eq!(files(&keeping, &sandbox), kept, "{line}: {said}");
         assert!(said.contains("kept as"), "{line}: {said}");
     }
+}
+
+/// A file that is read as program may give any name another meaning. What the words say is kept all the same.
+#[test]
+fn what_stands_beside_a_sourced_file_is_kept_by_its_words() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for name in ["setup.sh", "venv/bin/activate", "f"] {
+        sandbox.put(name, ": set up\n");
+    }
+    let before = [
+        (".env", "KEY=1\n"),
+        ("notes/x.txt", "n\n"),
+        ("data.csv", "1,2\n"),
+        ("a.txt", "mine\n"),
+        ("b.txt", "two\n"),
+    ];
+    for (line, kept) in [
+        ("source setup.sh; echo x > .env", &[".env"][..]),
+        (". venv/bin/activate && rm -rf notes", &["notes/x.txt"]),
+        ("rm -rf notes && . venv/bin/activate", &["notes/x.txt"]),
+        ("set -a; . ./.env; set +a; rm data.csv", &["data.csv"]),
+        ("eval \"$(direnv hook bash)\"; rm data.csv", &["data.csv"]),
+        (". ./setup.sh; git checkout -- .", &["a.txt"]),
+        ("git reset --hard; . ./f", &["a.txt"]),
+        ("source venv/bin/activate && cd src && git checkout -- ../a.txt", &["a.txt"]),
+    ] {
+        for (name, text) in before {
+            sandbox.put(name, text);
+        }
+        let said = run(&session, &sandbox, line);
+        assert_eq!(files(&newest(&sandbox), &sandbox), kept, "{line}: {said}");
+        assert!(said.contains("kept as"), "{line}: {said}");
+    }
+    // What the words do not say is asked about.
+    sandbox.put("a.txt", "mine\n");
+    for line in [". ./setup.sh; cp .env \"$TARGET\"", ". ./setup.sh; eval \"$X\"; git checkout -- ."] {
+        assert_eq!(decision(&session.ask_bash(line)), "ask", "{line}");
+    }
+}
+
+/// Its main repository is gone, so git tells nothing: all of it may be the only copy.
+#[test]
+fn where_git_fails_everything_is_kept() {
+    let sandbox = guarded();
+    fs::remove_dir_all(sandbox.project().join(".git")).unwrap();
+    sandbox.put(".git", "gitdir: ../gone/.git/worktrees/project\n");
+    let session = begun(&sandbox);
+    for (line, kept) in [
+        ("rm -rf notes", &["notes/deep/y.txt", "notes/x.txt"][..]),
+        ("rm notes/x.txt", &["notes/x.txt"]),
+        ("echo X > .env", &[".env"]),
+        ("rm -rf notes node_modules", &["notes/deep/y.txt", "notes/x.txt"]),
+    ] {
+        for name in ["notes/x.txt", "notes/deep/y.txt", ".env", "src/c.txt", "node_modules/a/index.js"] {
+            sandbox.put(name, "mine\n");
+        }
+        let said = run(&session, &sandbox, line);
+        assert_eq!(files(&newest(&sandbox), &sandbox), kept, "{line}: {said}");
+        assert!(said.contains("kept as"), "{line}: {said}");
+    }
+    let said = session.ask_bash("git checkout -- .");
+    assert_eq!(decision(&said), "ask", "{}", said.out);
+    assert!(said.out.contains("git does not tell"), "{}", said.out);
+}
+
+/// In the place of `crontab`, with its table in a file.
+const CRONTAB: &str = "#!/bin/sh\ncase \"$1\" in\n\
+    -l) [ -s ~/table ] && exec cat ~/table; echo 'no crontab for me' >&2; exit 1;;\n\
+    -r) rm -f ~/table;;\n-) cat > ~/table;;\n*) cat \"$1\" > ~/table;;\nesac\n";
+
+/// A new table starts commands, so a person is asked; the old one comes back, or none.
+#[test]
+fn the_table_of_crontab_is_kept() {
+    let sandbox = guarded();
+    let bin = sandbox.tmp().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("crontab"), CRONTAB).unwrap();
+    fs::set_permissions(bin.join("crontab"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), crate::support::path().to_string_lossy());
+    let sandbox = sandbox.with("PATH", path);
+    let table = sandbox.home().join("table");
+    sandbox.put("new.txt", "1 * * * * new\n");
+    let session = begun(&sandbox);
+    for line in ["crontab -r", "crontab new.txt", "cat new.txt | crontab -"] {
+        fs::write(&table, "0 * * * * old\n").unwrap();
+        let call = session.call("Bash", json!({"command": line}));
+        assert_eq!(decision(&session.pre(&call)), "ask", "{line}");
+        let _ = sandbox.command("bash").args(["-c", line]).output().unwrap();
+        let said = end(&session, &call);
+        assert!(said.contains("the table of `crontab`"), "{line}: {said}");
+        let left = fs::read_to_string(&table).ok();
+        assert_ne!(left.as_deref(), Some("0 * * * * old\n"), "{line}");
+        let number = said.split("kept as ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+        let now = || fs::read_to_string(&table).ok();
+        let present = crate::undo::brought(&sandbox, number);
+        assert_eq!(now().as_deref(), Some("0 * * * * old\n"), "{line}");
+        crate::undo::brought(&sandbox, present);
+        assert_eq!(now(), left, "{line}");
+    }
+    fs::remove_file(&table).unwrap();
+    let call = session.call("Bash", json!({"command": "crontab new.txt"}));
+    let _ = session.pre(&call);
+    assert_eq!(end(&session, &call), "", "there was none");
+}
+
+/// They hold nothing that could be kept, and that is said.
+#[test]
+fn pipes_and_sockets_are_named() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("run/x.txt", "x\n");
+    let _socket = std::os::unix::net::UnixListener::bind(sandbox.project().join("run/s.sock")).unwrap();
+    drop(sandbox.command("mkfifo").arg(sandbox.project().join("run/pipe")).assert().success());
+    let said = run(&session, &sandbox, "rm -rf run");
+    assert!(said.contains("1 file, 2 bytes") && said.contains("not 2 pipes or sockets"), "{said}");
+    sandbox.person(&["undo", "list"]).said(&["not 2 pipes or sockets"]);
+    sandbox.put("run/y.txt", "y\n");
+    assert!(!run(&session, &sandbox, "rm -rf run").contains("pipe"));
+}
+
+/// The person reads how much it is, as far as it was counted.
+#[test]
+fn what_is_too_much_is_asked_about_with_figures() {
+    let sandbox = guarded();
+    for n in 0..300 {
+        sandbox.put(&format!("many/{n}"), "x");
+    }
+    let home = sandbox.home().display().to_string();
+    let cwd = sandbox.project().display().to_string();
+    let losses = losses(&cut("rm -rf many", &Ground { cwd: &cwd, home: &home, variables: &[] })).unwrap();
+    let env = crate::undo::hand::env(&sandbox);
+    let place = Place { env: &env, root: &sandbox.project(), cwd: &sandbox.project(), rules: &[] };
+    let looked = |files: usize, look: Duration| {
+        look_at(place, &losses, Bounds { files, bytes: 1 << 30, look }).unwrap_err().to_string()
+    };
+    assert_eq!(looked(200, Duration::from_mins(1)), "at least 201 files, 201 bytes, in no commit");
+    // Git takes longer than that, and what is much is not counted on.
+    let slow = looked(290, Duration::from_micros(100));
+    assert!(slow.ends_with("than can be counted in time"), "{slow}");
+    let counted = Unkept::Slow { files: 1_001, bytes: 0 }.to_string();
+    assert_eq!(counted, "at least 1,001 files, 0 bytes, in no commit, more than can be counted in time");
+}
+
+/// What was kept within a day stays; then a person is asked again.
+#[test]
+fn a_full_store_is_asked_about() {
+    let sandbox = guarded();
+    sandbox.configure(&format!("{NO_TRACKER}[mode]\nlevel = \"guard\"\n[undo]\nkeep_mb = 1\n"));
+    let session = begun(&sandbox);
+    sandbox.put("large.bin", &"x".repeat(1 << 20));
+    assert!(run(&session, &sandbox, "rm large.bin").contains("kept as 1"));
+    sandbox.put("data.csv", "1,2\n");
+    let said = session.ask_bash("rm data.csv");
+    assert_eq!(decision(&said), "ask", "{}", said.out);
+    assert!(
+        said.out.contains("1 MB were kept within a day") && said.out.contains("undo.keep_mb"),
+        "{}",
+        said.out
+    );
+    sandbox.put("a.txt", "mine\n");
+    let said = session.ask_bash("git checkout -- a.txt");
+    assert_eq!(decision(&said), "ask", "{}", said.out);
+    assert!(said.out.contains("cannot be kept: 1 MB were kept"), "{}", said.out);
+}
+
+/// The fact says how much might have been kept.
+#[test]
+fn the_fact_of_a_keeping_has_its_bounds() {
+    let sandbox = guarded();
+    sandbox.configure(&format!("{NO_TRACKER}[mode]\nlevel = \"guard\"\n[undo]\nfiles = 77\n"));
+    let session = begun(&sandbox);
+    sandbox.put("a.txt", "mine\n");
+    let _ = run(&session, &sandbox, "git checkout -- a.txt");
+    let kept = session.entries().pop().unwrap()["with"]["end"]["under"]["kept"].clone();
+    assert_eq!(kept["bounds"], json!({"files": 77, "look_ms": 300, "mb": 256}), "{kept}");
+    assert_eq!((&kept["number"], &kept["rule"]), (&json!(1), &json!("git-discard")));
 }
 
 #[test]

@@ -302,6 +302,6 @@ pub(crate) fn real_home() -> Option<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "where git and a shell are is not ours to know")]
-fn path() -> OsString {
+pub(crate) fn path() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }

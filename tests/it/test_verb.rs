@@ -27,7 +27,7 @@ fn it_says_what_would_happen_and_changes_nothing() {
     assert!(asked["reason"].as_str().unwrap().contains("overwrites"), "{asked}");
     sandbox
         .person(&["test", "git reset --hard HEAD~1"])
-        .said(&["passes, and what it would lose is kept: danger rule `git-discard` (mode guard)"]);
+        .said(&["passes; what it would lose is kept first: danger rule `git-discard` (mode guard)"]);
     let alone = judged(&sandbox, &["git push --force", "--unattended"]);
     assert_eq!(alone["outcome"], "deny", "nobody is there to ask: {alone}");
     sandbox.person(&["test", "rm -rf /usr"]).said(&["blocked by danger rule `rm-system`"]);
@@ -41,6 +41,35 @@ fn it_says_what_would_happen_and_changes_nothing() {
     let _ = session.start("startup");
     let _ = session.prompt("go");
     session.ask_bash("aops-hook test 'git reset --hard HEAD~1'").silent();
+}
+
+/// What lies there now would be kept before it runs; how much, and in both forms.
+#[test]
+fn it_says_what_would_be_kept() {
+    let sandbox = in_mode("guard");
+    sandbox.put("notes/x.txt", "12345");
+    sandbox.put("notes/y.txt", "1");
+    let before = sandbox.files();
+    sandbox
+        .person(&["test", "rm -rf notes"])
+        .said(&["rm -rf notes: passes; 2 files, 6 bytes, are kept first (mode guard)"]);
+    let said = judged(&sandbox, &["rm notes/x.txt"]);
+    assert_eq!((&said["outcome"], &said["rule"]), (&json!("keep"), &Value::Null), "{said}");
+    assert_eq!(said["kept"], json!({"files": 1, "bytes": 5}), "{said}");
+    assert_eq!(judged(&sandbox, &["rm -rf nothing"])["kept"], Value::Null);
+    assert_eq!(judged(&sandbox, &["git push --force"])["kept"], Value::Null);
+    let session = sandbox.session();
+    let call = json!({"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "rm -rf notes"}});
+    let payload = session.payload("PreToolUse", call).to_string();
+    let simulated = |arguments: &[&str]| {
+        let words = [&["simulate", "-", "--attended"], arguments].concat();
+        let output = sandbox.command(BINARY).args(words).write_stdin(payload.clone()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said: Value = serde_json::from_str(&simulated(&["--json"])).unwrap();
+    assert_eq!(said["kept"], json!({"rule": null, "files": 2, "bytes": 6}), "{said}");
+    assert!(simulated(&[]).contains("2 files, 6 bytes, are kept first"), "{}", simulated(&[]));
+    assert_eq!(sandbox.files(), before);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod git;
 
 pub use git::{GitLoss, Target};
 
-use crate::syntax::{Bit, Line, Simple, Word};
+use crate::syntax::{Bit, Line, SOURCED, Simple, Word};
 use std::rc::Rc;
 
 /// One thing that goes. Paths are absolute, and may be patterns.
@@ -23,6 +23,8 @@ pub enum Loss {
     Overwritten(Word),
     /// Files of the target that these sources replace.
     Replaced { sources: Vec<Word>, target: Word },
+    /// The user's table of timed commands.
+    Crontab,
     /// Something of the repository that this folder lies in.
     Git { folder: Word, what: GitLoss },
 }
@@ -35,12 +37,16 @@ pub struct Losses {
     pub rest: Line,
 }
 
-/// Everything that this line takes away, as far as it is said; nothing where that is nothing.
+/// Nothing in this line is read only as it probably is, but for what a file that it reads as program may
+/// change.
+pub fn is_read(line: &Line) -> bool {
+    let is_sourced = line.guessed.as_ref().is_none_or(|what| what == SOURCED);
+    is_sourced && !line.unclear && !line.beyond && line.unread.is_empty()
+}
+
+/// Everything that this line takes away, as far as its words say; nothing where that is nothing. A line that
+/// is not read may take away more, or less.
 pub fn losses(line: &Line) -> Option<Losses> {
-    // What is not read whole may take away anything.
-    if line.unclear || line.beyond || line.guessed.is_some() || !line.unread.is_empty() {
-        return None;
-    }
     let mut all = Vec::new();
     let mut commands = Vec::new();
     let mut moves: Vec<Move> = Vec::new();
@@ -48,7 +54,7 @@ pub fn losses(line: &Line) -> Option<Losses> {
         // What git drops is looked at before the line runs, and not what the line itself puts there.
         let is_made =
             |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
-        match told(simple).filter(|told| !told.losses.iter().any(is_made)) {
+        match told(simple, &line.commands[..at]).filter(|told| !told.losses.iter().any(is_made)) {
             Some(told) => {
                 let taken = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
                 all.extend(taken.flat_map(|one| one.sources.iter().cloned().map(Loss::Removed)));
@@ -84,7 +90,7 @@ impl Move {
             Loss::Removed(path) | Loss::Overwritten(path) => path,
             Loss::Found { root, .. } => root,
             Loss::Replaced { target, .. } => target,
-            Loss::Git { .. } => return false,
+            Loss::Crontab | Loss::Git { .. } => return false,
         };
         let path = firm_part(path);
         let lies_in = |path: &str, folder: &str| {
@@ -111,9 +117,45 @@ struct Told {
     rest: Option<Simple>,
 }
 
-/// `None` where it takes nothing away that can be listed, or more than is said.
-fn told(simple: &Simple) -> Option<Told> {
-    if simple.function || simple.folders.iter().any(|folder| folder.bits.contains(&Bit::Any)) {
+/// So many commands of a line say which folders it was in.
+const NEAR: usize = 64;
+
+/// `None` where it takes nothing away that can be listed, or more than is said. Where the folder is one that
+/// only the running shell knows, it may be each that the line was in before; more than that is not said.
+fn told(simple: &Simple, before: &[Rc<Simple>]) -> Option<Told> {
+    if simple.function {
+        return None;
+    }
+    let is_known = |folder: &&Word| !folder.bits.contains(&Bit::Any) || is_place(folder);
+    if simple.folders.iter().all(|folder| is_known(&folder)) {
+        return told_here(simple);
+    }
+    let was = |folder: &Word| before.iter().take(NEAR).any(|simple| simple.folders.contains(folder));
+    let perhaps = |folder: &Word| left_out(folder).filter(|(from, _)| was(from)).map(|(_, path)| path);
+    let known = simple.folders.iter().filter(is_known).cloned();
+    let folders: Vec<Word> = known.chain(simple.folders.iter().filter_map(perhaps)).collect();
+    let mut here = simple.clone();
+    here.folders = Rc::new(folders);
+    let told = told_here(&here)?;
+    (!told.losses.is_empty()).then(|| Told { rest: Some(simple.clone()), ..told })
+}
+
+/// `/p/$X/sub`: where it begins, and the path without what is not known.
+fn left_out(folder: &Word) -> Option<(Word, Word)> {
+    let at = folder.bits.iter().position(|bit| *bit == Bit::Any)?;
+    let before = &folder.bits[..at.checked_sub(1)?];
+    let behind = &folder.bits[at + 1..];
+    let is_part =
+        folder.bits[at - 1] == Bit::Char('/') && matches!(behind.first(), None | Some(Bit::Char('/')));
+    let word = |bits: Vec<Bit>| Word { bits, ..Word::default() };
+    (is_part && !behind.contains(&Bit::Any)).then(|| (word(before.to_vec()), word([before, behind].concat())))
+}
+
+/// The same in folders that are known.
+fn told_here(simple: &Simple) -> Option<Told> {
+    // Both are told apart by what prints them.
+    let is_placed = |word: &Word| word.bits.contains(&Bit::Any);
+    if simple.folders.iter().any(is_placed) && simple.words.iter().chain(&simple.writes).any(is_placed) {
         return None;
     }
     let mut losses = Vec::new();
@@ -138,13 +180,32 @@ fn told(simple: &Simple) -> Option<Told> {
     Some(Told { losses, rest })
 }
 
-/// The shell knows no more of it than the line says; it may be a pattern.
+/// The shell knows no more of it than the line says; it may be a pattern, or begin with the folder that it
+/// runs in.
 fn is_said(word: &Word) -> bool {
-    !word.bits.is_empty() && !word.bits.contains(&Bit::Any)
+    !word.bits.is_empty()
+        && (!word.bits.contains(&Bit::Any) || word.bits.first() == Some(&Bit::Any) && is_place(word))
+}
+
+/// All that the line does not say of this path is `$(pwd)` or `$(git rev-parse --show-toplevel)`.
+fn is_place(word: &Word) -> bool {
+    let is_slash = |at: usize| matches!(word.bits.get(at), None | Some(Bit::Char('/')));
+    let is_apart = |at: usize| (at == 0 || is_slash(at - 1)) && is_slash(at + 1);
+    let mut gaps = (0..word.bits.len()).filter(|at| word.bits[*at] == Bit::Any);
+    let is_one = gaps.next().is_some_and(is_apart) && gaps.next().is_none() && word.places == 1;
+    is_one && matches!(&*word.printed, [only] if matches!(&**only, "pwd" | "git"))
 }
 
 fn placed(word: &Word, folder: &Word) -> Word {
-    word.from_folder(folder).tidied()
+    let mut path = word.from_folder(folder);
+    if !path.bits.contains(&Bit::Any) {
+        return path.tidied();
+    }
+    if folder.bits.contains(&Bit::Any) && !word.starts_with("/") {
+        path.places = folder.places;
+        path.printed.clone_from(&folder.printed);
+    }
+    path
 }
 
 /// The losses of a program that is known to remove or overwrite, and what is left of the command.
@@ -178,8 +239,16 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         }
         "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
         "find" => found(simple, arguments),
+        // The rest of it is asked about: it starts commands.
+        "crontab" => replaces_table(arguments).then(|| (vec![Loss::Crontab], Some(simple.clone()))),
         _ => None,
     }
+}
+
+/// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: the table of the user who runs it.
+fn replaces_table(arguments: &[Word]) -> bool {
+    let texts = || arguments.iter().map(Word::lossy);
+    !texts().any(|text| text.starts_with('-') && !matches!(text.as_str(), "-" | "-r" | "-i" | "-ri" | "-ir"))
 }
 
 fn has(arguments: &[Word], wanted: &[&str]) -> bool {

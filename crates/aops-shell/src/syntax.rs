@@ -33,6 +33,9 @@ pub use word::{Bit, Word, is_text};
 pub const SYSTEM_FOLDERS: [&str; 7] =
     ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
 
+/// Said of `source f`.
+pub const SOURCED: &str = "a file read as program";
+
 /// Where a line would run. Paths are absolute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ground<'a> {

@@ -9,24 +9,25 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const READING: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
+pub(super) const READING: &str =
+    "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
 const CONTAINED: &str =
     "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
 
-fn answering(configuration: &str) -> Jailed {
+pub(super) fn answering(configuration: &str) -> Jailed {
     let world = Jailed::attended(configuration);
     world.sandbox.put("a.txt", "one\n");
     world
 }
 
-fn commit_all(world: &Jailed) {
+pub(super) fn commit_all(world: &Jailed) {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"];
     world.sandbox.git(&["init", "-q"]);
     world.sandbox.git(&["add", "-A"]);
     world.sandbox.git(&[&identity[..], &["commit", "-qm", "x"]].concat());
 }
 
-fn decision(answer: &crate::support::Answer) -> String {
+pub(super) fn decision(answer: &crate::support::Answer) -> String {
     if answer.out.is_empty() {
         return String::new();
     }
@@ -34,7 +35,7 @@ fn decision(answer: &crate::support::Answer) -> String {
     said["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or_default().to_owned()
 }
 
-fn is_answered(session: &JailedSession, line: &str) -> bool {
+pub(super) fn is_answered(session: &JailedSession, line: &str) -> bool {
     let call = session.inner.call("Bash", json!({"command": line}));
     let said = session.inner.pre(&call);
     let _ = session.inner.batch(&[&call]);
@@ -43,7 +44,7 @@ fn is_answered(session: &JailedSession, line: &str) -> bool {
 
 /// A line that is answered, run as the client runs it, and ended.
 #[track_caller]
-fn run_answered(session: &JailedSession, line: &str) -> (Call, Ran) {
+pub(super) fn run_answered(session: &JailedSession, line: &str) -> (Call, Ran) {
     let call = session.inner.call("Bash", json!({"command": line}));
     let said = session.inner.pre(&call);
     assert_eq!(decision(&said), "allow", "{line}: {said:?}");

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// A repository with some of everything in it that is in no commit.
-fn world() -> Jailed {
+pub(crate) fn world() -> Jailed {
     let world = Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     let sandbox = &world.sandbox;
     sandbox.git(&["init", "-q", "-b", "main"]);
@@ -58,7 +58,7 @@ fn commit(world: &Jailed, words: &str) {
 }
 
 /// Nothing but refs and the list of stashes holds a commit after this.
-fn sweep(world: &Jailed) {
+pub(crate) fn sweep(world: &Jailed) {
     world.sandbox.git(&["reflog", "expire", "--expire=now", "HEAD", "refs/heads/main"]);
     world.sandbox.git(&["gc", "--prune=now", "-q"]);
 }
@@ -72,7 +72,7 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
 }
 
 /// A line of each kind in CI; all of them in the long run.
-const EACH: [&str; 9] = [
+const EACH: [&str; 10] = [
     "git checkout -- .",
     "git reset --hard HEAD~1",
     "git switch --discard-changes other",
@@ -82,6 +82,7 @@ const EACH: [&str; 9] = [
     "git clean -fdx -e .claude",
     "rm -rf notes src",
     "echo X > .env",
+    "rm *.db",
 ];
 const MORE: [&str; 20] = [
     "git checkout a.txt",

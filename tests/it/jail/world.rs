@@ -12,18 +12,18 @@ use std::process::{Child, Command, Output, Stdio};
 /// With this variable every command of these tests makes its own jail.
 pub(super) const UNPREPARED: &str = "JAIL_TESTS_UNPREPARED";
 
-pub(super) struct Jailed {
-    pub(super) sandbox: Sandbox,
+pub(crate) struct Jailed {
+    pub(crate) sandbox: Sandbox,
 }
 
 /// One command: what it said, and what the model was told about it.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(crate) struct Ran {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
-    pub(super) told: String,
+    pub(crate) told: String,
     /// What the person was told.
     pub(super) noticed: String,
     pub(super) step: Value,
@@ -49,7 +49,7 @@ impl Ran {
     }
 }
 
-pub(super) struct JailedSession<'a> {
+pub(crate) struct JailedSession<'a> {
     pub(super) inner: Session<'a>,
     world: &'a Jailed,
 }
@@ -106,7 +106,7 @@ impl Jailed {
     }
 
     /// A session that was started and prompted: its sandbox is shut.
-    pub(super) fn prompted(&self) -> JailedSession<'_> {
+    pub(crate) fn prompted(&self) -> JailedSession<'_> {
         let inner = self.sandbox.session();
         let started = inner.start("startup");
         assert_eq!((started.code, started.err.as_str()), (Some(0), ""), "{started:?}");
@@ -116,7 +116,7 @@ impl Jailed {
     }
 
     /// The folder that holds project, home and temporary folder.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.project().parent().unwrap().to_owned()
     }
 
@@ -158,7 +158,7 @@ pub(super) fn around(command: &str, folder_file: &Path) -> String {
 impl JailedSession<'_> {
     /// A command that passes, is run as the client runs it, and is reported.
     #[track_caller]
-    pub(super) fn ran(&self, command: &str) -> Ran {
+    pub(crate) fn ran(&self, command: &str) -> Ran {
         self.ran_by(command, None)
     }
 

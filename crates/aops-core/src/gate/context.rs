@@ -299,8 +299,8 @@ pub enum Keeps {
     Untold,
     /// All that these rules found is told, and nothing of it is the only copy.
     Nothing,
-    /// All of it can be kept. With the rules that found it.
-    All(Vec<String>),
+    /// All of it can be kept: so many files and bytes. With the rules that found it.
+    All { rules: Vec<String>, files: u64, bytes: u64 },
     /// It cannot be kept: what it is, and why not.
     Not(String),
 }

@@ -9,7 +9,7 @@ use super::{CallContext, Context, Keeps, level, secrets};
 use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
-use crate::model::verdict::{Ruling, Verdict};
+use crate::model::verdict::{KeptFirst, Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::question::SecretFile;
 use crate::text::template::{Phrase, one_line};
@@ -24,7 +24,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     // What signs the log is shown to no tool, whatever the user lets pass.
     let ours = seen.guard.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
-    let is_kept = level == DangerLevel::Keep && matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing);
+    let is_kept =
+        level == DangerLevel::Keep && matches!(seen.danger.keeps, Keeps::All { .. } | Keeps::Nothing);
     if is_kept
         || level <= DangerLevel::Ask
             && seen.guard.keys.is_none()
@@ -54,10 +55,19 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// The rule that would ask, if what the call loses were not kept first.
 pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
-    let is_kept = matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing)
+    let is_kept = matches!(seen.danger.keeps, Keeps::All { .. } | Keeps::Nothing)
         && level(session.policy(), GATE) == Level::Enforce;
     let (level, danger) = worst(session, seen).filter(|_| is_kept)?;
     (level == DangerLevel::Keep).then_some(danger.rule)
+}
+
+/// What is kept before this call, where it passes.
+pub fn kept_first(session: &Session, seen: &CallContext) -> Option<KeptFirst> {
+    let rule = kept_by(session, seen).map(|rule| rule.id().to_owned());
+    match seen.danger.keeps {
+        Keeps::All { files, bytes, .. } => Some(KeptFirst { rule, files, bytes }),
+        _ => rule.map(|rule| KeptFirst { rule: Some(rule), ..KeptFirst::default() }),
+    }
 }
 
 /// No rule finds it, but more of it is in no commit than is kept without a question.

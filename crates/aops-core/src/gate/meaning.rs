@@ -55,7 +55,9 @@ fn jailing(
     let line = profile.and_then(|_| json::read(&call.input).ok()?.text_of("command"));
     Jailing {
         keeps: seen.and_then(|seen| match &seen.danger.keeps {
-            Keeps::All(rules) if profile.is_none_or(|profile| profile < Profile::Read) => Some(rules.clone()),
+            Keeps::All { rules, .. } if profile.is_none_or(|profile| profile < Profile::Read) => {
+                Some(rules.clone())
+            }
             _ => None,
         }),
         line_sha256: line.map(|line| line_digest(&line)),

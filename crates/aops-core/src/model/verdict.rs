@@ -58,6 +58,15 @@ pub struct Verdict {
     pub asks_hosts: bool,
 }
 
+/// What a call would lose, kept before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptFirst {
+    /// The danger rule that would ask without it.
+    pub rule: Option<String>,
+    pub files: u64,
+    pub bytes: u64,
+}
+
 impl Verdict {
     pub fn pass() -> Self {
         Self::default()

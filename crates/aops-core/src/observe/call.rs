@@ -141,16 +141,20 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
     }))
 }
 
+fn look_at_loss(env: &Reading, session: &Session, event: &Event, context: &mut Context, lost: &Lost) {
+    let keeps = keeping::look(env, session, event, context, lost);
+    if let Some(seen) = context.call_mut() {
+        seen.danger.keeps = keeps;
+    }
+}
+
 /// What a call does and reaches that is about to be made, or that a person is asked about.
 fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     let (seen, lost) = call(env, session, event).unzip();
     let Some(seen) = seen else { return };
     context.found = Found::Call(Box::new(seen));
     if let Some(lost) = lost.flatten().filter(|_| event.kind() == EventKind::PreToolUse) {
-        let keeps = keeping::look(env, session, event, context, &lost);
-        if let Some(seen) = context.call_mut() {
-            seen.danger.keeps = keeps;
-        }
+        look_at_loss(env, session, event, context, &lost);
     }
     if event.kind() == EventKind::PreToolUse && session.policy().quiet.allow != QuietLevel::Off {
         quiet::note(env, session, event, context);
@@ -217,6 +221,15 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// rules, in the folders and at the time of then. The caller adds what only the ledger knows, such as the
 /// working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
+    made(env, session, event, then_ms, false)
+}
+
+/// The same of a call that might be made now: what it would lose is looked at.
+pub fn tried(env: &Env, session: &Session, event: &Event) -> Context {
+    made(env, session, event, env.now_ms, true)
+}
+
+fn made(env: &Env, session: &Session, event: &Event, then_ms: i64, is_now: bool) -> Context {
     let env = &Reading::new(env, Path::new(&event.cwd));
     let folders = session.memory.watched.folders.clone();
     let stage = session.memory.run.clone();
@@ -227,10 +240,13 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             // What lay there then is not known; the text says that all of it could be kept.
-            let keeps = |lost: Option<Lost>| if lost.is_some() { Keeps::Nothing } else { Keeps::Untold };
+            let keeps = |loses| if loses { Keeps::Nothing } else { Keeps::Untold };
             if let Some((mut call, lost)) = call(env, session, event) {
-                call.danger.keeps = keeps(lost);
+                call.danger.keeps = keeps(lost.is_some());
                 context.found = Found::Call(Box::new(call));
+                if let Some(lost) = lost.filter(|_| is_now) {
+                    look_at_loss(env, session, event, &mut context, &lost);
+                }
             }
         }
         EventKind::SubagentStop => {

@@ -69,14 +69,18 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
         Ok(_) if !rules.is_empty() && is_shared(env, session, &root) => {
             Keeps::Not("another session works in this folder".to_owned())
         }
-        Ok(_) => Keeps::All(lost.rules.clone()),
-        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow | Unkept::NoRoom | Unkept::Full(_))) => {
+        Ok(found) => all(lost.rules.clone(), &found),
+        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow { .. } | Unkept::NoRoom | Unkept::Full(_))) => {
             Keeps::Not(unkept.to_string())
         }
         // Without a rule it passed before, and nothing says that it loses much.
         Err(_) if rules.is_empty() => Keeps::Untold,
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
+}
+
+fn all(rules: Vec<String>, found: &Found) -> Keeps {
+    Keeps::All { rules, files: found.count() as u64, bytes: found.bytes() }
 }
 
 /// Another session did something here of late: what goes may be its work, and it goes on with what it
@@ -112,7 +116,7 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     let is_contained = open.means.jailing.keeps.iter().flatten().any(|rule| rule == CONTAINED);
     let forgotten =
         |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);
-    (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping))
+    (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping, bounds))
 }
 
 /// Whether everything in the tree that is in no commit can be kept: nobody was asked what the command may
@@ -122,7 +126,7 @@ pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> 
     let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[] };
     match before::look_at_all(place, line, Bounds::of(session.policy())) {
         Ok(found) if found.is_empty() => Keeps::Nothing,
-        Ok(_) => Keeps::All(vec![CONTAINED.to_owned()]),
+        Ok(found) => all(vec![CONTAINED.to_owned()], &found),
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
 }

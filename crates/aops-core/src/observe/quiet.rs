@@ -57,7 +57,7 @@ pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Conte
     let Ok((recorded, line)) = look(env, session, event, context) else { return };
     let contained = recorded.level == AnswerLevel::Contained;
     let keeps = contained.then(|| keeping::look_at_all(env, session, event, &line));
-    if let (Some(seen), None | Some(Keeps::Nothing | Keeps::All(_))) = (context.call_mut(), &keeps) {
+    if let (Some(seen), None | Some(Keeps::Nothing | Keeps::All { .. })) = (context.call_mut(), &keeps) {
         seen.quiet = Some(Box::new(QuietAnswer { recorded, keeps }));
     }
 }

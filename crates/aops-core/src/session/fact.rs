@@ -33,7 +33,7 @@ pub use happened::{
     AgentStarted, AgentStopped, BatchEnded, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded,
     TurnEnded,
 };
-pub use kept::Kept;
+pub use kept::{Kept, KeptBounds};
 pub use opened::{FORMAT, Opened, Previous};
 pub use reached::{NetworkChange, NetworkChanged, Reached};
 pub use recovered::Recovered;

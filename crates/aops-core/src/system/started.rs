@@ -4,6 +4,7 @@
 
 use super::held_network::HeldNetwork;
 use crate::model::profile::Hold;
+use crate::model::verdict::KeptFirst;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -71,6 +72,8 @@ pub struct ToldOnce {
     pub network: OnceLock<HeldNetwork>,
     /// The command that was let go to be tried out: its jail is made after the answer.
     pub trial: OnceLock<Trial>,
+    /// In a dry run: what would be kept before the call.
+    pub kept: OnceLock<KeptFirst>,
 }
 
 /// A command that is tried out, and what its jail depends on.

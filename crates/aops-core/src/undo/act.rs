@@ -4,6 +4,7 @@
 //! replaced by a rename, so it is the old one or the new one; what is neither as it was planned nor as it
 //! shall be was changed meanwhile, and stays.
 
+use super::crontab;
 use super::form::{Content, Keeping, KeptFile, KeptRepository};
 use super::git::Repository;
 use super::plan::{Goal, Plan, RefMove};
@@ -15,6 +16,7 @@ use crate::checkpoint::store::{FOLDER, Store};
 use crate::checkpoint::tree::{Folder, name};
 use crate::model::error::Failure;
 use crate::system::env::Env;
+use crate::text::sha256::Sum;
 use rustix::fs::{AtFlags, CWD, Mode, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -59,7 +61,24 @@ pub(super) fn act(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> R
             &mut acted.problems,
         );
     }
+    if let (Some(goal), Some(before)) = (plan.crontab, present.crontab) {
+        table(env, store, goal, before).unwrap_or_else(|why| acted.problems.push(why));
+    }
     Ok(acted)
+}
+
+/// The table of timed commands, unless it is neither this nor that one.
+fn table(env: &Env, store: &Store, goal: Sum, before: Sum) -> Result<(), String> {
+    let now = Sum::of(&crontab::listed(env).map_err(|why| format!("the table of `crontab`: {why}"))?);
+    if now == goal {
+        return Ok(());
+    }
+    if now != before {
+        return Err("the table of `crontab` was changed meanwhile and stays".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let put = store.unpack(&goal.0, &mut bytes).and_then(|_| crontab::put(env, &bytes));
+    put.map_err(|failure| failure.what)
 }
 
 struct Acting<'a> {

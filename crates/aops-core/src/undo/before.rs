@@ -11,14 +11,14 @@ use super::words::{count_files, size};
 use crate::checkpoint::store::{Store, blob};
 use crate::checkpoint::tree::name;
 use crate::model::error::Failure;
-use crate::session::fact::Kept;
+use crate::session::fact::{Kept, KeptBounds};
 use crate::system::env::Env;
 use crate::system::{files, git};
 use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use crate::text::stored::digest_of;
 use crate::tool::danger::{self, dangers};
-use aops_shell::loss::{GitLoss, Loss, Losses, Target, losses};
+use aops_shell::loss::{GitLoss, Loss, Losses, Target, is_read, losses};
 use aops_shell::syntax::{Ground, Line, Word, cut};
 use std::ffi::OsStr;
 use std::io;
@@ -30,7 +30,11 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
+/// Without a rule it passes anyhow, and what its words say is kept.
 pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
+    if !rules.is_empty() && !is_read(line) {
+        return None;
+    }
     let losses = losses(line)?;
     let is_told =
         rules.is_empty() || !dangers(&losses.rest, place).iter().any(|left| rules.contains(&left.rule.id()));
@@ -138,8 +142,10 @@ pub fn settle(env: &Env, root: &Path, call_id: &str, bounds: Bounds) -> Result<O
 }
 
 /// The fact of a keeping.
-pub fn fact(keeping: &Keeping) -> Kept {
+pub fn fact(keeping: &Keeping, bounds: Bounds) -> Kept {
+    let look_ms = u64::try_from(bounds.look.as_millis()).unwrap_or(u64::MAX);
     Kept {
+        bounds: Some(KeptBounds { files: bounds.files as u64, look_ms, mb: bounds.bytes >> 20 }),
         bytes: keeping.bytes(),
         digest: digest_of(keeping),
         files: keeping.count() as u64,
@@ -181,6 +187,15 @@ pub fn describe(keeping: &Keeping) -> String {
         } else if one.index.is_some() && keeping.count() == 0 {
             parts.push("the state of the repository".to_owned());
         }
+    }
+    if keeping.crontab.is_some() {
+        parts.push("the table of `crontab`".to_owned());
+    }
+    if keeping.hollow > 0 {
+        parts.push(format!(
+            "not {}",
+            count(keeping.hollow, "pipe or socket").replace("pipe or sockets", "pipes or sockets")
+        ));
     }
     if parts.is_empty() {
         let of_folders = || count(keeping.folders.len(), "folder");

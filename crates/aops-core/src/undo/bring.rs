@@ -136,7 +136,7 @@ fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
 /// Keeps the present and makes the plan.
 fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), Failure> {
     let whole = !survey.has_conflicts();
-    let Survey { keeping, items, repositories, .. } = survey;
+    let Survey { keeping, items, repositories, crontab, .. } = survey;
     let items: Vec<Item> = items
         .into_iter()
         .filter(|item| matches!(item.fate, Fate::Comes | Fate::Changes | Fate::Goes))
@@ -153,6 +153,7 @@ fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), 
         session_id: keeping.session_id.clone(),
         ..Keeping::default()
     };
+    present.crontab = crontab.map(|now| keep_bytes(store, &now)).transpose()?;
     for item in &items {
         present.files.push(looker.keep(store, &item.path, &item.now)?);
     }
@@ -163,6 +164,7 @@ fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), 
     all.extend(folders.restricted);
     all.sort_by(|a, b| a.path.cmp(&b.path));
     let mut plan = Plan {
+        crontab: keeping.crontab.filter(|_| present.crontab.is_some()),
         files: goals,
         folders: all,
         gone_folders: folders.go,

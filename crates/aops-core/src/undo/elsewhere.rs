@@ -41,7 +41,16 @@ pub fn write_to(env: &Env, root: &Path, number: u64, to: &Path) -> Result<usize,
         }
         write(&store, &mut opener, number, file, &name::text(place.as_os_str().as_bytes()))?;
     }
-    Ok(all.len())
+    let table = survey.keeping.crontab.map(|table| KeptFile {
+        content: Content::Blob(table),
+        mode: 0o600,
+        path: "crontab".to_owned(),
+        size: 0,
+    });
+    if let Some(file) = &table {
+        write(&store, &mut opener, number, file, "crontab")?;
+    }
+    Ok(all.len() + usize::from(table.is_some()))
 }
 
 fn write(

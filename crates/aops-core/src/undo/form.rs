@@ -3,6 +3,7 @@
 //! Pure. Stored type, version `schema`: fields in sorted order. Paths are absolute and real, written as
 //! [`name`](crate::checkpoint::tree::name) writes them, so that any bytes can be stored.
 
+use crate::text::plain::is_zero;
 use crate::text::sha256::Sum;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ pub struct Keeping {
     pub at: String,
     /// The call that it was kept for; empty where a person's `undo` kept the present.
     pub call_id: String,
+    /// The user's table of timed commands; empty content where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crontab: Option<Sum>,
     pub cwd: String,
     /// Sorted by path.
     pub files: Vec<KeptFile>,
@@ -21,6 +25,9 @@ pub struct Keeping {
     /// Folders that were not there: an undo that brings this back removes them where they are empty. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone_folders: Vec<String>,
+    /// Pipes and sockets that went: there was nothing in them to keep.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hollow: u64,
     /// The command, redacted and clipped; `undo 17` for the present that an undo kept.
     pub line: String,
     pub number: u64,

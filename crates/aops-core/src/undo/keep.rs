@@ -58,13 +58,17 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
         repositories.push(keep_repository(env, &store, draft.number, first, want)?);
     }
     let folder = |(path, mode): (&PathBuf, &u32)| KeptFolder { mode: *mode, path: text(path) };
+    let crontab = found.crontab.as_ref().map(|table| store.keep_bytes(table)).transpose();
+    let crontab = crontab.map_err(|error| Failure::storage("blobs", error))?.map(Sum);
     let keeping = Keeping {
         at: timestamp(env.now_ms),
         call_id: cause.call_id.to_owned(),
+        crontab,
         cwd: cause.cwd.to_owned(),
         files,
         folders: found.folders.iter().map(folder).collect(),
         gone_folders: Vec::new(),
+        hollow: found.hollow,
         line: redact(cut(cause.line, LONGEST_LINE)).into_owned(),
         number: draft.number,
         repositories,

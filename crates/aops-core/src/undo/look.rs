@@ -11,6 +11,7 @@ mod files;
 
 pub use repository::RepositoryWant;
 
+use super::crontab;
 use super::words::{count_files, size};
 use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
@@ -84,11 +85,15 @@ pub struct Found {
     pub files: BTreeMap<PathBuf, Want>,
     pub folders: BTreeMap<PathBuf, u32>,
     pub repositories: Vec<RepositoryWant>,
+    /// The user's table of timed commands, if there is one.
+    pub crontab: Option<Vec<u8>>,
+    /// Pipes and sockets that go: there is nothing in them to keep.
+    pub hollow: u64,
 }
 
 impl Found {
     pub fn is_empty(&self) -> bool {
-        self.count() == 0 && self.repositories.iter().all(RepositoryWant::is_empty)
+        self.count() == 0 && self.crontab.is_none() && self.repositories.iter().all(RepositoryWant::is_empty)
     }
 
     pub fn count(&self) -> usize {
@@ -112,8 +117,11 @@ pub enum Unkept {
         files: usize,
         bytes: u64,
     },
-    /// It could not be counted in time.
-    Slow,
+    /// It could not be counted in time: so many files and bytes were found by then.
+    Slow {
+        files: usize,
+        bytes: u64,
+    },
     OtherOwner(PathBuf),
     OtherDisk(PathBuf),
     Unreadable(PathBuf, String),
@@ -126,10 +134,15 @@ pub enum Unkept {
 impl fmt::Display for Unkept {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::TooMuch { files, bytes } => {
-                write!(f, "{}, {}, in no commit", count_files(*files), size(*bytes))
+            Self::Slow { files: 0, .. } => write!(f, "more files in no commit than can be counted in time"),
+            Self::TooMuch { files, bytes } | Self::Slow { files, bytes } => {
+                write!(f, "at least {}, {}, in no commit", count_files(*files), size(*bytes))?;
+                if matches!(self, Self::Slow { .. }) {
+                    write!(f, ", more than can be counted in time")
+                } else {
+                    Ok(())
+                }
             }
-            Self::Slow => write!(f, "more files in no commit than can be counted in time"),
             Self::OtherOwner(path) => write!(f, "`{}` belongs to another user", path.display()),
             Self::OtherDisk(path) => write!(f, "`{}` is on another file system", path.display()),
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
@@ -185,8 +198,9 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
                 }
             }
             Loss::Replaced { sources, target } => look.replaced(sources, target)?,
+            Loss::Crontab => look.crontab()?,
             Loss::Git { folder, what } if look.is_ruled(rule_of(what)) => {
-                let folder = PathBuf::from(folder.lossy());
+                let folder = PathBuf::from(disk::settled(folder).lossy());
                 look.git(&folder, what)?;
             }
             Loss::Found { .. } | Loss::Git { .. } => {}
@@ -230,7 +244,14 @@ impl Look<'_> {
         // A busy machine alone is no reason to ask: only what is much, or takes very long.
         let late = Instant::now().saturating_duration_since(self.until);
         let is_slow = !late.is_zero() && files > self.bounds.files / 5 || late > self.bounds.look * PATIENT;
-        if is_slow { Err(Unkept::Slow) } else { Ok(()) }
+        if is_slow { Err(Unkept::Slow { files, bytes: self.found.bytes() }) } else { Ok(()) }
+    }
+
+    fn crontab(&mut self) -> Result<(), Unkept> {
+        let unreadable = |why| Unkept::Unreadable(PathBuf::from("crontab"), why);
+        let table = crontab::listed(self.place.env).map_err(unreadable)?;
+        self.found.crontab = Some(table).filter(|table| !table.is_empty());
+        Ok(())
     }
 
     fn check_room(&self) -> Result<(), Unkept> {

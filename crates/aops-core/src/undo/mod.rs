@@ -3,14 +3,15 @@
 //! `form` is what is stored of one keeping, `shelf` its place beside the checkpoints. `look` finds what would
 //! be lost, `keep` keeps it, `before` is the way of a command through both. `present`, `git`, `goal`,
 //! `survey`, `act` and `bring` bring it back by a `plan`, `elsewhere` writes it to another folder, `retain`
-//! lets the oldest go. Invariant: what is listed can be brought back whole; a keeping that was interrupted is
-//! not listed.
+//! lets the oldest go. `crontab` is the table of timed commands. Invariant: what is listed can be brought
+//! back whole; a keeping that was interrupted is not listed.
 
 pub mod form;
 pub mod plan;
 pub mod shelf;
-mod words;
+pub mod words;
 pub mod git;
+pub mod crontab;
 pub mod look;
 pub mod keep;
 pub mod before;

@@ -11,6 +11,9 @@ pub const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// The table of timed commands shall be this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crontab: Option<Sum>,
     /// In the order of the files of the keeping `present`.
     pub files: Vec<KeptFile>,
     /// Made where they are missing; each gets its mode at the end. Sorted by path.
@@ -64,7 +67,8 @@ impl Plan {
         let of_git = |one: &Goal| {
             one.index.into_iter().chain(one.indexed.iter().map(|(_, sum)| *sum)).collect::<Vec<_>>()
         };
-        self.files.iter().filter_map(of_file).chain(self.repositories.iter().flat_map(of_git))
+        let files = self.files.iter().filter_map(of_file);
+        files.chain(self.repositories.iter().flat_map(of_git)).chain(self.crontab)
     }
 }
 

@@ -220,7 +220,7 @@ pub fn contents(keeping: &Keeping) -> impl Iterator<Item = Sum> {
     let of_git = |one: &super::form::KeptRepository| {
         one.index.into_iter().chain(one.indexed.iter().map(|(_, sum)| *sum)).collect::<Vec<_>>()
     };
-    files.chain(keeping.repositories.iter().flat_map(of_git))
+    files.chain(keeping.repositories.iter().flat_map(of_git)).chain(keeping.crontab)
 }
 
 /// The contents that all keepings need, and an undo that has begun.

@@ -3,6 +3,7 @@
 //! Reads store, disk and git; changes nothing. Invariants: everything that shall come back was read whole
 //! before; a path that is neither as the command left it nor as it was kept is a conflict.
 
+use super::crontab;
 use super::form::{Content, Keeping, KeptFile, Left};
 use super::git::{Clean, Repository, path_of};
 use super::goal::{self, Decided};
@@ -58,6 +59,8 @@ pub struct Survey {
     pub items: Vec<Item>,
     /// In the order of the keeping's; nothing where a repository is gone.
     pub repositories: Vec<Option<Decided>>,
+    /// The table of timed commands that is there now, where another one comes back.
+    pub crontab: Option<Vec<u8>>,
     /// What cannot come back, besides single paths.
     pub conflicts: Vec<String>,
 }
@@ -73,7 +76,8 @@ impl Survey {
     pub fn is_empty(&self) -> bool {
         let nothing = |decided: &Decided| decided.goal.is_empty();
         let still = |item: &Item| matches!(item.fate, Fate::Same | Fate::Conflict(_));
-        self.items.iter().all(still)
+        self.crontab.is_none()
+            && self.items.iter().all(still)
             && self.repositories.iter().flatten().all(nothing)
             && !self
                 .keeping
@@ -184,7 +188,19 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
         }
     }
     items.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Survey { keeping, items, repositories, conflicts })
+    let crontab = keeping.crontab.and_then(|kept| table_before(env, kept, &mut conflicts));
+    Ok(Survey { keeping, items, repositories, crontab, conflicts })
+}
+
+/// The table that is there, where it is not the kept one.
+fn table_before(env: &Env, kept: Sum, conflicts: &mut Vec<String>) -> Option<Vec<u8>> {
+    match crontab::listed(env) {
+        Ok(now) => Some(now).filter(|now| Sum::of(now) != kept),
+        Err(why) => {
+            conflicts.push(format!("the table of `crontab` stays away: {why}"));
+            None
+        }
+    }
 }
 
 struct Work<'a> {

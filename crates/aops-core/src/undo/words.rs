@@ -3,7 +3,7 @@
 use crate::text::plain::count;
 
 /// `1 file`, `3,467 files`.
-pub(super) fn count_files(files: usize) -> String {
+pub fn count_files(files: usize) -> String {
     let mut digits = files.to_string();
     let mut at = digits.len();
     while at > 3 {
@@ -14,7 +14,7 @@ pub(super) fn count_files(files: usize) -> String {
 }
 
 /// `812 bytes`, `12 kB`, `7 GB`.
-pub(super) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const STEPS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match STEPS.iter().find(|(step, _)| bytes >= *step) {
         Some((step, unit)) => format!("{} {unit}", (bytes + step / 2) / step),

@@ -45,7 +45,7 @@ pub static RULES: &[Rule] = &[
         [&["git push --force", "git push -f origin main", "git push origin +main"],
          &["git push --force-with-lease", "git push -u origin topic"]]),
     asked("danger.git-delete-remote", High,
-        ["removes branches or tags of a remote", "leave them, and tell the user which of them may go"],
+        ["removes branches or tags of a remote; `--mirror` also sends `refs/aops`, the commits that were kept for an undo", "leave them, and tell the user which of them may go"],
         [&["git push origin --delete topic", "git push origin :topic", "git push --mirror backup"],
          &["git push origin main:topic", "git fetch --prune"]]),
     kept("danger.git-delete-branch", High,

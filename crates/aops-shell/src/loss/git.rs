@@ -1,6 +1,6 @@
 //! Work, stashes, branches and working trees that a git command drops.
 
-use super::{Loss, has, operands, placed};
+use super::{Loss, has, is_place, operands, placed};
 use crate::syntax::{Bit, Simple, Word};
 use std::rc::Rc;
 
@@ -53,8 +53,8 @@ pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
     let what = of_verb(&verb.literal()?, words)?;
     let folder = |folder: &Word| inner.map_or_else(|| folder.clone(), |inner| placed(inner, folder));
     let folders: Vec<Word> = simple.folders.iter().map(folder).collect();
-    let is_said = |folder: &Word| folder.literal().is_some();
-    folders.iter().all(is_said).then(|| {
+    let is_known = |folder: &Word| folder.literal().is_some() || is_place(folder);
+    folders.iter().all(is_known).then(|| {
         folders
             .into_iter()
             .map(|folder| match &what {

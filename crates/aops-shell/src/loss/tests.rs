@@ -16,6 +16,7 @@ fn of(line: &str) -> (Vec<String>, usize) {
             let sources: Vec<String> = sources.iter().map(Word::lossy).collect();
             format!("{} > {}", sources.join(" "), target.lossy())
         }
+        Loss::Crontab => "crontab".to_owned(),
         Loss::Git { folder, what: GitLoss::Worktree(path) } => {
             format!("{}: worktree {}", folder.lossy(), path.lossy())
         }
@@ -47,10 +48,30 @@ fn files_that_go() {
         ("rm \"$x\"", &[], 1),
         ("find . -exec rm {} +", &[], 2),
         ("make clean", &[], 1),
+        ("crontab -r", &["crontab"], 1),
+        ("crontab new.txt", &["crontab"], 1),
+        ("crontab -l", &[], 1),
+        ("crontab -u bob -r", &[], 1),
+        // What is not known may be nothing, and then it is the folder that the line began in.
+        ("cd \"$X\" && rm x", &["- /p/x"], 2),
+        ("cd /tmp/$X && rm x", &[], 2),
+        (". f; rm x", &["- /p/x"], 1),
     ] {
         let (found, left) = of(line);
         assert_eq!(found, want, "{line}");
         assert_eq!(left, rest, "{line}: commands that are left");
+    }
+}
+
+/// A file that is read as program may change what its words mean; nothing else is taken for granted.
+#[test]
+fn a_line_that_is_read() {
+    let is = |line: &str| is_read(&cut(line, &Ground { cwd: "/p", home: "/h", variables: &[] }));
+    for line in ["rm x", ". f; rm x", "source venv/bin/activate && git reset --hard"] {
+        assert!(is(line), "{line}");
+    }
+    for line in ["eval \"$X\"", ". f; eval \"$X\"; rm x", "eval \"$X\"; . f", "rm x; if", "bash -c \"$X\""] {
+        assert!(!is(line), "{line}");
     }
 }
 

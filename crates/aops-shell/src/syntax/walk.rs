@@ -9,7 +9,7 @@ use super::reader::{PROGRAMS, Unread, parse};
 use super::scope::{Scope, added, is_set_by_shell};
 use super::tree::{Command, Function, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
-use super::{Bit, Ground, Held, Line, Simple, Word, found};
+use super::{Bit, Ground, Held, Line, SOURCED, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -89,9 +89,11 @@ impl Walk {
         scope.depth -= 1;
     }
 
-    /// What follows may run something else than we see.
+    /// What follows may run something else than we see. A file that is read as program is the least of it.
     pub(super) fn guess(&mut self, what: &str) {
-        self.line.guessed.get_or_insert_with(|| what.to_owned());
+        if self.line.guessed.as_deref().is_none_or(|known| known == SOURCED) {
+            self.line.guessed = Some(what.to_owned());
+        }
     }
 
     pub(super) fn guess_if(&mut self, is_guess: bool, what: &str) {

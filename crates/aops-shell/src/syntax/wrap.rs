@@ -5,7 +5,7 @@ use super::each::{arriving, filled, is_command_flag, placeholder, replaced, runs
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
-use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
+use super::{Bit, SOURCED, SYSTEM_FOLDERS, Simple, Word};
 use std::rc::Rc;
 
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
@@ -128,7 +128,7 @@ impl Walk {
                 self.texts(&words, scope) && !words.iter().any(|word| word.is_filtered())
             }
             "source" | "." => {
-                self.guess("a file read as program");
+                self.guess(SOURCED);
                 let said = arguments.first().and_then(|word| word.said.as_ref());
                 let text = said.or(simple.script.as_ref());
                 text.inspect(|text| self.program(text, scope)).is_some()

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
+    /// Those of then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<KeptBounds>,
     pub bytes: u64,
     /// Of the keeping as it is stored.
     pub digest: String,
@@ -17,6 +20,14 @@ pub struct Kept {
     pub rule: Option<String>,
     /// `3 files, 12 kB`, `branch topic`.
     pub what: String,
+}
+
+/// How much may be kept without a question, and how long the look may take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBounds {
+    pub files: u64,
+    pub look_ms: u64,
+    pub mb: u64,
 }
 
 impl Kept {

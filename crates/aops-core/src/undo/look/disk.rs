@@ -35,6 +35,7 @@ pub(super) fn placed(path: &Path) -> Option<PathBuf> {
 impl Look<'_> {
     /// The paths that exist and that this word stands for.
     pub(super) fn expand(&self, word: &Word) -> Result<Vec<PathBuf>, Unkept> {
+        let word = &settled(word);
         let there = |path: &PathBuf| placed(path).filter(|path| stat(path).is_some());
         if let Some(path) = word.literal() {
             return Ok(there(&PathBuf::from(path)).into_iter().collect());
@@ -121,13 +122,49 @@ impl Look<'_> {
     }
 
     pub(super) fn add_seen(&mut self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<(), Unkept> {
-        if let Some(want) = self.want(path, stat, is_unlinked)? {
-            // What is both removed and overwritten is copied.
-            let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
-            self.found.files.insert(path.to_owned(), old.unwrap_or(want));
+        match self.want(path, stat, is_unlinked)? {
+            Some(want) => {
+                // What is both removed and overwritten is copied.
+                let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
+                self.found.files.insert(path.to_owned(), old.unwrap_or(want));
+            }
+            None if is_unlinked => self.found.hollow += 1,
+            None => {}
         }
         self.check()
     }
+}
+
+/// The root of the working tree that this folder lies in.
+pub(super) fn root_above(folder: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
+    folder.ancestors().find(is_root).map(Path::to_owned)
+}
+
+/// `$(pwd)/x`, `$(git rev-parse --show-toplevel)/x`: what stands before it is the folder that it runs in.
+pub(super) fn settled(word: &Word) -> Word {
+    if word.places == 0 || !word.bits.contains(&Bit::Any) {
+        return word.clone();
+    }
+    let is_here = word.printed.iter().any(|name| &**name == "pwd");
+    let mut text = String::new();
+    let mut bits: Vec<Bit> = Vec::new();
+    for bit in &word.bits {
+        match bit {
+            // Outside of a repository git prints nothing.
+            Bit::Any if !is_here => {
+                let root = fs::canonicalize(&text).ok().and_then(|folder| root_above(&folder));
+                text = root.map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
+                bits = text.chars().map(Bit::Char).collect();
+            }
+            Bit::Any => {}
+            other => {
+                text.extend(if let Bit::Char(c) = other { Some(*c) } else { None });
+                bits.push(*other);
+            }
+        }
+    }
+    Word { bits, ..Word::default() }
 }
 
 /// In nanoseconds.

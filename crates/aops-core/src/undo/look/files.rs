@@ -1,6 +1,6 @@
 //! Files that a line removes or overwrites, without those that a commit has.
 
-use super::disk::{beside, kind, names, placed, stat};
+use super::disk::{beside, kind, names, placed, root_above, stat};
 use super::{How, Look, RepositoryWant, Unkept, Want, index};
 use crate::system::files::mode_bits;
 use crate::system::git::git_folder;
@@ -15,11 +15,6 @@ use std::path::{Path, PathBuf};
 /// The repository that a path lies in: the root of its working tree. A root lies in the one around it.
 pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
     root_above(path.parent()?)
-}
-
-fn root_above(folder: &Path) -> Option<PathBuf> {
-    let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
-    folder.ancestors().find(is_root).map(Path::to_owned)
 }
 
 /// What the files of one folder have in common.
@@ -42,8 +37,7 @@ impl Look<'_> {
         is_below_temporary(&text) && !is_inside || self.is_made(path)
     }
 
-    /// A generated folder, or what lies in one. A database is nobody's work to a rule's eye, but the only
-    /// copy of its rows.
+    /// A generated folder, or what lies in one; where a command may change anything, without databases.
     fn is_spared(&self, path: &Path) -> bool {
         let is_database = generated::is_database(&path.to_string_lossy());
         (self.spares && !is_database || self.place.rules.is_empty()) && self.is_made(path)
@@ -63,8 +57,9 @@ impl Look<'_> {
             other => other.insert(self.look_around(folder)),
         };
         let inside = path.strip_prefix(&around.root).unwrap_or(path).to_string_lossy().into_owned();
+        // A database is nobody's work, but the only copy of its rows.
         around.is_environment
-            || generated::is_made_file(&inside)
+            || generated::is_made_file(&inside) && !generated::is_database(&inside)
             || generated::folders(&inside).next().is_some()
     }
 
@@ -92,7 +87,10 @@ impl Look<'_> {
         if listed == Some(false) {
             return self.add_with_kin(&path, false);
         }
-        let state = RepositoryWant::of_paths(self, &root, &[inside.to_owned()])?;
+        let state = match RepositoryWant::of_paths(self, &root, &[inside.to_owned()]) {
+            Err(Unkept::Git(_)) => return self.add_with_kin(&path, false),
+            state => state?,
+        };
         let is_ruled = !self.place.rules.is_empty();
         let is_kept = !state.tracked.contains(inside) || is_ruled && !state.is_clean(inside);
         if is_kept { self.add_with_kin(&path, false) } else { Ok(()) }
@@ -170,7 +168,11 @@ impl Look<'_> {
             return paths.iter().try_for_each(|path| self.add_with_kin(path, true));
         }
         let names: Vec<PathBuf> = paths.iter().map(inside).collect();
-        let mut state = RepositoryWant::of_paths(self, root, &names)?;
+        let mut state = match RepositoryWant::of_paths(self, root, &names) {
+            // A working tree whose repository is gone: no commit is known to have any of it.
+            Err(Unkept::Git(_)) => RepositoryWant { root: root.to_owned(), ..RepositoryWant::default() },
+            state => state?,
+        };
         let mut committed = BTreeSet::new();
         for path in paths {
             self.walk(path, &mut |look, path| {

@@ -1,6 +1,6 @@
 //! What git knows of a repository that a line is about to change.
 
-use super::disk::{names, placed, stat};
+use super::disk::{names, placed, root_above, stat};
 use super::{CONTAINED, Look, PATIENT, Unkept};
 use crate::system::git::{self, git_common_folder, git_folder};
 use aops_shell::loss::{GitLoss, Target};
@@ -149,8 +149,7 @@ impl Look<'_> {
     /// What the repository of this folder loses.
     pub(super) fn git(&mut self, folder: &Path, loss: &GitLoss) -> Result<(), Unkept> {
         let Some(folder) = placed(folder).filter(|folder| folder.is_dir()) else { return Ok(()) };
-        let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
-        let Some(root) = folder.ancestors().find(is_root).map(Path::to_owned) else {
+        let Some(root) = root_above(&folder) else {
             // A command of git's does nothing then; another one may lose anything.
             let is_all = self.is_ruled(CONTAINED) && matches!(loss, GitLoss::Untracked { .. });
             return if is_all { self.spared(|look| look.removed(&[folder])) } else { Ok(()) };
