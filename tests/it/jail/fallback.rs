@@ -128,6 +128,52 @@ fn landlock_alone_keeps_the_keys_out_of_reach() {
 }
 
 /// Forbids namespaces and Landlock to itself, then becomes the program that its arguments name.
+/// Holds the lock of each session until somebody writes into the FIFO.
+const HOLD: &str = "\
+import fcntl, glob, os
+held = [open(path) for path in glob.glob(os.path.expanduser('~/.claude/projects/*/*/.lock'))]
+for file in held: fcntl.flock(file, fcntl.LOCK_EX)
+os.mkfifo('release')
+open('held', 'w').write(str(len(held)))
+open('release').read()
+";
+
+/// Landlock allows folders and cannot take a file out of them, and a lock needs no right to write: a command
+/// may hold the session's. Then what guards is refused, and the record loses nothing.
+#[test]
+fn who_holds_the_lock_where_landlock_alone_holds_hides_nothing() {
+    let world = Jailed::new();
+    world.sandbox.put("hold.py", HOLD);
+    let session = world.sandbox.session();
+    let _ = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": ". go on"}));
+    let harness = [("AI_AGENT", "claude-code_harness")];
+    let asked = json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "tool_use_id": "r"});
+    let ends = json!({"stop_hook_active": false, "last_assistant_message": "done", "background_tasks": []});
+    let asked = session.payload("PreToolUse", asked).to_string();
+    let client = [("CLAUDECODE", "1")];
+    std::thread::scope(|scope| {
+        let holds = || without_namespaces(&world, &["shell", "python3 hold.py"], "", &harness);
+        let holder = scope.spawn(holds);
+        let file = world.project().join("held");
+        world
+            .sandbox
+            .wait_until("it holds the lock", || fs::read_to_string(&file).is_ok_and(|held| held == "1"));
+        let call = scope.spawn(|| without_namespaces(&world, &["PreToolUse"], &asked, &client));
+        hook(&world, &session, "Stop", ends).warned(&["STATE_LOCK_ACQUIRE_FAILED", "it is kept"]);
+        call.join().unwrap().refused(&["STATE_LOCK_ACQUIRE_FAILED"]);
+        fs::write(world.project().join("release"), "now").unwrap();
+        assert_eq!(holder.join().unwrap().code, Some(0));
+    });
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": "go on"}));
+    let stops = session
+        .entries()
+        .into_iter()
+        .filter(|entry| entry["type"] == "event" && entry["with"]["event"] == "Stop");
+    assert_eq!(stops.count(), 1, "{:#?}", session.entries());
+    world.sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
 const NEITHER: &str = r#"
 import ctypes, os, platform, struct, sys
 unshare = 97 if platform.machine() == "aarch64" else 272
