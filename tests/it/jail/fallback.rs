@@ -1,7 +1,8 @@
 //! Where the kernel offers less: each fallback says so, and lets nothing pass that would not pass otherwise.
 
 use super::world::Jailed;
-use crate::support::{Answer, BINARY, Session};
+use crate::proof::{key_arguments, log, second, verify};
+use crate::support::{Answer, BINARY, NO_TRACKER, Session};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -127,7 +128,6 @@ fn landlock_alone_keeps_the_keys_out_of_reach() {
     assert!(ran.out.ends_with("end\n") && !ran.out.contains("KEY"), "{ran:?}");
 }
 
-/// Forbids namespaces and Landlock to itself, then becomes the program that its arguments name.
 /// Holds the lock of each session until somebody writes into the FIFO.
 const HOLD: &str = "\
 import fcntl, glob, os
@@ -174,6 +174,7 @@ fn who_holds_the_lock_where_landlock_alone_holds_hides_nothing() {
     world.sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
+/// Forbids namespaces and Landlock to itself, then becomes the program that its arguments name.
 const NEITHER: &str = r#"
 import ctypes, os, platform, struct, sys
 unshare = 97 if platform.machine() == "aarch64" else 272
@@ -356,6 +357,70 @@ fn the_configuration_decides() {
     let _ = session.prompt(". go");
     session.ask_bash("ls").refused(&["the jail is required here", "aops-hook doctor"]);
     session.pre(&session.call("Read", json!({"file_path": "/x"}))).silent();
+}
+
+/// How far each session is proven, as both verifiers say.
+fn tiers(world: &Jailed, sessions: &[&Session]) -> [Vec<Value>; 2] {
+    let ours =
+        sessions.iter().map(|session| verify(&world.sandbox, &[&session.id])["tier"].clone()).collect();
+    let keys = key_arguments(&world.sandbox);
+    let folders: Vec<String> =
+        sessions.iter().map(|session| session.folder().display().to_string()).collect();
+    let log = log(&world.sandbox).display().to_string();
+    let words = ["--log", &log].into_iter().chain(folders.iter().map(String::as_str));
+    let words: Vec<&str> = words.chain(keys.iter().map(String::as_str)).collect();
+    let said = second(&words);
+    let theirs = said["sessions"].as_array().unwrap_or_else(|| panic!("{said}"));
+    [ours, theirs.iter().map(|session| session["tier"].clone()).collect()]
+}
+
+fn turned(session: &Session, start: &dyn Fn()) {
+    start();
+    let _ = session.prompt("go on");
+    assert_eq!(session.stop("done").code, Some(0));
+}
+
+/// A script may have read the key there, so no session of that log is more than intact, for `verify`,
+/// `doctor`, a proof and the second verifier. What new keys sign is proven again.
+#[test]
+fn where_words_alone_hold_no_session_is_more_than_intact() {
+    let guard = format!("mode.level = \"guard\"\n{NO_TRACKER}");
+    for level in ["auto", "off"] {
+        let world = Jailed::with(&guard);
+        world.sandbox.person(&["key", "init"]).said(&["made the key"]);
+        let [held, unheld, later] = [(); 3].map(|()| world.sandbox.session());
+        turned(&held, &|| drop(held.start("startup")));
+        assert_eq!(tiers(&world, &[&held]), [["sealed"], ["sealed"]], "{level}");
+        world.sandbox.configure(&format!("{guard}[jail]\nlevel = \"{level}\"\n"));
+        let payload = unheld.payload("SessionStart", json!({"source": "startup"})).to_string();
+        let neither = ["python3", "-c", NEITHER, BINARY];
+        let program = if level == "off" { &neither[3..] } else { &neither[..] };
+        let begun = under(&world, program, &["SessionStart"], &payload, &[("CLAUDECODE", "1")]);
+        assert_eq!(begun.code, Some(0), "{begun:?}");
+        // Before its first command.
+        assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
+        let why = verify(&world.sandbox, &[&held.id])["why_not_next"].to_string();
+        assert!(why.contains("words alone held the commands") && why.contains(&unheld.id), "{why}");
+        let doctor = world.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+        let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "key").unwrap().to_string();
+        assert!(row.contains("words alone held commands") && row.contains("key rotate"), "{row}");
+        let proof = world.sandbox.person(&["prove", &format!("{}:1", held.id), "--json"]).json();
+        assert_eq!(proof["tier"], "intact");
+        // New keys are no cure while such a session goes on.
+        world.sandbox.person(&["key", "rotate", "--yes"]).said(&["key"]);
+        turned(&unheld, &|| ());
+        assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
+        world.sandbox.configure(&guard);
+        world.sandbox.person(&["key", "rotate", "--yes"]).said(&["key"]);
+        turned(&later, &|| drop(later.start("startup")));
+        let all = [&held, &unheld, &later];
+        assert_eq!(
+            tiers(&world, &all),
+            [["intact", "intact", "sealed"], ["intact", "intact", "sealed"]],
+            "{level}"
+        );
+        world.sandbox.person(&["verify", "--all"]).said(&["0 witnessed, 1 sealed, 2 intact, 0 damaged"]);
+    }
 }
 
 /// A foreign program in the variable is told, and nothing is claimed.
