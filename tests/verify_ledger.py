@@ -419,8 +419,9 @@ def check_seals(seals, origin, seal):
 
 
 def read_events(path, place, signed):
-    """The log's own entries, a chain, each in the log: their digests, and the leaves of what a person removed or set aside."""
-    digests, explained, head = [], set(), "0" * 64
+    """The log's own entries, a chain, each in the log: their digests, the leaves of what a person removed or set aside, and the
+    leaf from which on no command that words alone held can have read the keys."""
+    digests, explained, head, held = [], set(), "0" * 64, 0
     for line in lines_of(path) if is_there(path) else []:
         entry, digest = entry_of(line.encode())
         if entry["prev_entry_digest"] != head or entry["sequence_number"] != len(digests) + 1 or bytes.fromhex(digest) not in place:
@@ -428,9 +429,13 @@ def read_events(path, place, signed):
         if entry["type"] in ("removed", "aside") and place[bytes.fromhex(digest)] < signed:
             for first, count in entry["with"]["spans"]:
                 explained.update(range(first, first + min(count, len(place))))
+        if entry["type"] == "unheld":
+            held = len(place) + 1
+        elif entry["type"] == "key" and held > len(place) and place[bytes.fromhex(digest)] < signed:
+            held = place[bytes.fromhex(digest)]
         head = digest
         digests.append(bytes.fromhex(digest))
-    return digests, explained
+    return digests, explained, held
 
 
 def tile_name(level, index):
@@ -520,7 +525,7 @@ def verify_log(folder, trust, seal, sessions, are_all):
     check_tiles(folder, leaves, head.size)
     # The entries.
     place = {content: at for at, content in enumerate(leaves)}
-    own, explained = read_events(folder / "events.jsonl", place, signed)
+    own, explained, held = read_events(folder / "events.jsonl", place, signed)
     accounted = {place[digest] for digest in own} | explained
     if recorded(folder / "sessions", "log", len(leaves)) - accounted:
         raise Damage("entries of the log's own are gone")
@@ -534,6 +539,8 @@ def verify_log(folder, trust, seal, sessions, are_all):
         if said["ok"] and missing:
             said = {**said, "ok": False, "code": "STATE_RECOVERY_FAILED", "seq": far(signed) + 1}
         level = "witnessed" if digests and far(witnessed) == len(digests) else "sealed" if digests and far(signed) == len(digests) else "intact"
+        if any(at < held for at in has):
+            level = "intact"
         accounted |= has
         told.append({**said, "sealed_to": far(signed), "witnessed_to": far(witnessed), "missing": len(missing), "tier": level if said["ok"] else None})
     lost = len(leaves) - len([at for at in accounted if at < len(leaves)])

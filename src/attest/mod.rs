@@ -24,6 +24,7 @@ use aops_core::proof::keys::Keys;
 use aops_core::proof::prove::{entry, prove};
 use aops_core::proof::store::Store;
 use aops_core::proof::tier::Level;
+use aops_core::proof::unheld::Commands;
 use aops_core::proof::{append, check, trust};
 use aops_core::session::fact::Fact;
 use aops_core::session::observed::{Attested, CommitMade};
@@ -151,7 +152,7 @@ fn finish(
     if waiting.is_empty() {
         return Ok(noted);
     }
-    append::add(env, trace, folder)?;
+    append::add(env, trace, folder, Commands::Held)?;
     let story = Story::read(folder, trace, u64::MAX)?;
     for pending in waiting {
         let root = pending.root.clone();

@@ -12,6 +12,7 @@ use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
 use aops_core::model::gate_id::GateId;
 use aops_core::proof::append;
+use aops_core::proof::unheld::Commands;
 use aops_core::session::fact::{Blocked, Fact, Unblocked};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waiver;
@@ -93,7 +94,7 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
     ledger.exported()?;
-    append::add(io.env, &found.session_id, &found.path)?;
+    append::add(io.env, &found.session_id, &found.path, Commands::Held)?;
     let id = &found.session_id;
     let words = format!("blocked session {id}\nhint: clear it with `aops-hook clear-block {id}`");
     io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
@@ -114,7 +115,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                 if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
             ledger.exported()?;
-            append::add(io.env, &found.session_id, &found.path)?;
+            append::add(io.env, &found.session_id, &found.path, Commands::Held)?;
             (found.session_id, was)
         }
         (Err(_), Some(head)) => {

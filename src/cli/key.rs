@@ -141,7 +141,7 @@ fn standing(io: &Io) -> anyhow::Result<Standing> {
 }
 
 fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Standing { key, ml_dsa, old, size, leaves, epoch } = standing(io)?;
+    let Standing { key, ml_dsa, old, size, leaves, epoch, .. } = standing(io)?;
     let old: Vec<String> = old.iter().map(ToString::to_string).collect();
     let value = json!({
         "key": key.to_string(), "ml_dsa": ml_dsa.as_ref().map(ToString::to_string), "origin": key.name,

@@ -6,7 +6,7 @@ use super::{Command, Io, flag, operand, option, refused, text};
 use anyhow::Context;
 use aops_core::ledger::sessions;
 use aops_core::proof::check;
-use aops_core::proof::prove::{entry, prove};
+use aops_core::proof::prove::{entry, prove_held};
 use aops_core::proof::store::Store;
 use aops_core::proof::tier::Level;
 use aops_core::proof::trust;
@@ -56,7 +56,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused(format!("the log is damaged: {fault}\nhint: `aops-hook verify --all` says more"));
     }
     let store = Store::look(io.env)?;
-    let (proof, level) = prove(store.as_ref(), log.as_ref(), &line, given.get_flag("digest-only"))?;
+    let (proof, level) = prove_held(store.as_ref(), log.as_ref(), &line, given.get_flag("digest-only"))?;
     if level == Level::Intact && given.get_flag("digest-only") {
         return refused(
             "without a signed log a digest alone proves nothing\n\

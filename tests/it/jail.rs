@@ -413,8 +413,9 @@ fn what_holds_the_layers_is_out_of_sight() {
 #[test]
 fn the_command_is_the_process_that_was_started() {
     let world = Jailed::new();
+    world.sandbox.put("end.py", "import os, signal\nos.kill(os.getppid(), signal.SIGTERM)\n");
     let session = world.prompted();
-    let ran = session.ran("python3 -c 'import os,signal; os.kill(os.getppid(), signal.SIGTERM)'; sleep 60");
+    let ran = session.ran("python3 end.py; sleep 60");
     assert_eq!((ran.code, ran.signal), (None, Some(15)), "{ran:?}");
     let ran = session.ran("make -v > /dev/null; exit 130");
     assert_eq!(ran.code, Some(130), "{ran:?}");

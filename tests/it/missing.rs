@@ -219,6 +219,58 @@ fn what_a_stop_owes_outlives_every_limit_of_the_hooks_process() {
     }
 }
 
+/// Events that the client sends once, kept one after the other, and recorded in that order.
+#[test]
+fn every_event_that_comes_once_outlives_every_limit_of_the_hooks_process() {
+    for limits in LIMITS {
+        let sandbox = Sandbox::repository("0");
+        sandbox.configure(NO_TRACKER);
+        let session = sandbox.working();
+        let write = json!({"tool_name": "Write", "tool_use_id": "w", "tool_input": {"file_path": "a.txt", "content": "a"}});
+        let read = json!({"tool_name": "Read", "tool_use_id": "r", "tool_input": {"file_path": "/nowhere"}});
+        for call in [&write, &read, &agent_call("custodiet")] {
+            passed(&session.event("PreToolUse", call.clone()));
+        }
+        let before = session.entries().len();
+        let report = fenced(json!({"verdict": "OK"}));
+        let of_agent = json!({"agent_id": "c", "agent_type": "custodiet"});
+        let late = [
+            // Longer than a link holds.
+            ("PostToolUse", with(write.clone(), &json!({"tool_response": {"content": "a ".repeat(5000)}}))),
+            ("PostToolUseFailure", with(read, &json!({"error": "it is not there"}))),
+            ("SubagentStart", of_agent.clone()),
+            ("SubagentStop", with(of_agent, &json!({"last_assistant_message": report}))),
+            ("UserPromptSubmit", json!({"prompt": ". and all the rest", "prompt_id": "late"})),
+            ("SessionEnd", json!({"reason": "other"})),
+        ];
+        for (event, fields) in &late {
+            let answer = limited(&sandbox, limits, event, &session.payload(event, fields.clone()));
+            let words = format!("{}{}", answer.out, answer.err);
+            assert!(words.contains("is kept, and the next event records it"), "{limits} {event}: {answer:?}");
+        }
+        assert_eq!(session.entries().len(), before, "{limits}");
+        passed(&session.start("resume"));
+        let entries = session.entries();
+        let told: Vec<&Value> = entries[before..]
+            .iter()
+            .filter(|entry| {
+                entry["with"]["violation"].as_str().is_some_and(|words| words.contains("recorded late"))
+            })
+            .map(|entry| &entry["with"]["event"])
+            .collect();
+        let wanted: Vec<Value> = late.iter().map(|(event, _)| json!(event)).collect();
+        assert_eq!(told, wanted.iter().collect::<Vec<_>>(), "{limits}: {entries:#?}");
+        let ended = |id: &str, state: &str| {
+            let of = |entry: &&Value| entry["with"]["call"]["id"] == id && entry["with"]["to"] == state;
+            entries[before..].iter().filter(of).count()
+        };
+        assert_eq!((ended("w", "COMPLETED"), ended("r", "FAILED")), (1, 1), "{limits}: {entries:#?}");
+        let of = |kind: &str| entries[before..].iter().filter(|entry| entry["type"] == kind).count();
+        assert_eq!((of("verdict"), of("waiver")), (1, 0), "{limits}: a refused prompt waives nothing");
+        verifies(&sandbox, &session);
+    }
+}
+
 /// What guards is refused whatever the limits are.
 #[test]
 fn no_limit_of_the_hooks_process_lets_a_call_pass() {

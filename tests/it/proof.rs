@@ -12,6 +12,8 @@ mod proofs;
 mod shown;
 mod witness;
 
+pub(crate) use proofs::second;
+
 use crate::faults::strace;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_proof::checkpoint::Checkpoint;
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::thread;
 
 pub(crate) fn log(sandbox: &Sandbox) -> PathBuf {
@@ -33,9 +36,16 @@ pub(crate) fn keys(sandbox: &Sandbox) -> PathBuf {
     sandbox.config().join("aops/keys")
 }
 
-/// A sandbox with a key, in which nothing runs in the background.
+/// A sandbox with a key, in which the kernel holds commands and nothing runs in the background.
 pub(crate) fn world() -> Sandbox {
-    let sandbox = Sandbox::new();
+    keyed(held())
+}
+
+fn held() -> Sandbox {
+    Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", format!("{BINARY} --shell"))
+}
+
+fn keyed(sandbox: Sandbox) -> Sandbox {
     sandbox.configure(&format!("mode.level = \"guard\"\n{NO_TRACKER}"));
     sandbox.person(&["key", "init"]).said(&["made the key of log aops-log.local/"]);
     sandbox
@@ -185,7 +195,7 @@ fn a_turns_end_is_signed_and_sealed() {
 
 #[test]
 fn without_a_key_everything_works_as_before() {
-    let sandbox = Sandbox::new();
+    let sandbox = held();
     sandbox.configure(&format!("mode.level = \"guard\"\n{NO_TRACKER}"));
     let session = session(&sandbox);
     assert!(!log(&sandbox).exists() && !keys(&sandbox).exists());
@@ -239,12 +249,67 @@ fn of_turns_that_end_at_once_none_waits_for_another_one() {
     let ids: Vec<String> = (0..24).map(|_| sandbox.session().id).collect();
     thread::scope(|threads| {
         for id in &ids {
-            threads.spawn(|| turn(&Session::new(&sandbox, id)));
+            threads.spawn(|| {
+                let session = Session::new(&sandbox, id);
+                let _ = session.start("startup");
+                turn(&session);
+            });
         }
     });
     let tiers: Vec<_> = ids.iter().map(|id| verify(&sandbox, &[id])["tier"].clone()).collect();
     assert!(tiers.iter().all(|tier| tier == "sealed"), "{tiers:?}");
     assert_eq!(fs::read_dir(log(&sandbox).join("late")).map_or(0, Iterator::count), 0);
+}
+
+/// Thirty-two sessions work at once, and all of them end in the same moment. No entry is lost, each is signed,
+/// and both verifiers find every ledger and the log whole.
+#[test]
+fn thirty_two_sessions_that_end_at_once_are_whole_for_both_verifiers() {
+    const SESSIONS: usize = 32;
+    let sandbox = world();
+    let ids: Vec<String> = (0..SESSIONS).map(|_| sandbox.session().id).collect();
+    let together = &Barrier::new(SESSIONS);
+    let world = &sandbox;
+    thread::scope(|threads| {
+        for id in &ids {
+            threads.spawn(move || {
+                let session = Session::new(world, id);
+                let started = session.start("startup");
+                turn(&session);
+                let call = session.call("Write", json!({"file_path": format!("{id}.txt"), "content": "x"}));
+                let asked = session.pre(&call);
+                let done = session.post(&call);
+                together.wait();
+                let ended = session.end();
+                for answer in [started, asked, done, ended] {
+                    assert_eq!(answer.code, Some(0), "{answer:?}");
+                }
+            });
+        }
+    });
+    let said = verify(&sandbox, &["--all"]);
+    assert_eq!((&said["ok"], &said["log"]["faults"]), (&json!(true), &json!([])), "{said}");
+    let keys = key_arguments(&sandbox);
+    let sessions: Vec<Session> = ids.iter().map(|id| Session::new(&sandbox, id)).collect();
+    let folders: Vec<String> =
+        sessions.iter().map(|session| session.folder().display().to_string()).collect();
+    let log = log(&sandbox).display().to_string();
+    let words = ["--all", "--log", &log].into_iter().chain(keys.iter().chain(&folders).map(String::as_str));
+    let other = second(&words.collect::<Vec<_>>());
+    assert_eq!((&other["ok"], &other["lost"]), (&json!(true), &json!(0)), "{other}");
+    for (session, theirs) in sessions.iter().zip(other["sessions"].as_array().unwrap()) {
+        let ours = verify(&sandbox, &[&session.id]);
+        assert_eq!((&ours["tier"], &theirs["tier"]), (&json!("sealed"), &json!("sealed")), "{ours} {theirs}");
+        let entries = session.entries();
+        let events = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"];
+        for event in events {
+            let seen =
+                entries.iter().filter(|entry| entry["type"] == "event" && entry["with"]["event"] == event);
+            assert_eq!(seen.count(), 1, "{event}: {entries:#?}");
+        }
+        let ends = entries.iter().filter(|entry| entry["with"]["to"] == "COMPLETED");
+        assert_eq!(ends.count(), 2, "{entries:#?}");
+    }
 }
 
 /// A turn that ends while another one is being signed leaves a note after that one has looked for notes.
@@ -380,7 +445,7 @@ fn seals_are_checked_with_the_exported_key() {
 /// Also where the user lets secrets be read: what signs the log is shown to no tool.
 #[test]
 fn no_tool_reads_the_key() {
-    let sandbox = world();
+    let sandbox = keyed(Sandbox::new());
     sandbox.configure(&format!("mode.level = \"guard\"\ndanger.secret-file = \"off\"\n{NO_TRACKER}"));
     let session = session(&sandbox);
     let _ = session.prompt("look");

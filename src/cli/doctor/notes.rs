@@ -95,6 +95,10 @@ pub(super) fn key(scene: &Scene) -> Report {
             format!("`{}` signed {}, but the log has {leaves} of them", key.name, count(size, "entry")),
             "run `aops-hook verify --all`, which says more",
         ),
+        Ok(Some(Standing { key, unheld: true, .. })) => bad(
+            format!("words alone held commands since `{}` was made, and one may have read it", key.name),
+            "run `aops-hook key rotate` once the row `jail` names what holds",
+        ),
         Ok(Some(Standing { key, size, .. })) => {
             Ok(format!("`{}` signs the log: {} so far", key.name, count(size, "entry")))
         }

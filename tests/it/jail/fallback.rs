@@ -1,7 +1,8 @@
 //! Where the kernel offers less: each fallback says so, and lets nothing pass that would not pass otherwise.
 
 use super::world::Jailed;
-use crate::support::{Answer, BINARY, Sandbox, Session};
+use crate::proof::{key_arguments, log, second, verify};
+use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -167,6 +168,52 @@ fn landlock_alone_keeps_the_keys_out_of_reach() {
     let agent = [("AI_AGENT", "claude-code_agent")];
     let ran = without_namespaces(&world, &["shell", &format!("sh {}", script.display())], "", &agent);
     assert!(ran.out.ends_with("end\n") && !ran.out.contains("KEY"), "{ran:?}");
+}
+
+/// Holds the lock of each session until somebody writes into the FIFO.
+const HOLD: &str = "\
+import fcntl, glob, os
+held = [open(path) for path in glob.glob(os.path.expanduser('~/.claude/projects/*/*/.lock'))]
+for file in held: fcntl.flock(file, fcntl.LOCK_EX)
+os.mkfifo('release')
+open('held', 'w').write(str(len(held)))
+open('release').read()
+";
+
+/// Landlock allows folders and cannot take a file out of them, and a lock needs no right to write: a command
+/// may hold the session's. Then what guards is refused, and the record loses nothing.
+#[test]
+fn who_holds_the_lock_where_landlock_alone_holds_hides_nothing() {
+    let world = Jailed::new();
+    world.sandbox.put("hold.py", HOLD);
+    let session = world.sandbox.session();
+    let _ = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": ". go on"}));
+    let harness = [("AI_AGENT", "claude-code_harness")];
+    let asked = json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "tool_use_id": "r"});
+    let ends = json!({"stop_hook_active": false, "last_assistant_message": "done", "background_tasks": []});
+    let asked = session.payload("PreToolUse", asked).to_string();
+    let client = [("CLAUDECODE", "1")];
+    std::thread::scope(|scope| {
+        let holds = || without_namespaces(&world, &["shell", "python3 hold.py"], "", &harness);
+        let holder = scope.spawn(holds);
+        let file = world.project().join("held");
+        world
+            .sandbox
+            .wait_until("it holds the lock", || fs::read_to_string(&file).is_ok_and(|held| held == "1"));
+        let call = scope.spawn(|| without_namespaces(&world, &["PreToolUse"], &asked, &client));
+        hook(&world, &session, "Stop", ends).warned(&["STATE_LOCK_ACQUIRE_FAILED", "it is kept"]);
+        call.join().unwrap().refused(&["STATE_LOCK_ACQUIRE_FAILED"]);
+        fs::write(world.project().join("release"), "now").unwrap();
+        assert_eq!(holder.join().unwrap().code, Some(0));
+    });
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": "go on"}));
+    let stops = session
+        .entries()
+        .into_iter()
+        .filter(|entry| entry["type"] == "event" && entry["with"]["event"] == "Stop");
+    assert_eq!(stops.count(), 1, "{:#?}", session.entries());
+    world.sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 /// Forbids namespaces and Landlock to itself, then becomes the program that its arguments name.
@@ -352,6 +399,70 @@ fn the_configuration_decides() {
     let _ = session.prompt(". go");
     session.ask_bash("ls").refused(&["the jail is required here", "aops-hook doctor"]);
     session.pre(&session.call("Read", json!({"file_path": "/x"}))).silent();
+}
+
+/// How far each session is proven, as both verifiers say.
+fn tiers(world: &Jailed, sessions: &[&Session]) -> [Vec<Value>; 2] {
+    let ours =
+        sessions.iter().map(|session| verify(&world.sandbox, &[&session.id])["tier"].clone()).collect();
+    let keys = key_arguments(&world.sandbox);
+    let folders: Vec<String> =
+        sessions.iter().map(|session| session.folder().display().to_string()).collect();
+    let log = log(&world.sandbox).display().to_string();
+    let words = ["--log", &log].into_iter().chain(folders.iter().map(String::as_str));
+    let words: Vec<&str> = words.chain(keys.iter().map(String::as_str)).collect();
+    let said = second(&words);
+    let theirs = said["sessions"].as_array().unwrap_or_else(|| panic!("{said}"));
+    [ours, theirs.iter().map(|session| session["tier"].clone()).collect()]
+}
+
+fn turned(session: &Session, start: &dyn Fn()) {
+    start();
+    let _ = session.prompt("go on");
+    assert_eq!(session.stop("done").code, Some(0));
+}
+
+/// A script may have read the key there, so no session of that log is more than intact, for `verify`,
+/// `doctor`, a proof and the second verifier. What new keys sign is proven again.
+#[test]
+fn where_words_alone_hold_no_session_is_more_than_intact() {
+    let guard = format!("mode.level = \"guard\"\n{NO_TRACKER}");
+    for level in ["auto", "off"] {
+        let world = Jailed::with(&guard);
+        world.sandbox.person(&["key", "init"]).said(&["made the key"]);
+        let [held, unheld, later] = [(); 3].map(|()| world.sandbox.session());
+        turned(&held, &|| drop(held.start("startup")));
+        assert_eq!(tiers(&world, &[&held]), [["sealed"], ["sealed"]], "{level}");
+        world.sandbox.configure(&format!("{guard}[jail]\nlevel = \"{level}\"\n"));
+        let payload = unheld.payload("SessionStart", json!({"source": "startup"})).to_string();
+        let neither = ["python3", "-c", NEITHER, BINARY];
+        let program = if level == "off" { &neither[3..] } else { &neither[..] };
+        let begun = under(&world, program, &["SessionStart"], &payload, &[("CLAUDECODE", "1")]);
+        assert_eq!(begun.code, Some(0), "{begun:?}");
+        // Before its first command.
+        assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
+        let why = verify(&world.sandbox, &[&held.id])["why_not_next"].to_string();
+        assert!(why.contains("words alone held the commands") && why.contains(&unheld.id), "{why}");
+        let doctor = world.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+        let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "key").unwrap().to_string();
+        assert!(row.contains("words alone held commands") && row.contains("key rotate"), "{row}");
+        let proof = world.sandbox.person(&["prove", &format!("{}:1", held.id), "--json"]).json();
+        assert_eq!(proof["tier"], "intact");
+        // New keys are no cure while such a session goes on.
+        world.sandbox.person(&["key", "rotate", "--yes"]).said(&["key"]);
+        turned(&unheld, &|| ());
+        assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
+        world.sandbox.configure(&guard);
+        world.sandbox.person(&["key", "rotate", "--yes"]).said(&["key"]);
+        turned(&later, &|| drop(later.start("startup")));
+        let all = [&held, &unheld, &later];
+        assert_eq!(
+            tiers(&world, &all),
+            [["intact", "intact", "sealed"], ["intact", "intact", "sealed"]],
+            "{level}"
+        );
+        world.sandbox.person(&["verify", "--all"]).said(&["0 witnessed, 1 sealed, 2 intact, 0 damaged"]);
+    }
 }
 
 /// A foreign program in the variable is told, and nothing is claimed.

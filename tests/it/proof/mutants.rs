@@ -235,6 +235,12 @@ fn both_verifiers_agree_on_mutants() {
     agree_on_mutants(4);
 }
 
+/// The sample that CI takes of them.
+#[test]
+fn both_verifiers_agree_on_a_few_mutants() {
+    agree_on_mutants(40);
+}
+
 #[test]
 #[ignore = "takes minutes: run `tests/long-run`"]
 fn both_verifiers_agree_on_a_thousand_mutants() {

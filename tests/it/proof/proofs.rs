@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// What `tests/verify_ledger.py` says.
 #[track_caller]
-pub(super) fn second(arguments: &[&str]) -> Value {
+pub(crate) fn second(arguments: &[&str]) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify_ledger.py");
     let mut command = assert_cmd::Command::new("/usr/bin/env");
     let output = command.args(["python3", "-I"]).arg(script).args(arguments).output().unwrap();

@@ -8,6 +8,7 @@ use aops_core::config::policy::Policy;
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::proof::store::Store;
+use aops_core::proof::unheld::Commands;
 use aops_core::proof::{append, ask, check, life, trust};
 use aops_core::session::fact::{FORMAT, Fact, Opened};
 use aops_core::system::env::boot_id;
@@ -326,7 +327,7 @@ fn cosign(sessions: u64) {
             ..Opened::default()
         };
         ledger.append(env, vec![Fact::Open(opened)]).unwrap();
-        append::add(env, &id, &ledger.place().path).unwrap();
+        append::add(env, &id, &ledger.place().path, Commands::Held).unwrap();
         let (signed, _) = Store::look(env).unwrap().unwrap().checkpoint().unwrap().unwrap();
         assert_eq!(signed.size, n + 2);
         assert!(ask::ask(env, &urls, &trust, &mut post).unwrap(), "session {n}");

@@ -24,7 +24,8 @@ use crate::model::named::Stored;
 use crate::model::profile::{Hold, Profile};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::{hosts, keeping};
-use crate::proof::append;
+use crate::proof::unheld::Commands;
+use crate::proof::{append, life};
 use crate::session::fact::{Fact, NetworkChange, NetworkChanged, Reached, Reported};
 use crate::session::memory::OpenCall;
 use crate::system::env::{Env, Trial};
@@ -59,7 +60,7 @@ static FOLLOWS: &[Follows] = &[
     (ends_turn, conclude),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
-    (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
+    (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run || starts_unheld(turn), sign),
     (wants_attestation, attest_behind),
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
@@ -443,10 +444,17 @@ fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     )
 }
 
+/// From its first command on the keys may be read: the log tells it before.
+fn starts_unheld(turn: &Turn) -> bool {
+    let commands = Commands::of_session(&turn.session().memory, turn.env.is_jailing());
+    starts_session(turn) && commands == Commands::Unheld && !life::is_told_unheld(turn.env)
+}
+
 /// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
 fn sign(turn: &mut Turn) -> Verdict {
     let trace = &turn.session().state.session_id;
     let folder = &turn.ledger.place().path;
-    let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
+    let commands = Commands::of_session(&turn.session().memory, turn.env.is_jailing());
+    let Err(failure) = append::add(turn.env, trace, folder, commands) else { return Verdict::pass() };
     Verdict::notice(GateId::Log, append::unsigned(&failure))
 }

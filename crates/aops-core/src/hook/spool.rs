@@ -1,6 +1,6 @@
-//! Ends of turns and agents that could not be recorded when they came: another process held the session's
-//! lock, the disk was full, a limit of the process was reached. They are kept apart, and the next event of
-//! the session records them first.
+//! Events that could not be recorded when they came, and that the client does not send again: another process
+//! held the session's lock, the disk was full, a limit of the process was reached. They are kept apart, and
+//! the next event of the session records them first, in the order in which they came.
 //!
 //! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one
 //! file an event, redacted. Invariants: a file is removed only when its event is recorded, under the
@@ -32,19 +32,35 @@ fn folders(env: &Env, session_id: &str) -> [PathBuf; 2] {
     [env.config.join("aops/spool").join(name), env.data.join("sessions/spool").join(name)]
 }
 
-/// This event would be lost, and is not asked again. One that cannot be read could not be recorded later
-/// either.
+/// What moves the session's state and comes once: the ends of calls, turns, agents and the session, the start
+/// of an agent, a prompt. A call that is asked is refused, and asked again.
+fn comes_once(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::PostToolUse
+            | EventKind::PostToolUseFailure
+            | EventKind::SessionEnd
+            | EventKind::Stop
+            | EventKind::SubagentStart
+            | EventKind::SubagentStop
+            | EventKind::UserPromptSubmit
+    )
+}
+
+/// This event would be lost. One that cannot be read could not be recorded later either.
 pub(super) fn keeps(kind: EventKind, failure: &Failure) -> bool {
-    let ends = matches!(kind, EventKind::Stop | EventKind::SubagentStop);
-    ends && !matches!(failure.code, Code::InputInvalid | Code::Panic)
+    comes_once(kind) && !matches!(failure.code, Code::InputInvalid | Code::Panic)
 }
 
 /// Keeps an event for the next one; what to say about it.
 pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Failure {
+    let kept = if EventKind::of(name).row().guarding {
+        "; that it came is kept, and the next event records it first"
+    } else {
+        "; it is kept, and the next event records it first"
+    };
     match write(env, name, input) {
-        Ok(()) => {
-            Failure::new(failure.code, failure.what + "; it is kept, and the next event records it first")
-        }
+        Ok(()) => Failure::new(failure.code, failure.what + kept),
         Err(more) => {
             Failure::new(failure.code, format!("{}; it could not be kept either: {more}", failure.what))
         }
@@ -55,7 +71,8 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     let event = host::read(env.host, name, input)?;
     // A limit that another process set may leave room up to its own bound.
     limits::raise();
-    let file = format!("{:015}-{}-{name}.json", env.now_ms, std::process::id());
+    // Their order is that of their names.
+    let file = format!("{:015}-{:010}-{name}.json", env.now_ms, std::process::id());
     let text = read::redacted(input).unwrap_or_default();
     let places = folders(env, &event.session_id).map(|folder| (make_all(&folder), folder.join(&file)));
     let mut kept = Err(Failure::storage("spool", "no folder to keep it in"));
@@ -111,8 +128,7 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let name =
         read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
-    let ends = matches!(event.kind(), EventKind::Stop | EventKind::SubagentStop);
-    (ends && event.session_id == session_id).then_some(event)
+    (comes_once(event.kind()) && event.session_id == session_id).then_some(event)
 }
 
 #[inline(never)] // almost never called, and a turn needs a large frame

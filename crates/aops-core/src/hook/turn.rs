@@ -191,12 +191,16 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Judges an event that is over: checks are not run any more, and an agent that has gone is not sent on.
+    /// Judges an event that is over: checks are not run any more, an agent that has gone is not sent on, and
+    /// what guards was refused when it came.
     pub(super) fn judge_late(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         self.late.this_event = true;
         self.verdict = fill_in(self.env, gate::judge(self.session(), self.event, &self.context))?;
         if self.event.kind() == EventKind::SubagentStop {
             self.verdict = Verdict::pass();
+        }
+        if self.event.kind().row().guarding {
+            self.verdict = Verdict::deny(GateId::Failure, "it could not be recorded when it came");
         }
         Ok(self)
     }

@@ -9,6 +9,7 @@
 use super::keys::{Keys, Sealed, Signers, Stray, draw, signers};
 use super::record::{Record, Span};
 use super::store::{self, Seal, Store};
+use super::unheld::{self, Commands, UNHELD};
 use crate::ledger::chain::end_of_last_batch;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::recover::LEDGER_FILE;
@@ -35,7 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Longer than one that gave up can still have it for.
 const BRIEFLY: Duration = Duration::from_millis(20);
 /// A note that cannot be removed is not looked at for ever.
-const MOST_ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 32;
 /// A person's command can wait.
 const LONGER: Duration = Duration::from_secs(10);
 /// The log's own entries: keys made, rotated and lost, sessions removed.
@@ -48,12 +49,14 @@ const ROWS: usize = 16;
 
 /// Adds what this session has recorded since the last time, and signs. Without a key nothing is signed; where
 /// another process has the log, the next one adds these entries too.
-pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
+pub fn add(env: &Env, trace: &str, folder: &Path, commands: Commands) -> Result<(), Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(()) };
     match Store::lock(env, PATIENCE)? {
         Some(store) => {
             let mut writer = Writer::open(env, keys, store)?;
             writer.take(trace, &folder.join(LEDGER_FILE))?;
+            // It may have begun before these keys were made.
+            writer.unheld = writer.unheld.or((commands == Commands::Unheld).then(|| trace.to_owned()));
             writer.sign(None)?;
         }
         None => leave_note(env, trace, folder)?,
@@ -125,6 +128,8 @@ pub struct Writer<'a> {
     announced: Option<Sum>,
     /// The keys of before a rotation that was killed, which vouch for those of now.
     also: Option<Keys>,
+    /// A session whose commands words alone hold.
+    unheld: Option<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -182,8 +187,22 @@ impl<'a> Writer<'a> {
         let renews = keys.unsettled().is_some();
         let announced = None;
         let also = None;
-        let mut writer =
-            Self { env, keys, store, sealed, size, fresh, spans, done, written, renews, announced, also };
+        let unheld = None;
+        let mut writer = Self {
+            env,
+            keys,
+            store,
+            sealed,
+            size,
+            fresh,
+            spans,
+            done,
+            written,
+            renews,
+            announced,
+            also,
+            unheld,
+        };
         writer.go_on_rotating()?;
         Ok((writer, !found && size > 0))
     }
@@ -246,6 +265,9 @@ impl<'a> Writer<'a> {
         for line in bytes[..end_of_last_batch(&bytes).unwrap_or(0)].split_inclusive(|b| *b == b'\n') {
             at += line.len() as u64;
             let read = line.strip_suffix(b"\n").and_then(Line::read);
+            if self.unheld.is_none() && read.as_ref().is_some_and(unheld::starts) {
+                self.unheld = Some(trace.to_owned());
+            }
             let entry =
                 read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
             new.push(
@@ -295,6 +317,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Once for these keys: who can read them can sign whatever they like.
+    fn tell_unheld(&mut self) -> Result<(), Failure> {
+        let Some(session) = self.unheld.take() else { return Ok(()) };
+        if unheld::is_told(&self.store.text(EVENTS)?.unwrap_or_default()) {
+            return Ok(());
+        }
+        self.say(UNHELD, &serde_json::json!({"session": session}))
+    }
+
     /// An entry of the log's own.
     pub fn say(&mut self, kind: &str, with: &Value) -> Result<(), Failure> {
         let (line, _) = self.entry(kind, with)?;
@@ -342,10 +373,11 @@ impl<'a> Writer<'a> {
     /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this
     /// checkpoint too.
     pub fn sign(mut self, also: Option<&Keys>) -> Result<(), Failure> {
+        self.take_late();
+        self.tell_unheld()?;
         let events = self.store.file(EVENTS);
         self.take(LOG, &events)?;
         self.fresh.extend(self.announced.take());
-        self.take_late();
         if !self.fresh.is_empty() {
             self.written.push(self.store.append(&self.fresh)?);
         }

@@ -9,6 +9,7 @@ mod tiles;
 
 use super::keys::{self, Keys, Sight, Signers, Stray};
 use super::store::{CHECKPOINT, Kept, Seal, Store};
+use super::unheld::HeldFrom;
 use crate::model::error::Failure;
 use crate::system::env::{Env, boot_id};
 use crate::text::plain::count;
@@ -77,6 +78,7 @@ pub struct Examined {
     pub explained: Vec<(u64, u64)>,
     /// Logs that were gone when a person began this one.
     pub instead: Vec<String>,
+    pub held: HeldFrom,
     /// The keys that the last signed event about keys names.
     named: Option<Signers>,
 }

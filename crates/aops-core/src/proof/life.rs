@@ -3,12 +3,14 @@
 //! Writes keys and log. Invariants: a rotated key vouches for the one that follows it, by signing the
 //! checkpoint that holds the rotation; a log that is given up is set aside, never removed.
 
-use super::append::{self, Writer};
+use super::append::{self, EVENTS, Writer};
 use super::keys::{self, AgentKey, Keys, draw};
 use super::remembered;
 use super::store::{self, Store};
+use super::unheld;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::sha256::hex;
 use aops_proof::key::PublicKey;
 use serde_json::json;
@@ -102,6 +104,12 @@ pub fn forget_unused(env: &Env) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Since the last keys of this machine's log were made, words alone held a command. A start does not wait for
+/// its lock.
+pub fn is_told_unheld(env: &Env) -> bool {
+    files::read_text(store::path(env).join(EVENTS)).is_ok_and(|events| unheld::is_told(&events))
+}
+
 fn opened(env: &Env) -> Result<Keys, Failure> {
     Keys::open(env)?.ok_or_else(|| Failure::new(Code::InTheWay, "there is no key yet"))
 }
@@ -116,6 +124,8 @@ pub struct Standing {
     pub leaves: u64,
     /// The epoch of the next seal.
     pub epoch: u64,
+    /// A command of an agent may have read these keys.
+    pub unheld: bool,
 }
 
 /// `None`: there is no key, or it cannot be seen from here.
@@ -128,5 +138,6 @@ pub fn standing(env: &Env) -> Result<Option<Standing>, Failure> {
     let leaves = Store::look(env)?.map_or(Ok(0), |store| store.size())?;
     let size = sealed.as_ref().map_or(0, |sealed| sealed.frontier.size());
     let epoch = sealed.map_or(0, |sealed| sealed.key.epoch);
-    Ok(Some(Standing { key, ml_dsa, old, size, leaves, epoch }))
+    let unheld = is_told_unheld(env);
+    Ok(Some(Standing { key, ml_dsa, old, size, leaves, epoch, unheld }))
 }

@@ -9,6 +9,7 @@
 pub mod keys;
 pub mod store;
 pub mod record;
+pub mod unheld;
 pub mod append;
 pub mod remembered;
 pub mod life;

@@ -67,6 +67,19 @@ pub fn prove(
     Ok((Proof { extra, index, path, note }.to_string(), level))
 }
 
+/// The same for a reader who takes it for more: where a command of an agent may have read the keys, nothing
+/// but the entry.
+pub fn prove_held(
+    store: Option<&Store>,
+    log: Option<&Examined>,
+    line: &str,
+    redacted: bool,
+) -> Result<(String, Level), Failure> {
+    let place = |log: &Examined| digest_of(line).and_then(|digest| log.place(&digest));
+    let log = log.filter(|log| place(log).is_none_or(|place| place >= log.held.leaf));
+    prove(store, log, line, redacted)
+}
+
 const BARE: &str = "aops-proof/v1 intact\nextra ";
 
 /// The digest of an entry, which is sound.

@@ -81,13 +81,16 @@ impl Tier {
         let sealed_to = up_to(log.signed);
         let entries = digests.len() as u64;
         let witnessed_to = log.witnessed.as_ref().map_or(0, |witnessed| up_to(witnessed.size));
+        let is_held = places.iter().flatten().all(|place| *place >= log.held.leaf);
         let level = match (sealed_to == entries, witnessed_to == entries) {
+            _ if !is_held => Level::Intact,
             (_, true) if entries > 0 => Level::Witnessed,
             (true, _) if entries > 0 => Level::Sealed,
             _ => Level::Intact,
         };
         let why =
             match level {
+                Level::Intact if !is_held && log.faults.is_empty() => Some(log.told_unheld()),
                 Level::Intact => {
                     Some(log.faults.first().cloned().or_else(|| log.unsigned.clone()).unwrap_or_else(|| {
                         format!(
@@ -132,6 +135,14 @@ fn missing(log: &Examined, record: &Record, places: &[Option<u64>]) -> u64 {
 }
 
 impl Examined {
+    fn told_unheld(&self) -> String {
+        let session = self.held.session.as_deref().unwrap_or_default();
+        format!(
+            "words alone held the commands of session `{session}`, and one may have read the key; \
+             `aops-hook key rotate` makes new ones for what comes then"
+        )
+    }
+
     /// A person removed or set aside the session of this leaf.
     pub fn is_explained(&self, leaf: u64) -> bool {
         self.explained.iter().any(|(first, count)| (*first..first + count).contains(&leaf))

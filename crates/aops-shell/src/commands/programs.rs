@@ -64,14 +64,14 @@ pub(super) fn code(word: &Word) -> String {
     word.code().trim_start_matches(['!', '|', ' ']).to_owned()
 }
 
-/// Words without which a program hardly writes. A program can hide better than this; looking for tampering
-/// afterwards covers that.
-const SIGNS: [&str; 45] = [
+/// Words without which a program hardly writes, or ends a process. A program can hide better than this;
+/// looking for tampering afterwards covers that.
+const SIGNS: [&str; 50] = [
     "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<",
     ".once", ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm",
     "truncate", "copy", "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess",
     "system", "exec", "spawn", "popen", "dump(", "replace(", "delete", "base64", "import(", "getattr",
-    "append", "save", ">", "install", "fileutils",
+    "append", "save", ">", "install", "fileutils", "kill", "terminate", "suspend", "signal", "prlimit",
 ];
 
 /// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next

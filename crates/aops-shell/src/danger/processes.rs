@@ -7,9 +7,18 @@ use crate::syntax::{Bit, Word};
 pub(super) fn kill(search: &mut Search, call: &Call) {
     let everything = call.texts.iter().skip(1).any(|text| text == "-1") || call.texts == ["-1"];
     let first = call.operands().iter().any(|(at, _)| call.texts[*at] == "1");
-    if everything || first && call.name == "kill" || call.words.iter().any(|word| is_everybody(call, word)) {
+    let words = || call.words.iter();
+    let each = words().chain(words().flat_map(|word| &word.named)).chain(&call.simple.arriving).any(is_each);
+    if everything || each || first && call.name == "kill" || words().any(|word| is_everybody(call, word)) {
         search.add("kill-all", call.simple);
     }
+}
+
+/// What `/proc` has a folder for, and nothing picks one of them: `for p in /proc/[0-9]*; do kill ${p##*/}`.
+fn is_each(word: &Word) -> bool {
+    let text = word.lossy();
+    let number = text.strip_prefix("/proc/").map_or("", |rest| rest.trim_end_matches('/'));
+    number.contains(['*', '?', '[']) && !number.contains(|c: char| c.is_ascii_alphabetic() || c == '/')
 }
 
 /// Programs that others work with: databases, servers, the system's own.

@@ -28,7 +28,11 @@ const ALONE: [&str; 8] = [
 pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     let (Hidden::Line(text) | Hidden::Program(text)) = hidden;
     let text = text.to_lowercase();
-    if matches!(hidden, Hidden::Line(_)) && process::named_in(&text) {
+    let ends = match hidden {
+        Hidden::Line(_) => process::named_in(&text),
+        Hidden::Program(_) => !protected.own_alone && process::ended_by(protected, &text),
+    };
+    if ends {
         return Some("the client's process".to_owned());
     }
     let runs = matches!(hidden, Hidden::Line(_)) || RUNNING.iter().any(|sign| text.contains(sign));

@@ -58,13 +58,38 @@ fn called(word: &Word) -> String {
 
 /// The id of the client or of a parent, by a variable.
 fn holds_id(word: &Word) -> bool {
-    word.unknown.iter().any(|name| VARIABLES.contains(&name.as_str()))
+    let mut names = word.unknown.iter().chain(&word.filled);
+    names.any(|name| VARIABLES.iter().any(|ours| name.eq_ignore_ascii_case(ours)))
+}
+
+/// Prints the id of a parent or of the client: a word for it (`ppid=`, `/PPid/{print $2}`, `CLAUDE_PID`), or
+/// a file of the kernel's that holds a parent's beside other numbers (`/proc/$$/stat`).
+fn tells_id(word: &Word) -> bool {
+    let text = word.lossy().to_lowercase();
+    let of_kernel = text.starts_with("/proc/") && (text.ends_with("/stat") || text.ends_with("/status"));
+    of_kernel || parts(&text).any(is_parent)
+}
+
+/// Every process that there is, by the names in `/proc`: the client's is one of them.
+fn is_any_process(word: &Word) -> bool {
+    let text = word.lossy();
+    let number = text.strip_prefix("/proc/").map_or("", |rest| rest.trim_end_matches('/'));
+    number.contains(['*', '?', '[']) && !number.contains(|c: char| c.is_ascii_alphabetic() || c == '/')
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|part| !part.is_empty())
+}
+
+/// A name of the client's process or of a parent, in lower case, as shells and other languages have it.
+fn is_parent(part: &str) -> bool {
+    matches!(part, "ppid" | "claude_pid") || part.ends_with("getppid")
 }
 
 fn meets(protected: &Protected, run: &CommandRun, arguments: &[Word], (name, given): (&str, Given)) -> bool {
     let arriving = &run.command.arriving;
     let found = arguments.iter().flat_map(|word| &word.named).chain(arriving);
-    let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
+    let by_name = |word: &Word| meant(&word.lossy()) || tells_id(word) || is_any_process(word);
     if arguments.iter().chain(found.clone()).any(holds_id) {
         return true;
     }
@@ -143,6 +168,52 @@ pub(super) fn named_in(text: &str) -> bool {
         })
     };
     words.iter().enumerate().filter(|(_, word)| acts(word)).any(|(at, _)| near(at))
+}
+
+/// Calls of other languages that end, stop or limit a process, in lower case.
+#[rustfmt::skip]
+const CALLS: [&str; 17] = [
+    "kill", "killpg", "kill_process", "pkill", "killall", "taskkill", "pskill", "posix_kill", "tgkill", "tkill", "sigqueue",
+    "send_signal", "pidfd_send_signal", "terminate", "suspend", "prlimit", "signal-process",
+];
+/// Words of programs that run a line.
+const RUNS: [&str; 6] = ["system", "exec", "spawn", "popen", "subprocess", "`"];
+/// Words of programs that go through the processes there are.
+const LISTS: [&str; 8] = ["psutil", "pgrep", "pidof", "/proc", "cmdline", "tasklist", "ps -", "ps a"];
+
+/// A program for an interpreter, in lower case, that ends or limits the client, a parent or every process:
+/// `os.kill(os.getppid(), 9)`, `system("kill " ENVIRON["CLAUDE_PID"])`. Asking whether one is there is none.
+pub(super) fn ended_by(protected: &Protected, program: &str) -> bool {
+    let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
+    let split = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !program.split(split).any(|word| CALLS.contains(&word)) || only_asks(&plain) {
+        return false;
+    }
+    let of_parent = plain.contains("psutil") && parts(program).any(|part| part == "parent");
+    let by_id = parts(program).any(|part| protected.pids.iter().any(|pid| pid == part));
+    let lists = LISTS.iter().any(|sign| program.contains(sign));
+    let named = program.split(split).any(|word| meant(word) && word.len() > 3);
+    of_parent
+        || by_id
+        || parts(program).any(is_parent)
+        || plain.contains("kill(-1,")
+        || goes_through_all(&plain)
+        || lists && named
+        || RUNS.iter().any(|sign| program.contains(sign)) && named_in(program)
+}
+
+/// Each call has the signal 0, which only asks.
+fn only_asks(plain: &str) -> bool {
+    let mut calls = plain.match_indices("kill(").map(|(at, _)| &plain[at..]).peekable();
+    calls.peek().is_some() && calls.all(|call| call.split(';').next().is_some_and(|one| one.contains(",0)")))
+}
+
+/// What a listing of `/proc` names is ended, whichever it is.
+fn goes_through_all(plain: &str) -> bool {
+    let listed = ["listdir('/proc')", "listdir(\"/proc\")", "readdirsync('/proc')", "readdirsync(\"/proc\")"];
+    let found = ["</proc/[0-9]*>", "glob('/proc/[0-9]*')", "glob(\"/proc/[0-9]*\")", "</proc/*>"];
+    let filtered = ["cmdline", "comm", "/exe", "status"].iter().any(|file| plain.contains(file));
+    !filtered && listed.iter().chain(&found).any(|sign| plain.contains(sign))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::ledger::entry::Line;
 use crate::proof::append::{EVENTS, LOG, named};
 use crate::proof::record::Record;
 use crate::proof::store::Store;
+use crate::proof::unheld::{HeldFrom, UNHELD};
 use crate::text::plain::count;
 use crate::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -69,6 +70,16 @@ impl Examined {
                     serde_json::from_value(with["instead"].clone()).unwrap_or_default();
                 self.instead.extend(instead);
                 self.named = named(&with).filter(|_| line.kind == "key").or(self.named.take());
+            }
+            match line.kind {
+                UNHELD => {
+                    let with: Value = serde_json::from_str(line.with).unwrap_or_default();
+                    let session = with["session"].as_str().map(str::to_owned);
+                    self.held = HeldFrom { leaf: u64::MAX, session };
+                }
+                // What such a command has read signs nothing any more.
+                "key" if self.held.leaf == u64::MAX && place < self.signed => self.held.leaf = place,
+                _ => {}
             }
             own.insert(place);
             line.digest.clone_into(&mut prev);

@@ -60,17 +60,20 @@ pub fn redacted(input: &[u8]) -> Option<String> {
     Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
 
-/// What the end of a turn or an agent needs to be recorded, in at most so many bytes: of what was said last
-/// its end, where the verdict stands.
+/// What an event needs to be recorded, in at most so many bytes: all of it where it fits, else who and which
+/// call, and of what was said last its end, where the verdict stands.
 pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     let text = redacted(input)?;
+    if text.len() <= longest {
+        return Some(text);
+    }
     let Json::Object(members) = json::read(&text).ok()? else { return None };
     let said = members
         .iter()
         .find(|(name, _)| name == LAST_WORDS)
         .and_then(|(_, said)| said.text())
         .unwrap_or_default();
-    let needed = |name: &str| COMMON.contains(&name) && name != "effort" || name == "background_tasks";
+    let needed = |name: &str| COMMON.contains(&name) && name != "effort" || BRIEF.contains(&name);
     let kept: Vec<_> = members.iter().filter(|(name, _)| needed(name)).cloned().collect();
     let rest = Json::Object(kept).canonical(unchanged);
     let rest = rest.strip_suffix('}')?;
@@ -89,6 +92,8 @@ pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     }
 }
 
+/// Fields of single events that are short, and say which call or what end it is.
+const BRIEF: [&str; 5] = ["background_tasks", "reason", "is_interrupt", "tool_name", "tool_use_id"];
 const LAST_WORDS: &str = "last_assistant_message";
 
 fn event_name(json: &Json) -> Option<String> {

@@ -1,0 +1,56 @@
+//! Sessions whose commands words alone hold: one of these may have read the keys, and signed what it liked.
+//!
+//! Reads entries, writes nothing. Invariant: the log tells it before such a session's first command, and
+//! again after new keys, as long as such a session goes on.
+
+use crate::ledger::entry::Line;
+use crate::model::profile::JailState;
+use crate::session::fact::{Fact, Happened};
+use crate::session::memory::Memory;
+
+/// The log's entry about it.
+pub const UNHELD: &str = "unheld";
+
+/// What holds the commands of a session whose entries are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commands {
+    /// The kernel, or the ledger tells what does.
+    Held,
+    /// Their words alone.
+    Unheld,
+}
+
+impl Commands {
+    fn of(jail: Option<&JailState>) -> Self {
+        if jail.is_some_and(JailState::is_on) { Self::Held } else { Self::Unheld }
+    }
+
+    /// `through_us`: the client starts commands through us. Where the start of the session is not in its
+    /// record, each of them finds out what holds it.
+    pub fn of_session(memory: &Memory, through_us: bool) -> Self {
+        let is_unknown = memory.client.jail.is_none() && memory.place.root.is_empty();
+        if is_unknown && through_us { Self::Held } else { Self::of(memory.client.jail.as_ref()) }
+    }
+}
+
+/// A session starts here whose commands words alone hold.
+pub fn starts(line: &Line) -> bool {
+    if line.kind != "event" || !line.with.contains("\"session_started\"") {
+        return false;
+    }
+    let Some(Fact::Event(seen)) = Fact::read(line.kind, line.with) else { return false };
+    matches!(&seen.what, Happened::SessionStarted(start) if Commands::of(start.jail.as_ref()) == Commands::Unheld)
+}
+
+/// Since the last keys were made, the log tells it. `events`: its own entries.
+pub fn is_told(events: &str) -> bool {
+    let mut kinds = events.lines().rev().filter_map(|line| Some(Line::read(line.as_bytes())?.kind));
+    kinds.find(|kind| matches!(*kind, UNHELD | "key")) == Some(UNHELD)
+}
+
+/// From which leaf on no command can have read the keys, and whose may have read those before.
+#[derive(Clone, Debug, Default)]
+pub struct HeldFrom {
+    pub leaf: u64,
+    pub session: Option<String>,
+}
