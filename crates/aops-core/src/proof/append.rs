@@ -187,7 +187,6 @@ impl<'a> Writer<'a> {
         let renews = keys.unsettled().is_some();
         let announced = None;
         let also = None;
-        let unheld = None;
         let mut writer = Self {
             env,
             keys,
@@ -201,7 +200,7 @@ impl<'a> Writer<'a> {
             renews,
             announced,
             also,
-            unheld,
+            unheld: None,
         };
         writer.go_on_rotating()?;
         Ok((writer, !found && size > 0))
