@@ -27,10 +27,12 @@ pub(super) struct RunNetwork {
 impl RunNetwork {
     pub(super) fn start(env: &Env, folder: &Path, root: &Path, policy: &Policy) -> Result<Self, Failure> {
         let network = &policy.network;
-        let is_held = || {
-            what_holds(&Ground::here(env, root), Profile::Work).is_ok_and(|is| is.hold == Hold::Namespaces)
-        };
-        if network.mode == NetworkMode::Off || policy.jail.level == JailLevel::Off || !is_held() {
+        if network.mode == NetworkMode::Off || policy.jail.level == JailLevel::Off {
+            return Ok(Self { folder: None });
+        }
+        // Not being able to tell is no reason to do without: a command can disturb the look.
+        let held = what_holds(&Ground::here(env, root), Profile::Work);
+        if held.map_err(|why| Failure::storage(folder.display(), why))?.hold != Hold::Namespaces {
             return Ok(Self { folder: None });
         }
         let own = i32::try_from(std::process::id()).ok();

@@ -270,4 +270,41 @@ mod tests {
             assert!(find(&kept.files, "last.log").is_some(), "{} files", kept.files.len());
         }
     }
+
+    /// A command can make the home a repository, in which our own folders lie.
+    #[test]
+    fn no_tree_holds_what_is_ours() {
+        let (_home, env) = repository();
+        let env = Env { config: env.cwd.join("own"), ..env };
+        for file in ["own/aops/keys/note.key", "own/projects/p/s/ledger.jsonl", "own/notes.md", "a.txt"] {
+            let file = env.cwd.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "text").unwrap();
+        }
+        let names = |root: &std::path::Path| {
+            let store = Store::open(&env, root).unwrap();
+            let kept = capture(&env, &store, &Limits::none(), &[], &["own/aops/keys/note.key".to_owned()]);
+            kept.unwrap().files.into_iter().map(|file| file.path).collect::<Vec<_>>()
+        };
+        let found = names(&env.cwd);
+        assert!(
+            found.contains(&"own/notes.md".to_owned()) && found.contains(&"a.txt".to_owned()),
+            "{found:?}"
+        );
+        assert!(!found.iter().any(|path| path.starts_with("own/aops") || path.starts_with("own/projects")));
+        // The tree itself may be one of them, behind a link in the place of a folder above it.
+        assert_eq!(names(&env.cwd.join("own/aops")), [""; 0]);
+    }
+
+    /// What is a link by the time it is read is not followed, wherever in the path it is.
+    #[test]
+    fn nothing_is_read_through_a_link() {
+        let (_home, env) = repository();
+        std::fs::create_dir(env.cwd.join("real")).unwrap();
+        std::fs::write(env.cwd.join("real/secret"), "text").unwrap();
+        std::os::unix::fs::symlink("real", env.cwd.join("link")).unwrap();
+        let store = Store::open(&env, &env.cwd).unwrap();
+        assert!(read(&store, "real/secret", false).is_ok());
+        assert!(read(&store, "link/secret", false).is_err());
+    }
 }

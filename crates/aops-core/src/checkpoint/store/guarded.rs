@@ -28,9 +28,11 @@ impl Guarded {
     /// Behind all links.
     pub(super) fn places(&self) -> &[PathBuf] {
         self.places.get_or_init(|| {
+            if self.config.as_os_str().is_empty() {
+                return Vec::new();
+            }
             let config = files::real(&self.config).unwrap_or_else(|_| self.config.clone());
-            let real = |name: &&str| files::real(&config.join(name)).unwrap_or_else(|_| config.join(name));
-            if self.config.as_os_str().is_empty() { Vec::new() } else { FOLDERS.iter().map(real).collect() }
+            FOLDERS.iter().map(|name| config.join(name)).collect()
         })
     }
 
