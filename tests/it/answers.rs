@@ -383,7 +383,7 @@ fn a_call_reads_no_transcript() {
 fn opened(sandbox: &Sandbox, event: &str, payload: &Value) -> String {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
-    strace.args(["-e", "trace=openat,open", "-o", trace.to_str().unwrap(), BINARY, event]);
+    strace.args(["-e", "trace=openat,openat2,open", "-o", trace.to_str().unwrap(), BINARY, event]);
     let output = strace.write_stdin(payload.to_string()).output().expect("`strace` is needed");
     assert!(output.status.success(), "{output:?}");
     fs::read_to_string(&trace).unwrap()

@@ -368,7 +368,7 @@ fn nothing_below_a_project_is_opened_in_a_way_that_waits() {
         let payload = session.payload(event.name, fields(event.name, &project));
         let mut strace = sandbox.command("strace");
         // Without what it starts: git has its own time limit.
-        strace.args(["-e", "trace=openat,open", "-o"]).arg(&trace).args([BINARY, event.name]);
+        strace.args(["-e", "trace=openat,openat2,open", "-o"]).arg(&trace).args([BINARY, event.name]);
         let output = strace.envs(sandbox.inside_client()).write_stdin(payload.to_string()).output();
         assert!(output.unwrap().status.code().is_some(), "{}", event.name);
         let text = fs::read_to_string(&trace).unwrap();

@@ -110,9 +110,10 @@ fn unescaped(text: &str) -> String {
 
 /// This machine, in the usual ways to write it.
 pub fn is_this_machine(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('.').collect();
     let is_loopback =
-        |name: &str| name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
-    name == "localhost" || name.ends_with(".localhost") || name == "[::1]" || is_loopback(name)
+        parts.len() == 4 && parts[0] == "127" && parts.iter().all(|part| part.parse::<u8>().is_ok());
+    name == "localhost" || name.ends_with(".localhost") || name == "[::1]" || is_loopback
 }
 
 /// `user@host:port` at the beginning of this.

@@ -295,7 +295,10 @@ fn what_did_not_change_is_not_read() {
     let trace = sandbox.tmp().join("trace");
     let payload = session.payload("UserPromptSubmit", json!({"prompt": ". work"}));
     let mut strace = sandbox.command("strace");
-    strace.args(["-f", "-e", "trace=openat,open", "-o"]).arg(&trace).args([BINARY, "UserPromptSubmit"]);
+    strace
+        .args(["-f", "-e", "trace=openat,openat2,open", "-o"])
+        .arg(&trace)
+        .args([BINARY, "UserPromptSubmit"]);
     let output = strace.write_stdin(payload.to_string()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = fs::read_to_string(&trace).unwrap();

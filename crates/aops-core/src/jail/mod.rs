@@ -5,6 +5,7 @@
 //! command never runs with less than what was decided for it, or it does not run; nothing is left behind when
 //! its last process has ended.
 
+mod mounts;
 pub mod wishes;
 pub mod ground;
 mod guarded;

@@ -8,6 +8,7 @@ use super::kernel::{
     UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable,
 };
 use super::layer::Layers;
+use super::mounts;
 use super::plan::{Plan, is_for_telling};
 use super::user::{self, tried};
 use super::wishes::{Place, Way, depth, lies_in};
@@ -15,10 +16,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, fstat, statx};
 use rustix::mount::{MountFlags, MountPropagationFlags, OpenTreeFlags, mount, mount_bind, mount_change};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use std::ffi::CString;
-use std::fs;
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What a superuser keeps: the right to use files as before. What changes mounts, devices or the kernel goes.
@@ -97,7 +95,7 @@ fn nothing() -> Result<OwnedFd, String> {
 /// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that
 /// stays so, and so does the whole.
 fn mount_proc() -> bool {
-    let covered = mounts().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
+    let covered = mounts::list().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
         path.starts_with("/proc")
             && path != Path::new("/proc")
             && path != Path::new("/proc/sys/fs/binfmt_misc")
@@ -113,16 +111,8 @@ pub(super) fn own_proc() -> bool {
     mount_change("/", private).is_ok() && mount_proc()
 }
 
-/// The kernel's list of what is mounted.
-fn mounts() -> Vec<u8> {
-    // Large enough for most lists: the kernel writes them anew for every small piece.
-    let mut mounts = Vec::with_capacity(1 << 16);
-    let _ = fs::File::open("/proc/self/mountinfo").and_then(|mut list| list.read_to_end(&mut mounts));
-    mounts
-}
-
 fn mount_point(line: &[u8]) -> Option<PathBuf> {
-    line.split(|byte| *byte == b' ').nth(4).map(unescaped)
+    line.split(|byte| *byte == b' ').nth(4).map(mounts::unescaped)
 }
 
 fn original(folder: &Path) -> Option<OwnedFd> {
@@ -204,7 +194,7 @@ fn all_places(plan: &Plan) -> Vec<Place> {
     if layers.is_empty() {
         return places;
     }
-    for path in mounts().split(|byte| *byte == b'\n').filter_map(mount_point) {
+    for path in mounts::list().split(|byte| *byte == b'\n').filter_map(mount_point) {
         let below = layers.iter().any(|layer| path.starts_with(layer) && path != *layer);
         if below && places.iter().all(|place| place.path != path) {
             places.push(Place { path, way: Way::Layer, needed: false });
@@ -212,19 +202,6 @@ fn all_places(plan: &Plan) -> Vec<Place> {
     }
     places.sort_by_key(|place| depth(&place.path));
     places
-}
-
-/// `\040` in the kernel's list is a blank.
-fn unescaped(word: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(word.len());
-    let mut rest = word;
-    while let Some((byte, after)) = rest.split_first() {
-        let octal = after.get(..3).filter(|_| *byte == b'\\');
-        let code = octal.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(code.unwrap_or(*byte));
-        rest = if code.is_some() { &after[3..] } else { after };
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
 /// A place as it is before anything is mounted.

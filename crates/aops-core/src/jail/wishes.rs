@@ -3,6 +3,7 @@
 //! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once; an
 //! error that does not say that nothing is there makes the whole plan one.
 
+use super::mounts::Mounts;
 use rustix::fs::{Access, CWD};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -193,10 +194,23 @@ impl Wishes {
             hidden.iter().any(|above| path != above && lies_in(path.as_ref(), above.as_ref()))
         };
         self.all.retain(|path, (way, _)| *way < Way::ReadOnly || !is_hidden(path));
+        self.add_twins(&Mounts::here());
         let place = |(path, (way, needed)): (OsString, _)| Place { path: path.into(), way, needed };
         let mut places: Vec<Place> = self.all.into_iter().map(place).collect();
         places.sort_by_key(|place| depth(&place.path));
         self.failed.map_or(Ok(places), Err)
+    }
+
+    /// What guards is guarded by each of its paths.
+    fn add_twins(&mut self, mounts: &Mounts) {
+        let strict = self.all.iter().filter(|(_, (way, _))| *way >= Way::ReadOnly);
+        let twins = strict.flat_map(|(path, wish)| {
+            mounts.twins(path.as_ref()).into_iter().map(|twin| (twin.into_os_string(), *wish))
+        });
+        for (twin, wish) in twins.collect::<Vec<_>>() {
+            let known = self.all.entry(twin).or_insert(wish);
+            *known = (*known).max(wish);
+        }
     }
 
     /// What lies in this folder.
