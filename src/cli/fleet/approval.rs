@@ -70,7 +70,12 @@ pub(super) fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow:
         && (!is_configured(io) || on::knows(&gateway, id))
     {
         match answer {
-            Answer::Block => on::block(&gateway, id)?,
+            Answer::Block => {
+                if let Some(later) = on::block(&gateway, id)? {
+                    let value = json!({"id": id, "decision": answer.name(), "later": later});
+                    return io.answer(&value, format!("{id}: {}; {later}", answer.name()));
+                }
+            }
             _ => on::answer(&gateway, id, answer == Answer::Approve, text(given, "note"))?,
         }
         return said(io, id, answer);

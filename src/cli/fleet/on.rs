@@ -151,11 +151,17 @@ pub(in crate::cli) fn knows(gateway: &Gateway, id: &str) -> bool {
     matches!(gateway.ask(id, "/status", &Value::Null), Ok((200, standing)) if standing.is_object())
 }
 
-/// Ends a run; returns when nothing of it is left.
-pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<()> {
+/// In what is said of a run whose machine does not answer.
+const LATER: &str = "its copy ends by";
+
+/// Ends a run; returns when nothing of it is left, or by when that will be.
+pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Option<String>> {
     match gateway.ask(id, "/block", &Value::Null).or_else(refused)? {
         // The end of a run that was cancelled.
-        (200 | 202 | 409, _) => Ok(()),
+        (200 | 202 | 409, said) => {
+            let words = said["message"].as_str().filter(|words| words.contains(LATER));
+            Ok(words.map(|words| one_line(words, 300)))
+        }
         (status, said) => refused(words_of(status, &said)),
     }
 }

@@ -132,6 +132,10 @@ fn the_page_approves_rejects_and_blocks() {
         format!("http://{}/", page.host),
         "no token, no cookie"
     );
+    // Enter in the note is no answer.
+    tab.eval("window.stays = true");
+    tab.enter("input[name=note]");
+    assert_eq!((tab.eval("window.stays"), postgres.sql(ANSWERS)), (Value::Bool(true), String::new()));
     for (row, button) in [("a-1", "approve"), ("b-1", "reject"), ("c-1", "block"), ("working", "block")] {
         tab.press(&format!("value=\"{row}\""), button);
         tab.shows(&format!("{row}: {button}"));

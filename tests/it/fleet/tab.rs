@@ -100,6 +100,15 @@ impl Tab {
         }
     }
 
+    /// The key, in the first field like this.
+    pub(super) fn enter(&mut self, field: &str) {
+        self.eval(&format!("document.querySelector({field:?}).focus()"));
+        let key = json!({"type": "keyDown", "key": "Enter", "code": "Enter", "text": "\r",
+            "windowsVirtualKeyCode": 13});
+        self.call("Input.dispatchKeyEvent", &key);
+        self.call("Input.dispatchKeyEvent", &json!({"type": "keyUp", "key": "Enter", "code": "Enter"}));
+    }
+
     /// Presses the button with this value in the first row that has these words.
     pub(super) fn press(&mut self, row: &str, button: &str) {
         let pressed = self.eval(&format!(

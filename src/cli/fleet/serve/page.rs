@@ -35,7 +35,9 @@ fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> Str
 fn answers(id: &str, proof: (&str, &str), answers: &[Answer]) -> String {
     let button = |answer: &Answer| format!("<button name=decision value={0}>{0}</button>", answer.name());
     let buttons: Vec<String> = answers.iter().map(button).collect();
-    form("/answer", id, proof, &format!("<input name=note placeholder=note> {}", buttons.join(" ")))
+    // Enter in the note presses the first button, and this one does nothing: nobody approves by it.
+    let note = "<button disabled hidden></button><input name=note placeholder=note>";
+    form("/answer", id, proof, &format!("{note} {}", buttons.join(" ")))
 }
 
 fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
