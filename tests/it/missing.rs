@@ -648,6 +648,27 @@ fn without_a_start_no_prompt_waives_anything() {
     verifies(&sandbox, &session);
 }
 
+/// What follows such a session in its client does not know all timers of the client.
+#[test]
+fn a_timer_of_a_session_without_a_start_waives_nothing_in_the_next() {
+    let sandbox = Sandbox::repository("0");
+    let first = sandbox.session();
+    passed(&first.start("startup"));
+    passed(&first.end());
+    let second = sandbox.session();
+    passed(&second.prompt("remind me"));
+    let timer = second.call("CronCreate", json!({"cron": "* * * * *", "prompt": ". go"}));
+    passed(&second.post(&timer));
+    passed(&second.end());
+    let third = sandbox.session();
+    passed(&third.start("clear"));
+    for words in [". go", ". and what a timer of the first said"] {
+        let said = third.prompt(words);
+        assert!(said.out.contains("waives nothing"), "{said:?}");
+    }
+    assert_eq!(waivers(&third), 0);
+}
+
 /// The same where a call is the first that came, and the work goes on.
 #[test]
 fn a_call_without_a_start_is_judged_and_tells_what_is_missing() {

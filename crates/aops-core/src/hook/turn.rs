@@ -19,6 +19,7 @@ use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
+use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
@@ -354,10 +355,12 @@ impl<'a> Turn<'a> {
             facts.insert(0, mismatch);
         }
         if self.is_unstarted_anew() {
-            facts.insert(
-                0,
-                violation_of(self.event, ViolationKind::Unstarted, Violation::UNSTARTED.to_owned()),
-            );
+            let words = Violation::UNSTARTED.to_owned();
+            facts.insert(0, violation_of(self.event, ViolationKind::Unstarted, words));
+            // What follows it in this client asks it for its timers.
+            if let Some(client) = client::process(self.env) {
+                clients::remember(self.env, &client, &self.event.session_id);
+            }
         }
         if self.late.this_event {
             facts.insert(0, late_violation(self.event));

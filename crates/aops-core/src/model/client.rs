@@ -38,7 +38,7 @@ pub enum Ability {
     HoldsRecords,
     /// It asks a person at its terminal, or is told our answer in their place.
     AsksPersons,
-    /// It sends `SessionStart` before all else, however a session comes to it: one that did not come was lost.
+    /// It sends `SessionStart` before all else, however a session comes to it.
     SendsStarts,
     /// It starts shell commands through a program that its settings name.
     StartsShellsThroughUs,

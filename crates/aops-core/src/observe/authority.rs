@@ -93,9 +93,7 @@ fn lacks_start(env: &Env, session: &Session, event: &Event) -> bool {
     let memory = &session.memory;
     match &memory.client.process {
         None => memory.place.root.is_empty() && kin::started(pid).is_some(),
-        Some(known) if known.pid == pid => {
-            event.kind() == EventKind::UserPromptSubmit && !clients::is_alive(known)
-        }
+        Some(known) if known.pid == pid => false,
         // One beside it that has started is the session's client when the other has ended.
         Some(known) => {
             let started_it = || clients::session_of(env, pid).is_some_and(|id| id == event.session_id);

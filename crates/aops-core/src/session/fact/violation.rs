@@ -36,7 +36,8 @@ named! {
         Unasked = "unasked",
         /// A command left no proof of the jail that it was to run in.
         Unjailed = "unjailed",
-        /// A client sent an event of the session, and its start of it was not seen. Recorded once until one is.
+        /// A turn has begun, and no start of the session was seen in its client. Recorded once until one
+        /// is.
         Unstarted = "unstarted",
     }
 }
