@@ -191,6 +191,7 @@ fn a_block_whose_folder_is_gone_is_named() {
     assert_eq!(keys(&gone.id), keys(&kept.id));
     assert_eq!((&row(&gone.id)["phase"], &row(&gone.id)["outcome"]), (&json!("halted"), &json!("failure")));
     sandbox.person(&["clear-block", &gone.id, "--yes"]).said(&["no longer blocked"]);
+    let _ = gone.start("resume");
     gone.pre(&call).silent();
 }
 

@@ -5,6 +5,7 @@ use crate::faults::passed;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::{Command, Stdio};
 
 const LOST: &str = "ended without its SubagentStop";
 
@@ -619,4 +620,120 @@ fn a_task_that_was_let_go_is_over() {
     passed(&session.prompt("fix the typo"));
     session.write("e.txt").silent();
     session.stop("done").silent();
+}
+
+const UNSTARTED: &str = "the start of the session was not seen";
+
+fn waivers(session: &Session) -> usize {
+    session.entries().iter().filter(|entry| entry["type"] == "waiver").count()
+}
+
+/// What the start would have told is not known: a timer or a hook of the project may have sent the prompt.
+#[test]
+fn without_a_start_no_prompt_waives_anything() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let said = session.prompt(". go");
+    assert!(said.out.contains("until one is, no prompt waives anything"), "{said:?}");
+    assert!(said.out.contains("waives nothing") && said.out.contains("claude --resume"), "{said:?}");
+    session.write("a.txt").refused(&["plan"]);
+    let again = session.prompt(". go on");
+    assert!(again.out.contains("waives nothing") && !again.out.contains("until one is"), "{again:?}");
+    assert_eq!((violations(&session, UNSTARTED), waivers(&session)), (1, 0), "{:#?}", session.entries());
+    // The advice works.
+    passed(&session.start("resume"));
+    session.prompt(". go").silent();
+    session.write("a.txt").silent();
+    assert_eq!((violations(&session, UNSTARTED), waivers(&session)), (1, 1));
+    verifies(&sandbox, &session);
+}
+
+/// What follows such a session in its client does not know all timers of the client.
+#[test]
+fn a_timer_of_a_session_without_a_start_waives_nothing_in_the_next() {
+    let sandbox = Sandbox::repository("0");
+    let first = sandbox.session();
+    passed(&first.start("startup"));
+    passed(&first.end());
+    let second = sandbox.session();
+    passed(&second.prompt("remind me"));
+    let timer = second.call("CronCreate", json!({"cron": "* * * * *", "prompt": ". go"}));
+    passed(&second.post(&timer));
+    passed(&second.end());
+    let third = sandbox.session();
+    passed(&third.start("clear"));
+    for words in [". go", ". and what a timer of the first said"] {
+        let said = third.prompt(words);
+        assert!(said.out.contains("waives nothing"), "{said:?}");
+    }
+    assert_eq!(waivers(&third), 0);
+}
+
+/// The same where a call is the first that came, and the work goes on.
+#[test]
+fn a_call_without_a_start_is_judged_and_tells_what_is_missing() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let read = session.call("Read", json!({"file_path": "/nowhere"}));
+    let said = session.pre(&read);
+    assert!(said.code == Some(0) && said.out.contains("was not seen"), "{said:?}");
+    passed(&session.post(&read));
+    passed(&session.prompt("add a greeting"));
+    session.hydrate("minor-edit", "new");
+    session.write("a.txt").silent();
+    assert_eq!(violations(&session, UNSTARTED), 1);
+    verifies(&sandbox, &session);
+}
+
+/// Whose start is not seen may be a fork, and a fork of a blocked session is blocked.
+#[test]
+fn a_fork_of_a_blocked_session_is_blocked_without_its_start() {
+    let sandbox = Sandbox::repository("0");
+    let blocked = sandbox.working();
+    let said = sandbox.person(&["block", &blocked.id, "--reason", "it went astray"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let asked = sandbox.session();
+    asked.prompt(". go on").refused(&["is blocked", "it went astray"]);
+    let called = sandbox.session();
+    called.write("a.txt").refused(&["is blocked", "it went astray"]);
+    let told = sandbox.session();
+    passed(&told.event("Notification", json!({"message": "m"})));
+    told.prompt("go on").refused(&["is blocked"]);
+    for session in [&asked, &called, &told] {
+        assert_eq!(violations(session, UNSTARTED), 1, "{:#?}", session.entries());
+        verifies(&sandbox, session);
+    }
+    // A person lifts it, and it stays lifted.
+    let cleared = sandbox.person(&["clear-block", &asked.id, "--yes"]);
+    assert_eq!(cleared.code, Some(0), "{cleared:?}");
+    passed(&asked.prompt("go on"));
+    let free = sandbox.session();
+    passed(&free.start("startup"));
+    passed(&free.prompt("something else"));
+}
+
+/// The client of the session has ended, and another goes on with it.
+#[test]
+fn another_client_without_a_start_waives_nothing() {
+    #[expect(clippy::disallowed_methods, reason = "a process that only has to be there")]
+    let mut first = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let of_first = |name: &str, fields: Value| {
+        let mut command = sandbox.command(BINARY);
+        command.arg(name).envs(sandbox.inside_client()).env("CLAUDE_PID", first.id().to_string());
+        let payload = session.payload(name, fields).to_string();
+        passed(&Answer::of(name, &command.write_stdin(payload).output().unwrap()));
+    };
+    of_first("SessionStart", json!({"source": "startup"}));
+    of_first("UserPromptSubmit", json!({"prompt": "add a greeting"}));
+    drop(first.stdin.take());
+    first.wait().unwrap();
+    let said = session.prompt(". go");
+    assert!(said.out.contains("waives nothing") && said.out.contains("was not seen"), "{said:?}");
+    assert_eq!((violations(&session, UNSTARTED), waivers(&session)), (1, 0));
+    passed(&session.start("resume"));
+    session.prompt(". go").silent();
+    assert_eq!((violations(&session, UNSTARTED), waivers(&session)), (1, 1));
+    verifies(&sandbox, &session);
 }

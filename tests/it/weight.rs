@@ -748,6 +748,22 @@ fn plan_mode_is_the_clients_own() {
     }
 }
 
+/// Until a start of the session is seen, a hook may be the one that approves it.
+#[test]
+fn an_approved_plan_counts_once_a_start_was_seen() {
+    for mode in ["loop", "strict"] {
+        let sandbox = in_mode(mode, "");
+        let session = sandbox.session();
+        let _ = session.prompt("greet the world");
+        let _ = plan_mode(&sandbox, &session, true, "plan", PLAN);
+        assert_ne!(session.state()["hydration"]["acceptance_criteria"], json!(["it greets"]), "{mode}");
+        assert_eq!(put(&sandbox, &session, "big.txt", &lines(290)).code, Some(2), "{mode}");
+        let _ = session.start("resume");
+        let _ = plan_mode(&sandbox, &session, true, "plan", PLAN);
+        put(&sandbox, &session, "big.txt", &lines(290)).silent();
+    }
+}
+
 #[test]
 fn an_approved_plan_may_name_its_workflow() {
     let sandbox = in_mode("strict", "");

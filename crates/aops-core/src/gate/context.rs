@@ -40,6 +40,8 @@ pub struct Context {
     pub interactive: bool,
     /// Why a prompt is no person's word, or why an agent's verdict does not count.
     pub unproven: Option<String>,
+    /// The client's start of this session was not seen, and ought to be.
+    pub unstarted: bool,
     /// A question is deferred: there is no person, and the environment says that a run's driver will ask one.
     pub defers: bool,
     /// The step of a run that its driver started the client for; nothing where that is not proven.

@@ -57,7 +57,7 @@ pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, cont
 fn permission_asked(event: &Event, context: &Context) -> PermissionAsked {
     let plan = context.call().map(|call| &call.plan);
     let hook = plan.and_then(|plan| plan.hook.clone());
-    let asks_plan = context.attended && hook.is_none() && is_plan_question(event);
+    let asks_plan = context.attended && !context.unstarted && hook.is_none() && is_plan_question(event);
     PermissionAsked {
         asks_plan,
         dialog: context.interactive,

@@ -19,6 +19,7 @@ use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
+use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
@@ -28,7 +29,7 @@ use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
-use crate::observe::{self, client, jailed};
+use crate::observe::{self, client, jailed, same_project};
 use crate::session::fact::{Blocked, FORMAT, Fact, Opened, Seen, Violation, ViolationKind};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
@@ -37,6 +38,9 @@ use std::mem::{self, ManuallyDrop};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Instant;
+
+/// What the person is told, once.
+const UNSTARTED: &str = "the start of this session was not seen: until one is, no prompt waives anything and no approved plan counts; end the client and go on with `claude --resume`";
 
 /// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the
 /// stack again.
@@ -121,6 +125,9 @@ impl<'a> Turn<'a> {
             asked if begins => begin(env, event, &mut ledger, &context, asked)?,
             Some(asked) => ledger.append(env, vec![Fact::Mode(asked)])?,
             None => {}
+        }
+        if context.unstarted {
+            inherit(env, event, &mut ledger)?;
         }
         if begins && event.kind() == EventKind::PreToolUse {
             // What a call may do depends on the configuration, which the session has from now on.
@@ -266,6 +273,9 @@ impl<'a> Turn<'a> {
         if let Some(words) = self.found_anew.unheard.take() {
             self.add(Verdict::notice(GateId::Mode, words));
         }
+        if self.is_unstarted_anew() {
+            self.add(Verdict::notice(GateId::Guard, UNSTARTED));
+        }
         if event.kind() == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
@@ -344,6 +354,14 @@ impl<'a> Turn<'a> {
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
+        if self.is_unstarted_anew() {
+            let words = Violation::UNSTARTED.to_owned();
+            facts.insert(0, violation_of(self.event, ViolationKind::Unstarted, words));
+            // What follows it in this client asks it for its timers.
+            if let Some(client) = client::process(self.env) {
+                clients::remember(self.env, &client, &self.event.session_id);
+            }
+        }
         if self.late.this_event {
             facts.insert(0, late_violation(self.event));
         }
@@ -356,6 +374,11 @@ impl<'a> Turn<'a> {
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
         Ok(self)
+    }
+
+    /// The start of the session was not seen, and that is not recorded yet.
+    fn is_unstarted_anew(&self) -> bool {
+        self.context.unstarted && !self.session().memory.client.unstarted
     }
 
     /// The transcript is in another project's folder: the one that holds the session counts. Told once,
@@ -397,6 +420,21 @@ fn begin(
     });
     let facts = [Fact::Open(first)].into_iter().chain(inherited).chain(asked.map(Fact::Mode));
     ledger.append(env, facts.collect())
+}
+
+/// A session whose start was not seen may be a fork of one that is blocked. Asked until that is recorded.
+fn inherit(env: &Reading, event: &Event, ledger: &mut Ledger) -> Result<(), Failure> {
+    let memory = &ledger.session().memory;
+    let known = memory.client.unstarted || !memory.place.root.is_empty();
+    if known || ledger.session().blocked().is_some() {
+        return Ok(());
+    }
+    let Some((id, reason)) = same_project::blocked_beside(env, ledger, event, true)?.into_iter().next()
+    else {
+        return Ok(());
+    };
+    let by = format!("perhaps a fork of blocked session {id}");
+    ledger.append(env, vec![Fact::Block(Blocked { by, reason })])
 }
 
 /// The first entry of a ledger that begins now, in this folder.

@@ -38,6 +38,8 @@ pub enum Ability {
     HoldsRecords,
     /// It asks a person at its terminal, or is told our answer in their place.
     AsksPersons,
+    /// It sends `SessionStart` before all else, however a session comes to it.
+    SendsStarts,
     /// It starts shell commands through a program that its settings name.
     StartsShellsThroughUs,
     /// It types into a running command without asking a hook.
@@ -69,7 +71,7 @@ pub struct ClientRow {
 
 use Ability::{
     AsksPersons, CapsStops, HoldsRecords, NamesCalls, ReadsAgentsPage, RecordsPersons, RenamesAgents,
-    StartsAgents, StartsShellsThroughUs, TellsExits, TypesUnasked,
+    SendsStarts, StartsAgents, StartsShellsThroughUs, TellsExits, TypesUnasked,
 };
 
 /// In the order of `Client`.
@@ -84,7 +86,7 @@ pub static CLIENTS: [ClientRow; Client::ALL.len()] = [
         packages: &[],
         abilities: &[
             CapsStops, NamesCalls, StartsAgents, RenamesAgents, TellsExits, RecordsPersons, HoldsRecords,
-            AsksPersons, StartsShellsThroughUs,
+            AsksPersons, SendsStarts, StartsShellsThroughUs,
         ],
     },
     ClientRow {

@@ -9,8 +9,10 @@
 use crate::config::texts;
 use crate::ledger::clients;
 use crate::model::agent::{AgentId, ours};
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
+use crate::session::fact::Violation;
 use crate::session::fold::Session;
 use crate::session::memory::{AtWork, RunStep, Started};
 use crate::session::prompt::Prompt;
@@ -54,6 +56,58 @@ pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> 
     .or_else(|| session.memory.client.unproven.clone().filter(|_| event.kind() != EventKind::SessionStart))
 }
 
+/// The client sends a start before all else, and sent none of this session that we saw: its hook was killed,
+/// or we were not there yet. What the start would have told is not known: timers of the session before, hooks
+/// that send the first prompt, which session was forked.
+pub fn is_unstarted(env: &Env, session: &Session, event: &Event) -> bool {
+    let kind = event.kind();
+    if kind == EventKind::SessionStart {
+        return false;
+    }
+    session.memory.client.unstarted
+        || env.host.can(Ability::SendsStarts)
+            && is_of_turn(kind)
+            && stage(env, session).is_none()
+            && lacks_start(env, session, event)
+}
+
+/// Nothing of these comes before a start; a `Notification` or loaded instructions may.
+fn is_of_turn(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::PermissionRequest
+            | EventKind::PostToolBatch
+            | EventKind::PostToolUse
+            | EventKind::PostToolUseFailure
+            | EventKind::PreToolUse
+            | EventKind::Stop
+            | EventKind::SubagentStart
+            | EventKind::SubagentStop
+            | EventKind::UserPromptSubmit
+    )
+}
+
+/// Only where the client's process is known. A plain call compares numbers alone.
+fn lacks_start(env: &Env, session: &Session, event: &Event) -> bool {
+    let Ok(pid) = env.client.pid.parse() else { return false };
+    let memory = &session.memory;
+    match &memory.client.process {
+        None => memory.place.root.is_empty() && kin::started(pid).is_some(),
+        Some(known) if known.pid == pid => false,
+        // One beside it that has started is the session's client when the other has ended.
+        Some(known) => {
+            let started_it = || clients::session_of(env, pid).is_some_and(|id| id == event.session_id);
+            !clients::is_alive(known) && kin::started(pid).is_some() && !started_it()
+        }
+    }
+}
+
+fn of_missing_start(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let words =
+        || format!("{}; go on with `claude --resume`, or start the client again", Violation::UNSTARTED);
+    is_unstarted(env, session, event).then(words)
+}
+
 fn above(env: &Env) -> Option<String> {
     let outer = clients::session_above(env, env.client.pid.parse().ok()?)?;
     Some(format!("this client was started inside session `{outer}`"))
@@ -70,7 +124,7 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
     let inside = event.agent_id.is_some() || event.agent_type.is_some();
     let why = inside.then(|| "it was sent inside an agent".to_owned());
     let why = why.or_else(|| of_client(env, session, event)).or_else(|| of_hook(env, session, event));
-    let why = why.or_else(|| of_timer(env, session, event));
+    let why = why.or_else(|| of_missing_start(env, session, event)).or_else(|| of_timer(env, session, event));
     (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
 }
 

@@ -44,7 +44,8 @@ use std::path::Path;
 
 pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
-    let mut context = shared_context(env, session, event);
+    let unstarted = authority::is_unstarted(env, session, event);
+    let mut context = Context { unstarted, ..shared_context(env, session, event) };
     match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             look_at_call(env, session, event, &mut context);
@@ -204,7 +205,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
-            same_project::blocked_beside(env, ledger, event)?
+            same_project::blocked_beside(env, ledger, event, event.source() == "fork")?
         } else {
             Vec::new()
         },

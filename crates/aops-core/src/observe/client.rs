@@ -34,7 +34,11 @@ pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
     let known = env.client.pid.parse().ok().and_then(|pid| clients::session_of(env, pid));
     let Some(before) = known.filter(|id| *id != event.session_id) else { return (Vec::new(), false) };
     match sessions::find_anywhere(env, &before, Path::new(&event.cwd)) {
-        Ok(Some((_, session))) => (session.memory.timers.known.clone(), session.memory.timers.lost),
+        Ok(Some((_, session))) => {
+            let memory = &session.memory;
+            // Without a start it never learned of those before it.
+            (memory.timers.known.clone(), memory.timers.lost || memory.client.unstarted)
+        }
         _ => (Vec::new(), true),
     }
 }

@@ -15,14 +15,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A fork may be started anywhere in the project: in a folder of it, in another working tree.
-pub(super) fn blocked_beside(
+pub fn blocked_beside(
     env: &Env,
     ledger: &Ledger,
     event: &Event,
+    forks: bool,
 ) -> Result<Vec<(String, String)>, Failure> {
     let own = ledger.project();
     let cwd = Path::new(&event.cwd);
-    let forks = event.source() == "fork";
     let beside = heads::at(env).blocked()?.into_iter();
     let beside = beside.filter(|head| head.project == own || forks && is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())

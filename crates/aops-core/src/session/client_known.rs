@@ -28,6 +28,9 @@ pub struct ClientKnown {
     /// Why what it says is no person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
+    /// Its start was not seen, and none since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unstarted: bool,
 }
 
 /// A process of the client; its id alone may be another one's later.

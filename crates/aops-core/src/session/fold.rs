@@ -136,6 +136,7 @@ impl Session {
 
     fn apply_violation(&mut self, violation: &Violation) {
         self.memory.told.elsewhere |= violation.kind == ViolationKind::Elsewhere;
+        self.memory.client.unstarted |= violation.kind == ViolationKind::Unstarted;
         // A jail that failed once answers for nobody, also where it had not answered yet.
         if violation.kind == ViolationKind::Unjailed && self.policy().quiet.allow != QuietLevel::Off {
             self.memory.questions.quiet.get_or_insert_default().shut(Violation::UNJAILED);
@@ -273,6 +274,7 @@ impl Session {
             memory.client.agentless.clone_from(&start.agentless);
             memory.client.process.clone_from(&start.client);
             memory.client.unproven.clone_from(&seen.unproven);
+            memory.client.unstarted = false;
             memory.client.jail.clone_from(&start.jail);
             // A compaction starts no client: its timers and hooks go on.
             if start.source.known().is_some_and(StartSource::is_new_client) {

@@ -36,6 +36,9 @@ named! {
         Unasked = "unasked",
         /// A command left no proof of the jail that it was to run in.
         Unjailed = "unjailed",
+        /// A turn has begun, and no start of the session was seen in its client. Recorded once until one
+        /// is.
+        Unstarted = "unstarted",
     }
 }
 
@@ -68,6 +71,7 @@ impl Violation {
     pub const ENDED: &str = "a call that had ended was asked for again";
     pub const NO_STOP: &str =
         "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
+    pub const UNSTARTED: &str = "the start of the session was not seen: its hook was killed or did not run";
     pub const ELSEWHERE: &str = "project folder mismatch";
 
     pub fn of(event: &Event, kind: ViolationKind, words: impl Into<String>) -> Self {
