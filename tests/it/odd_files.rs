@@ -25,7 +25,9 @@ fn a_tool_input_without_its_form_is_unreadable() {
     pre(&open, "Write", Some(json!({"file_path": sandbox.project().join("x"), "content": "x"}))).silent();
     let guarded = Sandbox::new();
     guarded.configure(&format!("{NO_TRACKER}mode.level = \"guard\"\n"));
-    for session in [open, guarded.session()] {
+    let begun = guarded.session();
+    begun.start("startup").silent();
+    for session in [open, begun] {
         let not_objects = [
             None,
             Some(json!(null)),
