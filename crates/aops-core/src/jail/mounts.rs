@@ -4,6 +4,7 @@
 //! `mount --bind`, in a container) has a second path for everything in it. Invariant: what another mount
 //! covers is no such path.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -27,7 +28,7 @@ struct Mount {
     point: PathBuf,
 }
 
-/// In the order in which they were made.
+/// In the order in which they were made; none where each file system is mounted once.
 pub(super) struct Mounts(Vec<Mount>);
 
 impl Mounts {
@@ -43,7 +44,11 @@ impl Mounts {
             let root = unescaped(words.next()?);
             Some(Mount { device, root, point: unescaped(words.next()?) })
         };
-        Self(text.split(|byte| *byte == b'\n').filter_map(read).collect())
+        let all: Vec<Mount> = text.split(|byte| *byte == b'\n').filter_map(read).collect();
+        let mut devices = BTreeSet::new();
+        // Mostly each file system is mounted once, and no path has to be looked for in the list.
+        let is_twice = all.iter().any(|mount| !devices.insert(&mount.device));
+        if is_twice { Self(all) } else { Self(Vec::new()) }
     }
 
     /// The other paths of this one, which has no link in it.

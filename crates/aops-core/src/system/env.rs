@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
 
+/// Folders in the client's in which keys, records and checkpoints of sessions lie.
+pub const OWN_FOLDERS: [&str; 3] = ["aops", "projects", "checkpoints"];
+
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,

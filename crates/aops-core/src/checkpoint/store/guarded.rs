@@ -4,14 +4,12 @@
 //! in the place of a folder, and what a checkpoint keeps can be shown.
 
 use crate::checkpoint::tree::name;
+use crate::system::env::OWN_FOLDERS;
 use crate::system::files;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// Folders of ours in the client's.
-const FOLDERS: [&str; 3] = ["aops", "projects", "checkpoints"];
 
 #[derive(Debug, Default)]
 pub(super) struct Guarded {
@@ -32,7 +30,7 @@ impl Guarded {
                 return Vec::new();
             }
             let config = files::real(&self.config).unwrap_or_else(|_| self.config.clone());
-            FOLDERS.iter().map(|name| config.join(name)).collect()
+            OWN_FOLDERS.iter().map(|name| config.join(name)).collect()
         })
     }
 

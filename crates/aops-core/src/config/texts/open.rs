@@ -3,7 +3,7 @@
 //! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer
 //! than `LONGEST` is read, and no link leads out of a project.
 
-use crate::system::env::Env;
+use crate::system::env::{Env, OWN_FOLDERS};
 use crate::system::files;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -131,9 +131,7 @@ fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
     };
     let is_inside = |folder: &Path| files::real(folder).is_ok_and(|folder| real.starts_with(folder));
     // Only a link leads from a text's place to ours.
-    if real != path
-        && ["aops", "projects", "checkpoints"].iter().any(|name| is_inside(&within.config.join(name)))
-    {
+    if real != path && OWN_FOLDERS.iter().any(|name| is_inside(&within.config.join(name))) {
         return Err("is a link to where the record lies".to_owned());
     }
     if is_inside(within.project) {
