@@ -50,8 +50,15 @@ impl Mark {
         [self.folder.as_raw_fd(), self.file.as_raw_fd()]
     }
 
+    /// Whether it is ours to keep. Whoever claimed it meanwhile may have seen the lock already, and counts on
+    /// us.
     pub(super) fn lock(&self) -> bool {
-        fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok() && self.is_there()
+        fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok() && self.has_name()
+    }
+
+    /// Nobody has removed it, whatever it is called by now.
+    pub(super) fn has_name(&self) -> bool {
+        fstat(&self.file).is_ok_and(|own| own.st_nlink > 0)
     }
 
     fn is_there(&self) -> bool {
@@ -190,4 +197,23 @@ pub(super) fn receive(channel: &OwnedFd, into: &mut [u8], how: RecvFlags) -> Opt
         _ => Vec::new(),
     });
     Some((got.bytes, files.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The command renames the mark, sees that it is locked, and enters: a keeper that ended now would leave
+    /// the command without its end.
+    #[test]
+    fn a_mark_that_was_claimed_before_its_lock_is_kept_and_a_removed_one_is_not() {
+        let folder = std::env::temp_dir().join(format!("aops-mark-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let claimed = Mark::new(&folder, "waiting".to_owned()).unwrap();
+        fs::rename(folder.join("waiting"), folder.join("waiting.7")).unwrap();
+        assert!(claimed.lock());
+        fs::remove_file(folder.join("waiting.7")).unwrap();
+        assert!(!claimed.lock());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

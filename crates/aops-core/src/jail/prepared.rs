@@ -62,10 +62,9 @@ fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     if let Some((layers, own, _commands)) = offer(ground) {
         let mut asked = [PollFd::new(&own, PollFlags::IN)];
         let mut is_asked = || poll(&mut asked, patience.as_ref()).is_ok_and(|ready| ready > 0);
-        // A command that came meanwhile has taken the mark, and has its own jail made. What cannot be
-        // withdrawn was just claimed.
+        // What cannot be withdrawn was just claimed; where it has no name any more, its command did without.
         if mark.lock()
-            && (is_asked() || !mark.remove() && is_asked())
+            && (is_asked() || !mark.remove() && mark.has_name() && is_asked())
             && let Some(told) = Told::receive(&own)
         {
             mark = mark.renamed(claimed_name(told.number));
