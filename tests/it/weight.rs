@@ -308,6 +308,25 @@ fn commands_that_change_ignored_files_only_are_no_work() {
     session.stop("They do.").silent();
 }
 
+/// What the task ignores itself is its work all the same; what the project ignored before is nobody's.
+#[test]
+fn an_ignore_rule_of_the_task_hides_no_edit() {
+    let sandbox = in_mode("loop", "");
+    sandbox.put(".gitignore", "notes/\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "ignore"]);
+    let session = begun(&sandbox);
+    let _ = session.prompt("build the thing");
+    put(&sandbox, &session, "notes/one", "one\n").silent();
+    assert_eq!(session.state()["task"]["writes"], json!(0));
+    put(&sandbox, &session, ".gitignore", "notes/\nhidden/\n").silent();
+    put(&sandbox, &session, "hidden/one", "one\n").silent();
+    put(&sandbox, &session, "notes/two", "two\n").silent();
+    assert_eq!(session.state()["task"]["writes"], json!(2));
+    put(&sandbox, &session, "hidden/two", "two\n").silent();
+    session.write("hidden/three").refused(&["outgrown"]);
+}
+
 /// With a plan too: tests and builds are no work, so they are neither verified nor audited, and undo no
 /// verification.
 #[test]

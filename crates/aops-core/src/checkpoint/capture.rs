@@ -9,7 +9,7 @@ mod unseen;
 mod walk;
 mod since;
 
-pub use since::{Change, changed_at, changed_since, is_ignored, tree_digest};
+pub use since::{Change, changed_at, changed_since, is_ignored, tree_digest, was_ignored};
 pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
 use crate::checkpoint::store::cache::{Cached, FileStamp, Known};

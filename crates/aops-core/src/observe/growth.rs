@@ -2,8 +2,8 @@
 //!
 //! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call
 //! that only reads costs nothing here; ignored files and scratch files outside the project never count, nor
-//! what the task did not change itself; without a checkpoint the edits are added up, and commands are not
-//! measured.
+//! what the task did not change itself, but an edit of a file that only a rule of the task itself ignores
+//! does; without a checkpoint the edits are added up, and commands are not measured.
 
 mod own;
 
@@ -11,7 +11,8 @@ use super::checks::proposed_text;
 use super::jailed::is_background;
 use super::real_paths;
 use super::scratch::temporary_folders;
-use crate::checkpoint::capture::is_ignored;
+use crate::checkpoint::capture::{is_ignored, was_ignored};
+use crate::checkpoint::form::Id;
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
 use crate::config::policy::ModeLevel;
@@ -48,7 +49,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     let place = Path::new(&event.cwd).join(input.text_of(field)?);
     let place = real_paths::real(&place).unwrap_or(place);
     let root = root(env, session, event);
-    let path = counted_path(env, root.as_deref(), &place)?;
+    let path = counted_path(env, session, root.as_deref(), &place)?;
     let now = fs::metadata(&place)
         .ok()
         .filter(|about| about.len() <= LARGEST)
@@ -78,7 +79,7 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     let place = json::read(&call.input).ok()?.text_of(edited_field(&call.key.tool)?)?;
     let place = Path::new(&event.cwd).join(place);
     let place = real_paths::real(&place).unwrap_or(place);
-    let path = counted_path(env, root(env, session, event).as_deref(), &place)?;
+    let path = counted_path(env, session, root(env, session, event).as_deref(), &place)?;
     let now = fs::metadata(&place)
         .ok()
         .filter(|about| about.len() <= LARGEST)
@@ -103,17 +104,25 @@ pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCa
 }
 
 /// The path under which this file counts; nothing where it does not count.
-fn counted_path(env: &Env, root: Option<&Path>, place: &Path) -> Option<String> {
+fn counted_path(env: &Env, session: &Session, root: Option<&Path>, place: &Path) -> Option<String> {
     let inside = root.and_then(|root| {
         let real = real_paths::real(root).unwrap_or_else(|| root.to_path_buf());
         let path = place.strip_prefix(root).or_else(|_| place.strip_prefix(&real)).ok()?;
         Some((real, path.to_string_lossy().into_owned()))
     });
     if let Some((root, path)) = inside {
-        return (!is_ignored(&root, &path) && !git::is_made(env, &root, &path)).then_some(path);
+        let hidden = is_ignored(&root, &path) && was_always_ignored(session, &root, &path);
+        return (!hidden && !git::is_made(env, &root, &path)).then_some(path);
     }
     let scratch = temporary_folders().iter().chain([&env.config]).any(|folder| place.starts_with(folder));
     (!scratch).then(|| place.to_string_lossy().into_owned())
+}
+
+/// The task found the rule that ignores this file; so it is held where its start is not known.
+fn was_always_ignored(session: &Session, root: &Path, path: &str) -> bool {
+    let start = session.memory.progress.weight.start.as_deref().and_then(Id::read);
+    let start = start.and_then(|id| Store::look(root).ok()??.read(&id).ok());
+    start.is_none_or(|start| was_ignored(root, path, &start.artifacts))
 }
 
 /// What the file was when the task began: nothing where the store does not have it.

@@ -117,6 +117,19 @@ fn content(store: &Store, entry: &TreeEntry) -> Vec<u8> {
 
 /// Whether git would leave this path of a tree alone; its own folder and our store too.
 pub fn is_ignored(root: &Path, path: &str) -> bool {
+    is_ignored_by(root, path, &|_| true)
+}
+
+/// The same by the rules that the tree had at this capture: one that came since hides nothing.
+pub fn was_ignored(root: &Path, path: &str, then: &Artifacts) -> bool {
+    is_ignored_by(root, path, &|rules| {
+        let was = find(&then.files, rules).map(|file| file.sha256);
+        was.is_some() && files::read(on_disk(root, rules)).ok().map(|text| Sum::of(&text)) == was
+    })
+}
+
+/// `counts`: whether the ignore file at this path of the tree has a say.
+fn is_ignored_by(root: &Path, path: &str, counts: &dyn Fn(&str) -> bool) -> bool {
     if is_foreign(path) {
         return true;
     }
@@ -129,7 +142,10 @@ pub fn is_ignored(root: &Path, path: &str) -> bool {
             return true;
         }
         let place = on_disk(root, &name::text(folder));
-        let ignore = place.join(".gitignore").exists();
+        let own = place.join(".gitignore");
+        let own_path =
+            || name::text(own.strip_prefix(root).unwrap_or(&own).as_os_str().as_bytes()).into_owned();
+        let ignore = own.exists() && counts(&own_path());
         let repository = place.join(".git").exists();
         rules = Rules::of(&rules, root, folder, ignore, repository);
     }
