@@ -2,10 +2,11 @@
 
 use crate::faults::namespace::Namespace;
 use crate::faults::{LEDGER, passed, sound};
-use crate::support::{Answer, BINARY, Sandbox, Session};
+use crate::support::{Answer, BINARY, Sandbox, Session, fenced};
 use aops_core::model::event::EVENTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::thread;
 
@@ -169,6 +170,36 @@ fn a_full_disk() {
     });
     fs::remove_file(&ballast).unwrap();
     passed(&disk.hook(&sandbox, "PreToolUse", &session.payload("PreToolUse", fields("PreToolUse"))));
+}
+
+/// What a command fills keeps no BLOCK out of the record: there is room that was set aside before.
+#[test]
+fn a_full_disk_keeps_no_block_out() {
+    let sandbox = Sandbox::repository("0");
+    let config = sandbox.config();
+    fs::create_dir_all(&config).unwrap();
+    let disk = Namespace::new(&format!("mount -t tmpfs -o size=4m none {}", config.display()));
+    let session = sandbox.session();
+    let hook = |event: &str, fields: Value| disk.hook(&sandbox, event, &session.payload(event, fields));
+    passed(&hook("SessionStart", json!({"source": "startup"})));
+    passed(&hook("UserPromptSubmit", json!({"prompt": ". go on"})));
+    let agent = json!({"tool_name": "Agent", "tool_use_id": "a", "tool_input": {"subagent_type": "custodiet", "prompt": "look", "description": "d"}});
+    passed(&hook("PreToolUse", agent));
+    let of_agent = json!({"agent_id": "c", "agent_type": "custodiet"});
+    passed(&hook("SubagentStart", of_agent));
+    let ballast = disk.path(&config.join("ballast"));
+    let mut left = File::create(&ballast).unwrap();
+    while left.write_all(&[0; 512]).is_ok() {}
+    let report = "x ".repeat(5000) + &fenced(json!({"verdict": "BLOCK", "violation": "it left the plan"}));
+    let answer = hook(
+        "SubagentStop",
+        json!({"agent_id": "c", "agent_type": "custodiet", "last_assistant_message": report}),
+    );
+    answer.warned(&["it is kept, and the next event records it first"]);
+    drop(left);
+    fs::remove_file(&ballast).unwrap();
+    let read = json!({"tool_name": "Read", "tool_use_id": "r", "tool_input": {"file_path": "/x"}});
+    hook("PreToolUse", read).refused(&["it left the plan"]);
 }
 
 /// No home, no configuration folder: there is no place to stand.

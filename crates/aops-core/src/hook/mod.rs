@@ -111,6 +111,9 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let turn = cap::hold(turn.judge()?);
     let turn = turn.answer().keep().say()?;
     let turn = turn.record()?;
+    if event.kind() == EventKind::SessionStart && !env.dry_run {
+        spool::reserve::set_aside(env);
+    }
     turn.afterwards()
 }
 

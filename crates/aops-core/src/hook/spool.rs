@@ -5,7 +5,10 @@
 //! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one
 //! file an event, redacted. Invariants: a file is removed only when its event is recorded, under the
 //! session's lock, so that none is lost and none counts twice; an event needs neither an open file nor a byte
-//! in one to be kept; without such files an event makes two system calls more.
+//! in one to be kept, and on a full disk there is room set aside; without such files an event makes three
+//! system calls more.
+
+pub(super) mod reserve;
 
 use super::turn::Turn;
 use crate::config::texts::Reading;
@@ -82,19 +85,22 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
         kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
     }
     // A link needs neither an open file nor a byte in one.
-    let short = adapter(env.host).shortened(input, LONGEST_LINK);
+    let short = adapter(env.host).shortened(input, LONGEST_SHORT);
     for (_, path) in &places {
         let link = |short: &String| symlink(short, path).is_ok();
         kept = kept.or_else(|failure| if short.as_ref().is_some_and(link) { Ok(()) } else { Err(failure) });
     }
-    kept
+    let reserved = |short: &String| reserve::add(env, &places[0].1, short).is_ok();
+    kept.or_else(|failure| if short.as_ref().is_some_and(reserved) { Ok(()) } else { Err(failure) })
 }
 
 /// The longest text that a link can hold.
-const LONGEST_LINK: usize = 4000;
+const LONGEST_SHORT: usize = 4000;
 
 /// Records what waits for this session. Returns what a turn that ended meanwhile still owes.
 pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure> {
+    // Another event gives out what finds no room yet.
+    let _ = reserve::give_out(env);
     let mut waiting: Vec<PathBuf> = Vec::new();
     for folder in folders(env, &now.session_id) {
         let items = fs::read_dir(&folder).into_iter().flatten().flatten().map(|item| item.path());
