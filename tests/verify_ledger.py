@@ -156,6 +156,8 @@ def check(line, seq, head, trace, calls):
 def walk(folder):
     """What is said of a ledger; its name and the digests of its committed entries, each of which was checked."""
     try:
+        if folder.is_symlink():
+            raise Damage(f"{folder.name} is a link")
         data = content(folder / "ledger.jsonl")
     except (OSError, Damage):
         return {"ok": False, "entries": 0, "code": "STATE_STORAGE_FAILED", "seq": 1, "torn_bytes": 0}, None, []

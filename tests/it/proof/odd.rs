@@ -167,6 +167,20 @@ fn answers(answer: &Answer, case: &str) {
     assert!(answer.code.is_some(), "{case}: {answer:?}");
 }
 
+/// A session's folder is a folder, for both verifiers.
+#[test]
+fn a_folder_that_is_a_link_is_no_session() {
+    let sandbox = world();
+    let one = session(&sandbox);
+    let folder = one.folder();
+    let aside = sandbox.home().join("aside");
+    fs::rename(&folder, &aside).unwrap();
+    symlink(&aside, &folder).unwrap();
+    let said = sandbox.person(&["verify", "--all"]);
+    assert!(said.code == Some(4) && said.out.contains("in the log and nowhere else"), "{said:?}");
+    assert_eq!(second(&[&folder.to_string_lossy()])["code"], "STATE_STORAGE_FAILED");
+}
+
 #[test]
 fn what_is_no_file_is_damage_of_its_own_and_hides_nothing() {
     let sandbox = world();
