@@ -1,7 +1,5 @@
-//! Links the Linux binary without PIE: a static PIE relocates itself at every start, which costs as much as
-//! our whole work. A release lays the functions of an event side by side (`src/hot.ld`): the kernel brings 64
-//! KB of a program at a time. And switches for tests (`AOPS_TEST_*`: a fixed clock, a fault on demand) are in
-//! debug builds only.
+//! A release lays the functions of an event side by side (`src/hot.ld`): the kernel brings 64 KB of a program at
+//! a time. Switches for tests (`AOPS_TEST_*`: a fixed clock, a fault on demand) are in debug builds only.
 
 #[path = "build/linker.rs"]
 mod linker;
@@ -21,10 +19,6 @@ fn main() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v.split(',').any(|v| v == value));
     if is("PROFILE", "debug") {
         println!("cargo:rustc-cfg=test_switches");
-    }
-    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_FEATURE", "crt-static") {
-        println!("cargo:rustc-link-arg-bin=aops-hook=-static");
-        println!("cargo:rustc-link-arg-bin=aops-hook=-no-pie");
     }
     if is("CARGO_CFG_TARGET_OS", "linux") && is("PROFILE", "release") {
         let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();

@@ -26,7 +26,8 @@ try() {
         printf 'ok   %-10s %s\n' "$name" "$(grep . "$scratch/said" | tail -n 1)"
     else
         printf 'bad  %-10s exit %s: %s\n' "$name" "$?" "$*"
-        tail -n 30 "$scratch/said" | sed 's/^/       /'
+        # What cannot be started may be read as a script, and said with its bytes.
+        tail -n 30 "$scratch/said" | tr -cd '[:print:]\n' | sed 's/^/       /'
         failed=$((failed + 1))
     fi
 }

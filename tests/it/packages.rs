@@ -483,7 +483,7 @@ fn what_cannot_be_packed_is_refused() {
     refused(&["--binary", "/bin/sh", "--out", "out", "tarball"], &["packaging/build: ", "hint: "]);
     refused(&["--binary", BINARY, "--out", "out", "floppy"], &["no kind `floppy`", "hint: kinds are "]);
     fs::write(bench.path("text"), "#!/bin/sh\n").unwrap();
-    refused(&["--binary", "text", "--out", "out", "tarball"], &["is no Linux program that we pack"]);
+    refused(&["--binary", "text", "--out", "out", "tarball"], &["is no program that we pack"]);
 }
 
 /// `install.sh` beside a source, with a toolchain that only says what it was asked.
