@@ -34,7 +34,7 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
     let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
     if shell::is_call(&arguments) {
         // A command inherits the signals as they are.
-        // SAFETY: the same; there are three at least.
+        // SAFETY: the same; there are two at least.
         let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
         return shell::run(line, &arguments, &Env::read().standing_here()).into();
     }

@@ -6,6 +6,7 @@ use super::{Command, Io, flag, operand, option, refused, text};
 use anyhow::Context;
 use aops_core::ledger::sessions;
 use aops_core::proof::check;
+use aops_core::proof::judge;
 use aops_core::proof::prove::{entry, prove_held};
 use aops_core::proof::store::Store;
 use aops_core::proof::tier::Level;
@@ -54,6 +55,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let log = check::examine(io.env, &trust::here(io.env)?);
     if let Some(fault) = log.as_ref().and_then(|log| log.faults.first()) {
         return refused(format!("the log is damaged: {fault}\nhint: `aops-hook verify --all` says more"));
+    }
+    if let Some(gone) = judge::unaccounted(io.env, log.as_ref()).first() {
+        return refused(format!("{gone}\nhint: `aops-hook verify --all` says more"));
     }
     let store = Store::look(io.env)?;
     let (proof, level) = prove_held(store.as_ref(), log.as_ref(), &line, given.get_flag("digest-only"))?;

@@ -36,6 +36,10 @@ impl<'a> Client<'a> {
         Self { program: install::program(), sandbox, model }
     }
 
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        self.sandbox
+    }
+
     /// A new session.
     pub(crate) fn run(&self, prompt: &str) -> Run {
         self.start(prompt, &[])

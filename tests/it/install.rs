@@ -239,7 +239,8 @@ fn a_program_that_moved_is_registered_in_the_old_ones_place() {
     fs::copy(PROGRAM, &moved).unwrap();
     home.program.clone_from(&moved);
     home.done(&["install"]);
-    assert_eq!(home.settings(), first.replace(PROGRAM, moved.to_str().unwrap()));
+    let moved = moved.to_str().unwrap();
+    assert_eq!(home.settings(), first.replace(PROGRAM, moved).replace(&starter(PROGRAM), &starter(moved)));
     home.done(&["uninstall", "--yes"]);
     assert_eq!(home.settings(), text);
 }

@@ -17,6 +17,23 @@ fn pre(session: &Session, tool: &str, input: Option<Value>) -> Answer {
     session.event("PreToolUse", fields)
 }
 
+/// A pipe that nobody writes into is waited for by whoever opens it, git too.
+#[test]
+fn a_pipe_in_the_place_of_gits_configuration_delays_nothing() {
+    for name in [".gitconfig", ".config/git/config", ".config/git/ignore"] {
+        let sandbox = Sandbox::repository("0");
+        sandbox.configure(NO_TRACKER);
+        let pipe = sandbox.home().join(name);
+        fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let session = sandbox.working();
+        session.write("hello.txt").silent();
+        let said = session.stop("done");
+        assert!(said.out.contains("commit"), "{name}: {said:?}");
+    }
+}
+
 /// Also where nothing else is refused: the sandbox is open, and mode `guard` refuses little.
 #[test]
 fn a_tool_input_without_its_form_is_unreadable() {

@@ -487,6 +487,11 @@ fn no_tool_reads_the_key() {
         json!({"pattern": ".", "path": "/", "output_mode": "content", "glob": "!zz"}),
         json!({"pattern": ".", "path": "/", "output_mode": "content", "type": "json"}),
         json!({"pattern": ".", "path": "/", "glob": "n[!x]te.key"}),
+        // Which file has the text tells the text, letter by letter.
+        json!({"pattern": "PRIVATE\\+KEY\\+x", "path": "/"}),
+        json!({"pattern": "x", "path": "~", "output_mode": "count"}),
+        json!({"pattern": "key", "path": format!("{config}/aops"), "type": "all", "output_mode": "content"}),
+        json!({"pattern": "key", "path": &config, "type": "config"}),
     ];
     for search in searches {
         session.pre(&session.call("Grep", search)).refused(&["secret-file"]);
@@ -503,6 +508,9 @@ fn no_tool_reads_the_key() {
         ("read_many_files", json!({"include": [keys_of("fleet.token")]})),
         ("grep_search", json!({"pattern": ".", "dir_path": keys_of("")})),
         ("grep", json!({"pattern": ".", "path": "/", "include": "note.key"})),
+        ("mcp__fs__search_files", json!({"path": "~", "pattern": "PRIVATE"})),
+        ("mcp__fs__search_files", json!({"path": &config, "pattern": "PRIVATE"})),
+        ("mcp__fs__get_contents", json!({"path": format!("{config}/aops")})),
     ];
     let shows =
         |(tool, input): &&(&str, Value)| session.pre(&session.call(tool, input.clone())).code != Some(2);

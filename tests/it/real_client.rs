@@ -19,6 +19,7 @@ mod network;
 mod queued;
 mod questions;
 mod quiet;
+mod servers;
 mod unsaved;
 mod whole_loop;
 mod worktree;

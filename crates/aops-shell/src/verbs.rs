@@ -151,6 +151,20 @@ pub static VERBS: &[Verb] = &[
     writes("__line", Who::OutsideClient),
 ];
 
+/// Our program under the name by which it knows that its one argument is a shell line: the same file, by a
+/// path that nobody writes. The client starts its servers by the whole value of its variable, so no option
+/// can stand there.
+pub const STARTER: &str = "/./aops-hook";
+
+/// The value of the client's variable that makes it start commands through this program.
+pub fn starter(program: &str) -> String {
+    match program.strip_suffix("/aops-hook") {
+        // The client takes what follows ` -` for an option.
+        Some(folder) if !program.contains(" -") => format!("{folder}{STARTER}"),
+        _ => format!("{program} --shell"),
+    }
+}
+
 /// The verb that is called with these arguments.
 pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));

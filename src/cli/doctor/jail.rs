@@ -12,6 +12,7 @@ use aops_core::host::claude::settings::prefix;
 use aops_core::jail::enter::what_each;
 use aops_core::jail::plan::Ground;
 use aops_core::system::env::names_us;
+use aops_shell::verbs::starter;
 
 pub(super) fn held(scene: &Scene) -> Report {
     let env = scene.env;
@@ -29,8 +30,14 @@ pub(super) fn held(scene: &Scene) -> Report {
     let Some((place, _)) = mine.first().filter(|_| cfg!(target_os = "linux")) else {
         return Ok(String::new());
     };
-    let named = |text: &str| prefix::found(text).is_some_and(|value| names_us(&value));
-    if !read_settings(&place.path).is_ok_and(|(_, text)| named(&text)) {
+    let set = read_settings(&place.path).ok().and_then(|(_, text)| prefix::found(&text));
+    let set = set.filter(|value| names_us(value));
+    let is_old = |value: &&String| value.strip_suffix(" --shell").is_some_and(|us| starter(us) != **value);
+    if let Some(value) = set.as_ref().filter(is_old) {
+        let what = format!("by `{value}` the client starts no MCP server");
+        return bad(what, "run `aops-hook install`");
+    }
+    if set.is_none() {
         let what =
             format!("`{}` does not make the client start shell commands through us", place.path.display());
         return bad(what, "run `aops-hook install`");

@@ -151,6 +151,30 @@ fn what_is_gone_is_an_alarm_as_long_as_anything_remembers_it() {
     assert_eq!(sandbox.person(&["verify", "--all", "--git"]).code, Some(0), "all is there again");
 }
 
+/// Everything that remembers the cut part is gone, but for the log's own leaves.
+#[test]
+fn a_history_that_was_cut_is_an_alarm_for_every_session() {
+    let sandbox = world();
+    let (one, other) = (session(&sandbox), session(&sandbox));
+    let ledger = one.folder().join("ledger.jsonl");
+    let before = fs::read(&ledger).unwrap();
+    turn(&one);
+    fs::write(&ledger, before).unwrap();
+    for gone in ["session-state.json", ".session-state.spare", "calls.index"] {
+        let _ = fs::remove_file(one.folder().join(gone));
+    }
+    fs::remove_dir_all(log(&sandbox).join("sessions")).unwrap();
+    for name in ["heads.jsonl", "heads.index"] {
+        let _ = fs::remove_file(sandbox.config().join("aops").join(name));
+    }
+    for id in [&one.id, &other.id] {
+        let said = sandbox.person(&["verify", id]);
+        assert!(said.code == Some(4) && said.out.contains("nowhere else"), "{said:?}");
+        assert!(!said.out.contains("tier: sealed"), "{said:?}");
+        sandbox.person(&["prove", &format!("{id}:1")]).failed(2, &["nowhere else"]);
+    }
+}
+
 /// By every command that shows damage, and with the words for what is gone.
 #[test]
 fn what_is_gone_is_named_by_every_command() {

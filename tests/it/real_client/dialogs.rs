@@ -1,6 +1,7 @@
 //! Every kind of dialog that we open, at a terminal: Yes does it, No does not. One session for each key, one
 //! prompt for each kind.
 
+use super::servers::server;
 use super::whole_loop::bash;
 use crate::client::Client;
 use crate::client::terminal::Terminal;
@@ -55,7 +56,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind {
         name: "guard, a file that starts programs",
         call: |sandbox| write(sandbox, ".husky/pre-commit"),
@@ -90,6 +91,13 @@ const KINDS: [Kind; 10] = [
         happened: |_, model| model.tool_results().iter().any(|result| result.text.contains("KEY=old")),
     },
     Kind {
+        name: "danger, a tool of a server",
+        call: |sandbox| {
+            Turn::call("mcp__files__read_file", json!({"path": sandbox.project().join(".env.local")}))
+        },
+        happened: |_, model| model.tool_results().iter().any(|result| result.text.contains("KEY=served")),
+    },
+    Kind {
         name: "a rule of the person, a file",
         call: |sandbox| write(sandbox, "notes/today.txt"),
         happened: |sandbox, _| is_there(sandbox, "notes/today.txt"),
@@ -114,13 +122,14 @@ const KINDS: [Kind; 10] = [
 ];
 
 fn world() -> Sandbox {
-    let sandbox = Sandbox::repository("0");
+    let sandbox = Sandbox::repository("0").with("ENABLE_TOOL_SEARCH", "false");
     sandbox.configure(CONFIGURATION);
     sandbox.put("README.md", "mine\n");
     sandbox.git(&["add", "."]);
     sandbox.git(&["commit", "-qm", "mine"]);
     sandbox.put("README.md", "changed\n");
     sandbox.put(".env", "KEY=old\n");
+    sandbox.put(".env.local", "KEY=served\n");
     for n in 0..5 {
         sandbox.put(&format!("data/{n}"), "the only copy\n");
     }
@@ -128,7 +137,9 @@ fn world() -> Sandbox {
 }
 
 fn sit_down<'a>(client: &'a Client<'a>) -> Terminal<'a> {
-    client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read,WebFetch"])
+    let server = server(client.sandbox());
+    let allowed = "Bash,Read,WebFetch,mcp__files";
+    client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", allowed, "--mcp-config", &server])
 }
 
 /// The key of the row that says no: every second time the row itself, else the key that leaves a dialog.

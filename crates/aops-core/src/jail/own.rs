@@ -18,7 +18,9 @@ pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option
     let is_free = verbs::called(&words).is_some_and(verbs::is_ours) && !verbs::writes_files(&words);
     let is_ours = || {
         named == NAME
-            || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program())
+            || !named.ends_with(verbs::STARTER)
+                && named.contains('/')
+                && Path::new(&named).canonicalize().is_ok_and(|path| path == program())
     };
     (is_free && is_ours()).then_some(words)
 }
@@ -88,6 +90,7 @@ mod tests {
             "aops-hook PreToolUse",
             "/bin/ls status",
             "./aops-hook status",
+            &own.replace(own.rsplit('/').next().unwrap_or_default(), "./aops-hook status"),
             "aops-hook status; ls",
             "aops-hook status > x",
             "aops-hook status $x",

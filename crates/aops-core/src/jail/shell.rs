@@ -1,4 +1,4 @@
-//! `aops-hook shell '<command>'`: what the client runs in the place of the shell.
+//! `/path/./aops-hook '<command>'`: what the client runs in the place of the shell.
 //!
 //! Reads the session's state; writes one receipt; becomes the shell. Invariants: signals, streams, terminal,
 //! process group and exit code are the command's own; without a decision about the command it runs in the
@@ -23,6 +23,7 @@ use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::system::env::{CALLED_IN, Env, JOB, RUN, SHELL_PREFIX};
 use crate::system::files;
+use aops_shell::verbs::{STARTER, starter};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -32,7 +33,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The same verb as the client's variable can spell it: it splits its value before the last ` -`.
+/// The same as a verb, which the client's variable can name too: it splits its value before the last ` -`.
 pub const VERBS: [&str; 2] = ["shell", "--shell"];
 /// The same for a command step of a run: `__line <profile> <line>`; internal.
 pub const STEP: &str = "__line";
@@ -52,6 +53,7 @@ const CHAINED: &str = "AOPS_SHELL_PREFIX";
 /// option.
 pub fn is_call(arguments: &[String]) -> bool {
     match arguments {
+        [program, _] => program.ends_with(STARTER),
         [_, verb, _] => VERBS.contains(&verb.as_str()),
         [_, verb, _, _] => verb == STEP,
         _ => false,
@@ -91,10 +93,11 @@ enum Direct {
 /// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
 pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
     let variables = env.variables(|_| true).into_iter().collect();
-    let step =
-        arguments.get(1).is_some_and(|verb| verb == STEP).then(|| arguments.get(2).map(String::as_str));
-    let Err(why) =
-        start(line, step.map(|profile| Profile::named(profile.unwrap_or_default())), env, &variables);
+    let step = match arguments {
+        [_, verb, profile, _] if verb == STEP => Some(Profile::named(profile)),
+        _ => None,
+    };
+    let Err(why) = start(line, step, env, &variables);
     let _ = writeln!(
         std::io::stderr(),
         "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` says what holds here; a person can set `[jail] level = \"off\"`"
@@ -453,8 +456,7 @@ fn exec_own(arguments: &[String], project: &Path, variables: &Variables) -> Resu
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let arguments = arguments.iter().map(String::as_bytes);
     let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
-    let mut prefix = program.clone().into_os_string();
-    prefix.push(" --shell");
+    let prefix = starter(&program.to_string_lossy()).into();
     let mut variables = variables.clone();
     variables.insert(SHELL_PREFIX.to_owned(), prefix);
     variables.insert(CALLED_IN.to_owned(), project.into());

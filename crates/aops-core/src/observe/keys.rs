@@ -152,6 +152,8 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
 /// began.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let root: Value = serde_json::from_str(&call.input).ok()?;
+    let name = call.key.tool.rsplit("__").next().unwrap_or_default().to_ascii_lowercase();
+    let reads_below = READING_BELOW.iter().any(|word| name.contains(word));
     let mut waiting = vec![&root];
     let mut looked = 0;
     while let Some(value) = waiting.pop() {
@@ -164,7 +166,7 @@ fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
                 if looked > MOST {
                     return Some(format!("{} with more than {MOST} paths", call.key.tool));
                 }
-                if leads_to_keys(event, text, place) {
+                if leads_to_keys(event, text, place, reads_below) {
                     return Some(format!("{} {text}", call.key.tool));
                 }
             }
@@ -174,13 +176,20 @@ fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     None
 }
 
+/// In the names of foreign tools that read all files of a folder.
+const READING_BELOW: [&str; 8] = ["search", "grep", "contents", "index", "pack", "archive", "zip", "sync"];
 /// A reading call with more paths is not looked at further, and counts as one that shows them.
 const MOST: usize = 1024;
 /// The kernel takes no longer one.
 const LONGEST_PATH: usize = 4096;
 
-fn leads_to_keys(event: &Event, text: &str, place: &KeyPlace) -> bool {
-    let is_near = |path: &Word| matches!(place.folder.near(path), Some(Near::In | Near::Is));
+/// `reads_below`: of a folder the tool reads the files in it.
+fn leads_to_keys(event: &Event, text: &str, place: &KeyPlace, reads_below: bool) -> bool {
+    let is_near = |path: &Word| match place.folder.near(path) {
+        Some(Near::In | Near::Is) => true,
+        Some(Near::Holds | Near::Above) => reads_below,
+        None => false,
+    };
     let mut folders = [event.cwd.as_str(), place.project].into_iter();
     let as_written = |folder: &str| {
         let real = real_paths::existing(&Path::new(folder).join(text));
@@ -195,8 +204,16 @@ fn is_search(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("grep") || tool == "search_file_content"
 }
 
+/// Types of files of ripgrep that no key has: with any other a search is as wide as with none.
+const TYPES: [&str; 27] = [
+    "c", "cpp", "cs", "csharp", "css", "dart", "go", "h", "haskell", "html", "java", "js", "kotlin", "lua",
+    "markdown", "md", "php", "py", "python", "ruby", "rust", "scala", "sh", "swift", "toml", "ts",
+    "typescript",
+];
+
 /// A search of the client: in our folder whatever it looks for; above it where a pattern names a key, or
-/// where nothing keeps its lines to other files.
+/// where nothing keeps it to other files. That a file has the text is as good as the text, found letter by
+/// letter.
 fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let mut paths = fields(call, ["path", "file_path", "dir_path", "paths"]);
     if paths.is_empty() {
@@ -206,14 +223,12 @@ fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> 
         |path: &String| resolve(event, path, place.home).iter().find_map(|path| place.folder.near(path));
     let (path, near) = paths.iter().find_map(|path| Some((path, near(path)?)))?;
     let globs = fields(call, ["glob", "include"]);
-    let is = |name: &str, wanted: &str| fields(call, [name]).iter().any(|text| text == wanted);
-    let prints = call.key.tool != "Grep" || is("output_mode", "content");
-    let kept_off = !fields(call, ["type"]).is_empty() && !is("type", "json");
+    let types = fields(call, ["type"]);
+    let kept_off = !types.is_empty() && types.iter().all(|kind| TYPES.contains(&kind.as_str()));
     let shows = match near {
         Near::In | Near::Is => true,
         _ if !globs.is_empty() => globs.iter().any(|glob| names_key(glob)),
-        Near::Holds => !kept_off,
-        Near::Above => prints && !kept_off,
+        Near::Holds | Near::Above => !kept_off,
     };
     shows.then(|| format!("{} {path} {}", call.key.tool, globs.join(" ")).trim_end().to_owned())
 }

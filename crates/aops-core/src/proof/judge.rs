@@ -64,6 +64,7 @@ pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, 
     let (log, digests) = log.map_err(bug)?;
     let mut judged = of_session(env, log.as_ref(), digests, found, checked);
     judged.gone.extend(gone(env, log.as_ref()));
+    judged.gone.extend(unaccounted(env, log.as_ref()));
     judged.gone.dedup();
     judged.faults = log.map(|log| log.faults).unwrap_or_default();
     Ok(judged)
@@ -162,6 +163,19 @@ fn late(env: &Env) -> Vec<String> {
         |path| files::read_text(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
     let found = notes.filter_map(|note| read(note.path())).filter(is_gone);
     found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
+}
+
+/// Leaves of the log that nothing on this machine is: a history was cut that they vouch for, of this session or
+/// another one.
+pub fn unaccounted(env: &Env, log: Option<&Examined>) -> Vec<String> {
+    let (Some(log), Ok(Some(store))) = (log, Store::look(env)) else { return Vec::new() };
+    let lost = tier::lost(log, &store, &sessions::all(env)).into_iter();
+    lost.map(|(id, entries, who)| {
+        let whose =
+            id.map_or_else(|| "a session that nothing names".to_owned(), |id| format!("session `{id}`"));
+        format!("{whose} has {} in {who} and nowhere else", count(entries, "entry"))
+    })
+    .collect()
 }
 
 /// Sessions of which the log or an exported head has entries that are nowhere else.

@@ -9,7 +9,7 @@ mod next;
 use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
 use crate::system::files::{self, make_all, replace_private, replace_private_in};
-use crate::system::{folder, random, ssh_agent};
+use crate::system::{folder, limits, random, ssh_agent};
 use crate::text::sha256::sha256;
 use aops_proof::frontier::Frontier;
 use aops_proof::key::{PublicKey, SecretKey, Signature, Use};
@@ -420,6 +420,7 @@ fn lines(keys: &[PublicKey]) -> String {
 
 fn read(dir: &OwnedFd, name: &str) -> Result<Option<String>, Failure> {
     let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
+    limits::keep_secrets();
     let bytes = folder::read_at(&file, name, 0, long.min(1 << 20))?;
     String::from_utf8(bytes).map(Some).map_err(|_| broken(name))
 }

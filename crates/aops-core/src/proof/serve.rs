@@ -8,6 +8,7 @@ use super::keys::draw;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all, replace_private};
+use crate::system::limits;
 use crate::text::sha256::sha256;
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::key::{PublicKey, SecretKey, Use};
@@ -72,6 +73,7 @@ impl WitnessState {
 fn key_file(path: &Path, name: &str, used: Use) -> Result<SecretKey, Failure> {
     let storage = |e| Failure::storage(path.display(), e);
     let invalid = |what| Failure::new(Code::InputInvalid, what);
+    limits::keep_secrets();
     if !path.exists() {
         let key = SecretKey::new(name, used, &draw()?).map_err(invalid)?;
         replace_private(path, format!("{}\n", key.stored()).as_bytes()).map_err(storage)?;

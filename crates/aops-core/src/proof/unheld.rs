@@ -29,7 +29,11 @@ impl Commands {
     /// record, each of them finds out what holds it.
     pub fn of_session(memory: &Memory, through_us: bool) -> Self {
         let is_unknown = memory.client.jail.is_none() && memory.place.root.is_empty();
-        if is_unknown && through_us { Self::Held } else { Self::of(memory.client.jail.as_ref()) }
+        match (memory.client.unjailed, is_unknown && through_us) {
+            (true, _) => Self::Unheld,
+            (false, true) => Self::Held,
+            (false, false) => Self::of(memory.client.jail.as_ref()),
+        }
     }
 }
 
@@ -46,6 +50,21 @@ pub fn starts(line: &Line) -> bool {
 pub fn is_told(events: &str) -> bool {
     let mut kinds = events.lines().rev().filter_map(|line| Some(Line::read(line.as_bytes())?.kind));
     kinds.find(|kind| matches!(*kind, UNHELD | "key")) == Some(UNHELD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::profile::Hold;
+
+    #[test]
+    fn a_command_that_ran_outside_the_jail_leaves_nothing_held() {
+        let mut memory = Memory::default();
+        memory.client.jail = Some(JailState { hold: Hold::Namespaces, ..JailState::default() });
+        assert_eq!(Commands::of_session(&memory, true), Commands::Held);
+        memory.client.unjailed = true;
+        assert_eq!(Commands::of_session(&memory, true), Commands::Unheld);
+    }
 }
 
 /// From which leaf on no command can have read the keys, and whose may have read those before.

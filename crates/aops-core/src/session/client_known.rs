@@ -28,6 +28,9 @@ pub struct ClientKnown {
     /// Why what it says is no person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
+    /// A command ran outside the jail that the session has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unjailed: bool,
     /// Its start was not seen, and none since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unstarted: bool,

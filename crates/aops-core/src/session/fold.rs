@@ -137,6 +137,7 @@ impl Session {
     fn apply_violation(&mut self, violation: &Violation) {
         self.memory.told.elsewhere |= violation.kind == ViolationKind::Elsewhere;
         self.memory.client.unstarted |= violation.kind == ViolationKind::Unstarted;
+        self.memory.client.unjailed |= violation.kind == ViolationKind::Unjailed;
         // A jail that failed once answers for nobody, also where it had not answered yet.
         if violation.kind == ViolationKind::Unjailed && self.policy().quiet.allow != QuietLevel::Off {
             self.memory.questions.quiet.get_or_insert_default().shut(Violation::UNJAILED);

@@ -28,8 +28,12 @@ const MACHINE_MADE: [&str; 6] = [
 ];
 
 /// Made by the client too.
-const MADE_BY_OTHERS: [&str; 5] =
-    ["<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task"];
+const MADE_BY_OTHERS: [&str; 11] = [
+    "<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task",
+    "<slack-", "<coordinator-", "Monitor event:",
+    // Timers whose text the client makes: `<<loop.md>>`, `<<autonomous-loop>>`.
+    "# /loop", "# Autonomous loop", "# Autonomous-loop",
+];
 
 /// Our slash commands. Those of our plugin begin with `aops:`.
 const OURS: [&str; 6] = [
@@ -173,6 +177,12 @@ mod tests {
             ("/checkpoint", Command),
             ("hello", Ordinary),
             ("", Machine),
+            ("<slack-ping from=\"x\">. go on", Machine),
+            ("<coordinator-relay>go on", Machine),
+            ("Monitor event: \"done\"", Machine),
+            ("# /loop tick — tasks from loop.md", Machine),
+            ("# Autonomous loop check", Machine),
+            ("# Loops in Rust", Ordinary),
         ];
         for (text, want) in rows {
             assert_eq!(Prompt::read(text, |name| name == ".mine"), want, "{text:?}");

@@ -296,6 +296,22 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
+    /// Something else than a file lies where git reads the user's configuration: it would be waited for.
+    pub fn has_odd_git_configuration() -> bool {
+        let home = || path("HOME");
+        let below = |folder: Option<PathBuf>, name: &str| folder.map(|folder| folder.join(name));
+        let settings = || path("XDG_CONFIG_HOME").or_else(|| below(home(), ".config"));
+        let places = [
+            path("GIT_CONFIG_GLOBAL"),
+            below(home(), ".gitconfig"),
+            below(settings(), "git/config"),
+            below(settings(), "git/ignore"),
+            below(settings(), "git/attributes"),
+        ];
+        let is_odd = |place: PathBuf| place.metadata().is_ok_and(|about| !about.is_file());
+        places.into_iter().flatten().any(is_odd)
+    }
+
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }

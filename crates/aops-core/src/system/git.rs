@@ -402,6 +402,9 @@ fn tried(
     // One of them moves the user's configuration and ignore list of git; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     variables.extend(moved.map(|(name, value)| variable(name, value)));
+    if Env::has_odd_git_configuration() {
+        variables.push(variable("GIT_CONFIG_GLOBAL", "/dev/null"));
+    }
     if !env.client.project.as_os_str().is_empty() {
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.client.project));
     }

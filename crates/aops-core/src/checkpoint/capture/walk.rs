@@ -353,7 +353,8 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn above(root: &Path) -> Arc<Self> {
-        let everywhere = Gitignore::global().0;
+        let is_odd = Env::has_odd_git_configuration();
+        let everywhere = if is_odd { Gitignore::empty() } else { Gitignore::global().0 };
         let none = Gitignore::empty;
         let prefix = Vec::new();
         let ignore = none();

@@ -49,7 +49,7 @@ const FOLDER: &str = "what is run on entering the folder";
 pub(super) static ROWS: &[Row] = &[
     always(Home, SHELL, &[
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-        ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
+        ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".bash_completion", ".config/zsh/**", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
         ".config/fish/config.fish", ".config/fish/conf.d/*", ".config/fish/functions/*", ".config/nushell/*",
         ".config/powershell/*", ".oh-my-zsh/custom/**",
     ]),
@@ -60,6 +60,7 @@ pub(super) static ROWS: &[Row] = &[
     always(Home, SESSION, &[
         ".config/systemd/**", ".local/share/systemd/**", ".config/autostart/*", ".config/autostart-scripts/*",
         ".config/environment.d/*", ".config/plasma-workspace/**", ".config/user-tmpfiles.d/*",
+        ".config/i3/config", ".config/sway/**", ".config/hypr/**", ".local/share/gnome-shell/extensions/**",
         ".local/share/dbus-1/services/*", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
         "library/launchagents/**", "library/launchdaemons/**",
     ]),
@@ -83,11 +84,11 @@ pub(super) static ROWS: &[Row] = &[
     ]),
     always(Anywhere, "a list of prompts that the client sends by itself", &[".claude/scheduled_tasks.json"]),
     always(Anywhere, EDITOR, &[
-        ".vscode/tasks.json", ".vscode/launch.json", ".idea/runconfigurations/*", ".idea/startup.xml", ".exrc", ".nvimrc",
+        ".vscode/tasks.json", ".vscode/launch.json", ".idea/runconfigurations/*", ".idea/startup.xml", ".zed/tasks.json", ".exrc", ".nvimrc",
         ".nvim.lua", ".lvimrc",
     ]),
     always(Home, EDITOR, &[
-        ".vimrc", ".vim/vimrc", ".vim/plugin/**", ".vim/after/**", ".vim/autoload/**", ".config/nvim/**", ".emacs",
+        ".local/share/nvim/site/**", ".config/code/user/tasks.json", ".vimrc", ".vim/vimrc", ".vim/plugin/**", ".vim/after/**", ".vim/autoload/**", ".config/nvim/**", ".emacs",
         ".emacs.d/init.el", ".emacs.d/early-init.el", ".config/emacs/init.el", ".config/emacs/early-init.el",
     ]),
     Row { root: Anywhere, what: EDITOR, paths: &[".vscode/settings.json"], words: &[
@@ -110,7 +111,13 @@ pub(super) static ROWS: &[Row] = &[
     always(Anywhere, TOOL, &[
         "sitecustomize.py", "usercustomize.py", ".gdbinit", ".lldbinit", ".rprofile", ".pnpmfile.cjs", ".pdbrc",
     ]),
-    always(Home, TOOL, &[".irbrc", ".pryrc", ".pythonrc", ".pythonrc.py"]),
+    always(Home, TOOL, &[
+        ".irbrc", ".pryrc", ".pythonrc", ".pythonrc.py", ".psqlrc", ".sqliterc", ".ghci", ".mailcap", ".forward",
+        ".lessfilter", ".gradle/init.d/*", ".julia/config/startup.jl", ".docker/cli-plugins/*",
+        ".gnupg/gpg-agent.conf", ".gnupg/gpg.conf",
+    ]),
+    Row { root: Home, what: TOOL, paths: &[".config/gh/config.yml"], words: &["!", "editor", "pager", "browser"] },
+    Row { root: Home, what: "the program of the client", paths: &[".local/bin/claude", ".local/share/claude/**"], words: &[] },
     Row { root: Home, what: TOOL, paths: &[".tmux.conf", ".config/tmux/tmux.conf", ".screenrc"],
         words: &["run", "if-shell", "default-command", "default-shell", "exec", "source", "screen ", "shell"] },
     Row { root: Anywhere, what: TOOL, paths: &[".npmrc", ".yarnrc", ".yarnrc.yml", "bunfig.toml"],
@@ -229,6 +236,16 @@ mod tests {
             ("/srv/p/lefthook.yml", HOOKS),
             ("/srv/p/.husky/_/pre-commit", HOOKS),
             ("/srv/p/lib/sitecustomize.py", TOOL),
+            ("/home/u/.bash_completion", SHELL),
+            ("/home/u/.config/zsh/.zshrc", SHELL),
+            ("/home/u/.config/sway/config", SESSION),
+            ("/home/u/.local/share/nvim/site/plugin/a.lua", EDITOR),
+            ("/home/u/.config/Code/User/tasks.json", EDITOR),
+            ("/srv/p/.zed/tasks.json", EDITOR),
+            ("/home/u/.psqlrc", TOOL),
+            ("/home/u/.gradle/init.d/a.gradle", TOOL),
+            ("/home/u/.docker/cli-plugins/docker-x", TOOL),
+            ("/home/u/.local/bin/claude", "the program of the client"),
         ] {
             assert_eq!(what(path, Act::Write), Some(wanted), "{path}");
         }

@@ -64,6 +64,9 @@ fn fits(bits: &[Bit], name: &str) -> bool {
 
 fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     let called = program.last_part().lossy();
+    if program.lossy().ends_with(verbs::STARTER) {
+        return true;
+    }
     if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
         return true;
     }

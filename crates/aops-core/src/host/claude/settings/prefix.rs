@@ -6,20 +6,15 @@
 use super::edit::{self, JsonPart, member, parts};
 use super::{Unreadable, check, expect};
 use crate::system::env::names_us;
+use aops_shell::verbs::starter;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// The client runs its value with the whole command as one more argument; it cuts the value before its last `
-/// -`.
+/// The client runs its value with the whole command as one more argument. It cuts the value before its last
+/// ` -`, but not when it starts a server.
 const NAME: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Where the foreign program stands that was there before us.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
-const OPTION: &str = "--shell";
-
-/// The value that makes the client call this program.
-pub fn shell_prefix(command: &str) -> String {
-    format!("{command} {OPTION}")
-}
 
 /// The value in a settings text.
 pub fn found(text: &str) -> Option<String> {
@@ -34,7 +29,7 @@ fn string(text: &str, part: &JsonPart) -> Option<String> {
 
 /// The text in which the variable names us.
 pub fn with_prefix(text: &str, command: &str) -> Result<String, Unreadable> {
-    with_value(text, &shell_prefix(command))
+    with_value(text, &starter(command))
 }
 
 /// The text in which the variable has this value. One that it replaces goes on being called.
@@ -113,14 +108,21 @@ mod tests {
             "{\n  \"env\": {\n    \"CLAUDE_CODE_SHELL_PREFIX\": \"/opt/log it.sh\",\n    \"B\": \"2\"\n  },\n  \"x\": 1\n}\n",
         ] {
             let after = with_prefix(before, "/a b/aops-hook").unwrap();
-            assert_eq!(found(&after).as_deref(), Some("/a b/aops-hook --shell"), "{after}");
+            assert_eq!(found(&after).as_deref(), Some("/a b/./aops-hook"), "{after}");
             assert_eq!(with_prefix(&after, "/a b/aops-hook").unwrap(), after);
             let moved = with_prefix(&after, "/c/aops-hook").unwrap();
-            assert_eq!(found(&moved).as_deref(), Some("/c/aops-hook --shell"));
+            assert_eq!(found(&moved).as_deref(), Some("/c/./aops-hook"));
+            let odd = with_prefix(&after, "/d -e/aops-hook").unwrap();
+            assert_eq!(found(&odd).as_deref(), Some("/d -e/aops-hook --shell"));
             assert_eq!(without_prefix(&after, before.contains("env")), before);
             assert_eq!(without_prefix(before, true), before);
         }
         assert!(with_prefix("{\"env\": 3}", "/c/aops-hook").is_err());
-        assert!(names_us("/x/aops-hook shell") && names_us("aops-hook") && !names_us("/x/other -aops-hook"));
+        assert!(
+            names_us("/x/aops-hook shell")
+                && names_us("/x y/./aops-hook")
+                && names_us("aops-hook")
+                && !names_us("/x/other -aops-hook")
+        );
     }
 }
