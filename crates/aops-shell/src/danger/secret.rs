@@ -6,7 +6,7 @@ use super::masked::{self, is_secret_name};
 use crate::syntax::{Simple, Word};
 use std::rc::Rc;
 
-/// Names that are secret in any folder.
+/// File names that are secret in any folder.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".s3cfg",
@@ -17,14 +17,14 @@ const NAMES: &[&str] = &[
     "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.enc.yaml", "token.json", "wallet.dat", "rclone.conf",
     ".dockercfg", ".secret", ".secrets", ".vault_pass", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
 ];
-/// Ends of names; certificates and public keys have some of these too.
+/// Endings of names; some certificates and public keys share them.
 const ENDS: &[&str] = &[
     ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn",
     ".p8",
 ];
 const PUBLIC: &[&str] =
     &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
-/// Ends of paths.
+/// Endings of paths.
 #[rustfmt::skip]
 const PATHS: &[&str] = &[
     "/.docker/config.json", "/.kube/config", "/.config/gh/hosts.yml", "/.aws/config", "/.cargo/credentials.toml",
