@@ -1,5 +1,5 @@
-//! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then
-//! spreads `{a,b}` into its alternatives, as the shell does first, fills in `~` and variables, and splits at
+//! Reads the characters of a raw word into pieces: text, patterns, braces, and unknown parts. Then it expands
+//! `{a,b}` into its alternatives, which the shell does first, fills in `~` and variables, and splits at
 //! blanks.
 
 use super::{ALTERNATIVES, Expanded, Run, arithmetic};
@@ -7,10 +7,10 @@ use crate::syntax::scope::Scope;
 use crate::syntax::tree::Raw;
 use crate::syntax::{Bit, Word};
 
-/// The letters behind a backslash in `$'…'`, and what each stands for.
+/// The letters after a backslash in `$'…'`, and the character for each.
 const ESCAPES: (&str, &str) = ("ntreEabfv", "\n\t\r\u{1b}\u{1b}\u{7}\u{8}\u{c}\u{b}");
 
-/// A part of a word before braces are spread.
+/// A part of a word before brace expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Bit(Bit),
@@ -18,13 +18,13 @@ pub(super) enum Piece {
     Sign(char),
     /// An unquoted `~`.
     Tilde,
-    /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
+    /// One of several texts: a variable that may hold any of them. An unquoted one is split at blanks.
     OneOf(Vec<Vec<Bit>>, bool),
     /// All of these texts, each a word of its own: `"$@"`.
     All(Vec<Vec<Bit>>, bool),
 }
 
-/// Around the text that is read.
+/// What surrounds the text being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     None,
@@ -35,18 +35,18 @@ pub(super) enum Quotes {
     Document,
 }
 
-/// A raw word that is being read. Places are bytes of its text.
+/// A raw word being read. Positions are bytes of its text.
 pub(super) struct Scan<'t> {
     pub(super) scope: &'t Scope,
     pub(super) raw: &'t Raw<'t>,
     pub(super) pieces: Vec<Piece>,
-    /// What is known of the word beside its text.
+    /// What is known about the word apart from its text.
     pub(super) word: Word,
     /// What it runs and sets.
     pub(super) done: Expanded<'t>,
-    /// Nothing is left of it where it is empty: no quote stands in it.
+    /// It disappears if it is empty, because it contains no quotes.
     pub(super) vanishes: bool,
-    /// Where the `[` that was read last could end, and the last quote or expansion before that.
+    /// Where the last `[` could end, and the last quote or expansion before that.
     range: (usize, usize),
 }
 
@@ -58,14 +58,14 @@ impl<'t> Scan<'t> {
         Self { scope, raw, pieces: Vec::new(), word, done, vanishes, range: (0, 0) }
     }
 
-    /// Only what text inside it runs and sets; its characters are not wanted.
+    /// Collects only what the text runs and sets; its characters are not needed.
     pub(super) fn inside(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, Quotes::Document);
         self.take(within.done);
     }
 
-    /// The same of an arithmetic text, where all that stands for text is a number or a program.
+    /// Like `inside`, for arithmetic, where every value is a number or a program.
     pub(super) fn sum(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, Quotes::Document);
@@ -77,7 +77,7 @@ impl<'t> Scan<'t> {
         self.take(within.done);
     }
 
-    /// `$x[…]`: text in bash, an index that is computed in zsh.
+    /// `$x[…]`: text in bash, but in zsh an index that is evaluated.
     pub(super) fn index(&mut self, open: usize, to: usize) {
         let Some(end) = self.raw.closing(open + 1, to, b'[', b']') else { return };
         let terms = arithmetic::terms(self.raw, open + 1, end);
@@ -105,7 +105,7 @@ impl<'t> Scan<'t> {
         self.pieces.push(Piece::Bit(bit));
     }
 
-    /// The byte here, or 0 behind the end.
+    /// The byte at this position, or 0 after the end.
     pub(super) fn byte(&self, at: usize, to: usize) -> u8 {
         if at < to { self.raw.text.as_bytes()[at] } else { 0 }
     }
