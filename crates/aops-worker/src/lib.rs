@@ -1,4 +1,4 @@
-//! Runs of many machines. A file may use only files declared above it.
+//! Runs on many machines. A file may use only files declared above it.
 
 pub mod tree; // the processes below one process, and their end
 pub mod hold; // one program with all that comes of it, ended as one
