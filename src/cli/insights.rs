@@ -370,7 +370,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The one JSON object of the answer, fenced or not.
+/// Finds the one JSON object in the answer, with or without a code fence.
 fn object(said: &str) -> Result<Value, String> {
     let object = said.find('{').zip(said.rfind('}')).and_then(|(from, to)| said.get(from..=to));
     let object = object.ok_or("it holds no JSON object")?;

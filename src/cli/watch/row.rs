@@ -1,6 +1,6 @@
-//! One session as the cockpit lists it, and what is new of it in words.
+//! One session as the cockpit lists it, and its changes as text.
 //!
-//! Pure. Invariant: every text in a row is safe on a terminal and within one line; `Row::clean` makes it so.
+//! Pure. Invariant: every text in a row is safe on a terminal and within one line; `Row::clean` ensures that.
 
 use crate::cli::table::{Tone, clean};
 use serde_json::{Value, json};
