@@ -11,6 +11,6 @@
 pub mod refusal; // a command that is refused, and its exit code
 pub mod remote; // other machines: encrypted connections, the shared database, copies of a repository
 pub mod attest; // statements about commits: made, signed, published
-pub mod refresh; // the background worker: tracker, witnesses, what is sent
+pub mod refresh; // the background worker: tracker, witnesses, sending results
 pub mod run; // unattended runs
 pub mod cli; // one file or folder per command
