@@ -117,7 +117,6 @@ pub(super) fn url(io: &Io) -> anyhow::Result<String> {
     }
 }
 
-/// An open connection.
 pub(super) fn open(io: &Io) -> anyhow::Result<Fleet> {
     Ok(database::open(io.env, &url(io)?)?)
 }

@@ -22,7 +22,6 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionQuestion {
-    /// The call that waits.
     pub call: String,
     /// The folder that the client was started in.
     pub cwd: String,

@@ -218,7 +218,6 @@ impl RunArtifacts {
         &self.folder
     }
 
-    /// The attempt ledger.
     pub fn ledger(&self) -> PathBuf {
         self.folder.join(LEDGER)
     }

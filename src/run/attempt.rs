@@ -213,7 +213,6 @@ pub struct Resolved {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
-    /// The budget from now on.
     pub budget: Option<u64>,
     pub checkpoint_id: String,
     pub step_timeout_ms: u64,

@@ -47,7 +47,6 @@ pub trait Reporter {
     }
     /// Another driver is working in this project; called about five times a second.
     fn waits(&mut self) {}
-    /// A worker left a run.
     fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
     /// The attempt ledger has grown: called before a step's program is started, and after its end. An error
     /// stops the driver there.

@@ -78,7 +78,6 @@ pub struct Question<'a> {
     pub run: &'a str,
     /// The only machine that has the session.
     pub machine: &'a str,
-    /// The project.
     pub repository: &'a str,
     pub request: &'a str,
     pub question: &'a str,

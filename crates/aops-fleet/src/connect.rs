@@ -28,7 +28,7 @@ pub struct Fleet {
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The client's time limit is also set on the server, so that a lost client holds no lock.
+/// Time limits are set on the server too, so that a lost client holds no lock.
 const SETTINGS: &str = "set search_path to aops, pg_temp; set statement_timeout to '20s'; set lock_timeout to '10s'; \
      set idle_in_transaction_session_timeout to '30s'";
 

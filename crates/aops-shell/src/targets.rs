@@ -66,7 +66,6 @@ pub enum Hidden {
 #[derive(Clone, Debug, Default)]
 pub struct CommandRun {
     pub command: Rc<Simple>,
-    /// It only reads.
     pub reads: bool,
     /// Variables set for it alone, or by the line.
     pub assigned: Vec<String>,

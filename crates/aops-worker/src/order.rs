@@ -18,7 +18,6 @@ pub struct Order {
     /// Only machines with all of these labels.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Who requested it.
     pub who: String,
     /// Repository, commit, folder and request, in the form of `aops-hook`.
     pub run: Value,

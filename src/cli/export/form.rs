@@ -53,7 +53,6 @@ pub(super) const METRICS: Signal =
     Signal { path: "metrics", nesting: ["resourceMetrics", "scopeMetrics", "metrics"] };
 
 impl Signal {
-    /// The body of a request.
     pub(super) fn body(self, items: &[Value]) -> Value {
         let [outer, inner, list] = self.nesting;
         json!({(outer): [{"resource": resource(), (inner): [{"scope": scope(), (list): items}]}]})

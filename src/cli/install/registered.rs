@@ -65,7 +65,6 @@ impl Registration {
     }
 }
 
-/// The plan of an installation.
 fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let program = command(env)?;
     let mut receipt = Receipt::read_of(env, client.name())?;
@@ -101,7 +100,6 @@ fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec
     Ok(steps.into_iter().map(Step::announced).collect())
 }
 
-/// The plan of an uninstallation.
 fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let mut receipt = Receipt::read_of(env, client.name())?;
     let registration = Registration::read(env, client)?;

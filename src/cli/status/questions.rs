@@ -31,7 +31,6 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
     rows
 }
 
-/// The questions as JSON.
 pub(super) fn to_json(session: &Session) -> Value {
     let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
     let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();

@@ -128,7 +128,7 @@ enum Choice {
     Gone,
 }
 
-/// Asks for one of these words, or its beginning.
+/// Asks the person to choose one of these words; the beginning of a word is enough.
 fn choose_one(io: &mut Io, question: &str, words: &[&'static str]) -> anyhow::Result<Choice> {
     for _ in 0..TRIES {
         let Some(answer) = io.ask(question)? else { return Ok(Choice::Gone) };

@@ -253,7 +253,6 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The rows that are listed.
     pub(super) fn listed(&self) -> Vec<&Row> {
         let words = self.words.to_lowercase();
         self.rows.iter().filter(|row| words.is_empty() || row.has(&words)).collect()

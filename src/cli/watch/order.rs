@@ -12,7 +12,6 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
-    /// The folder to run it in.
     pub(super) folder: PathBuf,
     /// The words after `aops-hook`.
     pub(super) words: Vec<String>,

@@ -71,7 +71,6 @@ pub struct Request<'a> {
     pub body: &'a str,
     /// `[deliver] pull_request`.
     pub command: &'a str,
-    /// The address of the remote.
     pub remote: &'a str,
     /// An earlier driver may have started the command.
     pub is_again: bool,

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// The id of the run with this key.
 pub fn run_id_of(key: &str) -> String {
     format!("key-{}", &sha256(&[key.as_bytes()])[..16])
 }

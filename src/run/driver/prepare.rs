@@ -155,7 +155,6 @@ pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf
     Ok((root, RunRequest { context, ..request.clone() }))
 }
 
-/// A new run id.
 pub fn make_run_id(env: &Env) -> Result<String, Failure> {
     Ok(format!("{}-{}", day(env.now_ms), random_hex(4)?))
 }

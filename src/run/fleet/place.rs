@@ -196,7 +196,6 @@ fn projects(tree: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Removes the tree of a run.
 pub fn remove(env: &Env, run: &str) -> std::io::Result<()> {
     fs::remove_dir_all(database::trees(env).join(run))
 }

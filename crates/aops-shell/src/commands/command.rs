@@ -39,7 +39,6 @@ pub struct Touched {
     pub programs: Vec<String>,
     /// Shell lines it may run.
     pub lines: Vec<String>,
-    /// It only reads.
     pub reads: bool,
 }
 

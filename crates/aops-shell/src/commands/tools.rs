@@ -225,7 +225,8 @@ const FAR: [&str; 22] = [
     "run services list", "services list", "vm list", "vm show", "webapp list", "webapp show",
 ];
 
-/// `aws ec2 describe-instances`, `gcloud compute instances list`: by the words before the first option.
+/// Whether a cloud command only looks, judging by the words before the first option: `aws ec2
+/// describe-instances`, `gcloud compute instances list`.
 fn looks_far(command: &Invocation) -> bool {
     let words: Vec<String> =
         command.arguments.iter().take_while(|word| !word.is_option()).map(Word::lossy).collect();

@@ -5,7 +5,6 @@ use crate::syntax::{Bit, Simple, Word};
 pub(super) struct Call<'a> {
     pub(super) name: &'a str,
     pub(super) simple: &'a Simple,
-    /// The arguments.
     pub(super) words: &'a [Word],
     pub(super) texts: Vec<String>,
 }

@@ -38,8 +38,8 @@ pub(super) fn replaced(search: &mut Search, simple: &Simple, word: &Word) {
     }
 }
 
-/// Like `replaced`, for a file that another file replaces. A file of the same name from elsewhere is not a
-/// different version, so nothing is reported.
+/// Like `replaced`, for a file that other files replace. Nothing is reported if all of them have the target's
+/// name, and no name that marks a copy.
 pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Word], target: &Word) {
     let moved = |source: &&&Word| {
         source.last_bits() == target.last_bits() && !is_copy(&source.lossy().to_lowercase())

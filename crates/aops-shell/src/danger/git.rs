@@ -79,7 +79,7 @@ fn verb(search: &mut Search, call: &Call, at: usize) {
     names(search, call, &verb);
 }
 
-/// Verbs that are dangerous with an option or the word after them.
+/// Verbs that are dangerous with certain options, or with a certain word after them.
 const ASKED: &[&str] = &[
     "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree",
     "reflog", "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag",

@@ -28,7 +28,6 @@ pub struct Place<'a> {
 pub(super) enum Spot {
     /// A temporary or generated folder.
     Scratch,
-    /// Inside the project.
     Inside,
     /// A folder of sources inside the project.
     Source,

@@ -266,8 +266,8 @@ fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Opti
     clones.then_some(From::Clone)
 }
 
-/// Whether it runs a file, by its path or by an interpreter, that may have just been downloaded. For a
-/// repository only installing counts: whoever clones it can look at a build first.
+/// Whether it runs a file, by its path or by an interpreter, that may have just been downloaded. For a cloned
+/// repository only install and setup scripts count, not builds: whoever cloned it can look at those first.
 fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
     let path = simple.words[0].lossy();
     let system = crate::syntax::SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));

@@ -24,7 +24,6 @@ const fn denied(key: &'static str, severity: Severity, texts: [&'static str; 2],
     Rule { usual: Usual::Deny, ..asked(key, severity, texts, lines) }
 }
 
-/// The rule of this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id() == id)
 }

@@ -31,7 +31,6 @@ const FAR_BY_VERB: &[(&str, &[&str])] = &[
     ("yarn", &["audit", "info", "npm", "outdated"]),
 ];
 
-/// The system's package managers.
 const SYSTEM_PACKAGES: &[&str] = &[
     "apk", "apt", "apt-get", "aptitude", "brew", "choco", "dnf", "dpkg", "flatpak", "nix", "nix-env",
     "pacman", "port", "rpm", "rustup", "scoop", "snap", "winget", "yum", "zypper",

@@ -293,7 +293,6 @@ pub(super) fn are_over(lists: &[Vec<Word>]) -> bool {
     lists.len() > LISTS || lists.iter().flatten().map(|word| 1 + word.bits.len()).sum::<usize>() > LONGEST
 }
 
-/// The elements of all lists.
 fn elements(lists: &[Vec<Word>]) -> Vec<Word> {
     match lists {
         [only] => only.clone(),

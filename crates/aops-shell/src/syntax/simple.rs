@@ -92,7 +92,7 @@ impl Walk {
         }
     }
 
-    /// A variable with known values may also have one of these.
+    /// Adds possible values to a variable that already has known ones.
     fn adds(&mut self, scope: &mut Scope, name: &str, values: &[Word]) {
         if let Some(old) = scope.value(name).filter(|old| !old.is_empty()).map(<[Word]>::to_vec) {
             self.assign(scope, name, values.iter().cloned().fold(old, added));

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The message for a cancelled step.
 pub(super) const CANCELLED: &str = "cancelled; nothing of the step is left";
 
 pub fn name_of(machine: &str) -> String {

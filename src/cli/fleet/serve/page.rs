@@ -22,7 +22,6 @@ pub(super) fn door() -> String {
     )
 }
 
-/// A form with this proof, a name and a value.
 fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> String {
     let id = escape(id);
     let value = escape(value);

@@ -167,7 +167,6 @@ impl Speaker {
         self.timeline()
     }
 
-    /// The session with this name.
     fn named(&self, name: &str) -> Option<&Row> {
         let by_number = name.parse::<usize>().ok().and_then(|n| self.numbered.get(n.checked_sub(1)?));
         by_number.and_then(|key| self.model.find(key)).or_else(|| {
