@@ -46,7 +46,7 @@ pub fn places(line: &Line) -> Places {
                 places.add(word, folder);
                 places.add_patterns(word, folder);
             }
-            // The input may be a list of names, which the shell or the program could open.
+            // Names on standard input are opened only by a program that is told to, so patterns are not followed.
             simple.arriving.iter().for_each(|word| places.add(word, folder));
         }
     }
