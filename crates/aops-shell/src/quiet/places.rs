@@ -46,7 +46,7 @@ pub fn places(line: &Line) -> Places {
                 places.add(word, folder);
                 places.add_patterns(word, folder);
             }
-            // Names on standard input are opened only by a program that is told to, so patterns are not followed.
+            // A program opens names on standard input only if told to; their patterns are not expanded.
             simple.arriving.iter().for_each(|word| places.add(word, folder));
         }
     }
