@@ -396,7 +396,7 @@ fn tilde(pieces: &[Piece], at: usize, scope: &Scope) -> Vec<Bit> {
     }
     match pieces.get(at + 1) {
         None | Some(Piece::Bit(Bit::Char('/' | ':'))) => scope.home.bits.clone(),
-        // `~+` and `~name`, which may be our own user.
+        // `~+` and `~name` are unknown; the name may be our own user's.
         _ => vec![Bit::Any],
     }
 }
