@@ -1,8 +1,8 @@
-//! An event name is hot, anything else is cold.
+//! An event name takes the hot path, anything else the cold one.
 //!
-//! The program begins at the C library's `main`: the runtime's own beginning looks for the stack's end, makes
-//! a second stack and sets four signals, which is a quarter of all system calls of an event. What of that we
-//! need, `signal` does.
+//! The program begins at the C library's `main`: the standard runtime would look up the end of the stack,
+//! create a second stack and set four signals, which is a quarter of all system calls of an event. `signal`
+//! does the part of that which we need.
 
 #![no_main]
 
@@ -33,8 +33,8 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
     };
     let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
     if shell::is_call(&arguments) {
-        // A command inherits the signals as they are.
-        // SAFETY: the same; there are two at least.
+        // A command inherits the signals unchanged.
+        // SAFETY: as above; there are at least two arguments.
         let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
         return shell::run(line, &arguments, &Env::read().standing_here()).into();
     }
@@ -53,7 +53,7 @@ fn run(arguments: Vec<String>) -> u8 {
         Some(event) if arguments.get(2).is_some_and(|word| word == Client::OPTION) => {
             hook::run_for(arguments.get(3).map_or("", String::as_str), event, env)
         }
-        // The client is no terminal; no system call is spent on asking.
+        // The client is not a terminal, so no system call is spent on checking.
         Some(event) if !env.client.is_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
@@ -72,7 +72,7 @@ fn run(arguments: Vec<String>) -> u8 {
     }
 }
 
-/// A symlink named `PreToolUse` or `aops-hook-PreToolUse` says the event by itself.
+/// A symlink named `PreToolUse` or `aops-hook-PreToolUse` names the event.
 fn by_name(called: &str) -> Option<&str> {
     let name = Path::new(called).file_name()?.to_str()?;
     let name = name.strip_prefix("aops-hook-").unwrap_or(name);

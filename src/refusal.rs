@@ -1,6 +1,6 @@
-//! A command that is refused: its exit code and the words for the person who typed it.
+//! A command that is refused: its exit code and the message for the person who typed it.
 //!
-//! Reads nothing, writes nothing. A refusal is no `Failure`: aops-hook itself works.
+//! Reads nothing, writes nothing. A refusal is not a `Failure`: aops-hook itself works.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// `Err` with exit code 2: refused, or asked wrongly.
+/// `Err` with exit code 2: refused, or used wrongly.
 pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
     Err(Refused { code: 2, words: words.into() }.into())
 }

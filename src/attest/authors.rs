@@ -1,7 +1,7 @@
-//! Who wrote what of a commit: each path is followed from what the parent had to what the commit has.
+//! Who wrote what in a commit: each path is followed from the parent's content to the commit's.
 //!
-//! Pure. Invariants: a state that no call of the session left is somebody else's; where a step is not known,
-//! the statement says so by naming the path, and never counts it for the session.
+//! Pure. Invariants: a state that no call of the session left is somebody else's; if a step is unknown, the
+//! statement names the path and never counts it for the session.
 
 use super::objects::Record;
 use aops_attest::path::spell;
@@ -26,23 +26,23 @@ pub enum Writer {
     Outside,
 }
 
-/// What is known of the contents of files.
+/// Access to the contents of files.
 pub trait Contents {
-    /// By git's name and, where the repository does not have it, by the name under which it is kept beside
-    /// the checkpoints.
+    /// Reads by git's name or, if the repository lacks the object, by the name under which it is saved next
+    /// to the checkpoints.
     fn read(&self, state: &State) -> Option<Vec<u8>>;
 }
 
 /// A file at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Mode and name of the content; zeros where there is no file.
+    /// Mode and name of the content; zeros if there is no file.
     pub side: Side,
-    /// Where it is kept, if it is.
+    /// The name of the saved content, if there is one.
     pub sha256: Option<String>,
 }
 
-/// What a commit is made of, and by whom.
+/// The parts of a commit, and their authors.
 #[derive(Debug, Default)]
 pub struct Authorship {
     pub files: Vec<File>,
@@ -52,7 +52,7 @@ pub struct Authorship {
     pub first: Option<u64>,
 }
 
-/// Attributes the records of a commit. `changes`: all of the session so far in this working tree, in their
+/// Attributes the records of a commit. `changes`: all changes of the session so far in this working tree, in
 /// order.
 pub fn attribute(records: &[Record], changes: &[Changed], contents: &dyn Contents) -> Authorship {
     let mut by_path: BTreeMap<Vec<u8>, Vec<&Changed>> = BTreeMap::new();
@@ -99,7 +99,7 @@ fn steps(record: &Record, changes: &[&Changed]) -> Vec<Step> {
         side: side(content),
         sha256: content.map(|content| content.sha256.clone()),
     };
-    // What came before the file was last as the parent has it belongs to earlier commits.
+    // Changes before the file last had the parent's content belong to earlier commits.
     let is_base = |change: &&Changed| side(change.file.is.as_ref()) == base.side;
     let from = changes.iter().rposition(is_base).map_or(0, |at| at + 1);
     let mut now = base.side.clone();
@@ -113,7 +113,7 @@ fn steps(record: &Record, changes: &[&Changed]) -> Vec<Step> {
         now.clone_from(&is.side);
         steps.push(Step { to: is, by: change.by, seq: Some(change.seq) });
     }
-    // The commit may hold an earlier state than the working tree.
+    // The commit may contain an earlier state than the working tree.
     match steps.iter().rposition(|step| step.to.side == record.after) {
         Some(last) => steps.truncate(last + 1),
         None if now == record.after => {}
@@ -134,8 +134,8 @@ fn author(steps: &[Step]) -> Author {
     }
 }
 
-/// The added lines of each, and the content after the change. A content that is not known any more is
-/// nobody's work: its lines count for whoever is not the session.
+/// The lines that each side added, and the content after the change. If a content is no longer known, its
+/// lines do not count for the session.
 fn count_lines(record: &Record, steps: &[Step], contents: &dyn Contents) -> (Lines, Option<Vec<u8>>) {
     let has_file = |side: &Side| !side.0.starts_with("000000") && side.0 != "160000";
     let text = |state: &State| if has_file(&state.side) { contents.read(state) } else { Some(Vec::new()) };
@@ -199,7 +199,7 @@ mod tests {
         Some(content).filter(|_| !text.is_empty())
     }
 
-    /// From the parent's text to the commit's, by these steps of a path; an empty text is no file.
+    /// Follows a path from the parent's text to the commit's, by these steps; an empty text means no file.
     fn follow(
         before: &str,
         after: &str,
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(follow("1\n", "1\n2\n", &[(Session, "1\n", "1\n2\n")]), (Author::Session, 1, 0, false));
         assert_eq!(follow("", "1\n", &[(Session, "", "1\n")]), (Author::Session, 1, 0, false));
         assert_eq!(follow("1\n", "", &[(Session, "1\n", "")]), (Author::Session, 0, 0, false));
-        // An earlier commit holds the first step.
+        // An earlier commit contains the first step.
         let both = [(Session, "1\n", "1\n2\n"), (Session, "1\n2\n", "1\n2\n3\n")];
         assert_eq!(follow("1\n2\n", "1\n2\n3\n", &both), (Author::Session, 1, 0, false));
         // Staged before the second step.
@@ -240,7 +240,7 @@ mod tests {
             (Session, "1\n2\n3\n", "1\nx\n3\n"),
         ];
         assert_eq!(follow("1\n", "1\nx\n3\n", &seen), (Author::Mixed, 1, 1, true));
-        // Nobody looked in between, but the second call found another text than the first had left.
+        // No snapshot in between, but the second call found another text than the first had left.
         let unseen = [(Session, "1\n", "1\n2\n"), (Session, "1\n2\n3\n", "1\nx\n3\n")];
         assert_eq!(follow("1\n", "1\nx\n3\n", &unseen), (Author::Mixed, 1, 1, true));
     }

@@ -1,7 +1,7 @@
-//! Reads a session's ledger up to an entry, and gathers what a statement says of it.
+//! Reads a session's ledger up to an entry, and collects what a statement says about it.
 //!
-//! Reads the ledger. Invariants: only what is in the ledger is said; no text of a person, a model or a
-//! command is taken over, only names that we or the configuration gave, digests and numbers.
+//! Reads the ledger. Invariants: the statement says only what is in the ledger; it copies no text of a
+//! person, a model or a command, only names that we or the configuration gave, digests and numbers.
 
 mod names;
 
@@ -37,18 +37,18 @@ use names::{by_agent, hold, verdict_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// One thing that the ledger says, at its entry.
+/// One fact from the ledger, with its entry.
 #[derive(Debug)]
 pub struct At<T> {
     pub seq: u64,
     pub what: T,
 }
 
-/// All that the ledger says, before it is known which entries a commit is about.
+/// Everything in the ledger, before we know which entries a commit is about.
 #[derive(Debug, Default)]
 pub struct Story {
     pub session: Session,
-    /// Digest and time of each entry, the first one first.
+    /// Digest and time of each entry, from the first one.
     pub marks: Vec<(String, String)>,
     pub prompts: Vec<At<PromptSeen>>,
     /// By working tree.
@@ -67,17 +67,17 @@ pub struct Story {
     blocks: Vec<u64>,
     tampering: Vec<u64>,
     runs: Vec<u64>,
-    /// Looks at the working tree that were lost: whatever changed there since the look before was not seen.
+    /// Snapshots of the working tree that are missing: nobody saw what changed there since the one before.
     unseen: Vec<u64>,
     commands: Vec<At<(Hold, Profile, bool)>>,
     servers: Vec<At<String>>,
     policies: Vec<At<(Mode, Vec<String>)>>,
     networks: Vec<At<NetworkMode>>,
     checkpoints: Vec<At<String>>,
-    /// Commands that may be evidence, and lines without the network's walls, by the call's id.
+    /// Commands that may be evidence, and lines that ran without network restrictions, by the call's id.
     pending: BTreeMap<String, Pending>,
     starts: BTreeMap<String, String>,
-    /// The working tree that was looked at last.
+    /// The working tree of the last snapshot.
     root: String,
 }
 
@@ -88,12 +88,12 @@ struct Pending {
 }
 
 impl Story {
-    /// The ledger in this folder, up to this entry.
+    /// Reads the ledger in this folder, up to this entry.
     pub fn read(folder: &Path, trace: &str, last: u64) -> Result<Self, Failure> {
         let mut story = Self::default();
         let read = entries(&folder.join(LEDGER_FILE), |line, fact| {
             if line.seq <= last {
-                // Snapshots and insights are left out by the reader, and change nothing.
+                // The reader skips snapshots and insights; they change nothing.
                 story.session.seq = line.seq - 1;
                 let _ = story.session.apply(trace, line.ts, fact);
                 story.session.seq = line.seq;
@@ -146,7 +146,7 @@ impl Story {
         }
     }
 
-    /// The mode and the danger rules that are off, where they are others than before.
+    /// Records the mode and the danger rules that are off, if they changed.
     fn note_policy(&mut self, seq: u64) {
         let now = in_force(self.session.policy());
         if self.policies.last().is_none_or(|last| last.what != now) {
@@ -256,8 +256,8 @@ impl Story {
         self.verdicts.push(At { seq, what });
     }
 
-    /// Something was said about the tree of this commit since its last statement, and nothing changed after
-    /// it.
+    /// Whether something new was recorded about the tree of this commit since its last statement, and nothing
+    /// changed after the commit.
     pub fn is_raised(&self, made: &CommitMade, last: u64) -> bool {
         let since = |seq: u64| seq > made.attested && seq <= last;
         let said =
@@ -266,14 +266,14 @@ impl Story {
         (said || tested) && self.last_change() <= made.seq
     }
 
-    /// The last change of any file, in any of the session's trees. One that nobody could see counts too.
+    /// The last change of any file, in any of the session's trees. A change that nobody could see counts too.
     fn last_change(&self) -> u64 {
         let seen = self.changes.values().flatten().map(|change| change.seq);
         seen.chain(self.unseen.iter().copied()).max().unwrap_or(0)
     }
 }
 
-/// What a statement says of the entries from `from` on.
+/// A summary of the entries from `from` on.
 pub struct Summary<'a> {
     pub story: &'a Story,
     pub from: u64,
@@ -291,7 +291,7 @@ impl Summary<'_> {
 
     /// The lowest mode, and every danger rule that was off at some time.
     pub fn policy(&self) -> (Mode, Vec<String>) {
-        // What held as the span began was set before it.
+        // The policy at the start of the span was set before it.
         let begin = self.story.policies.iter().rposition(|one| one.seq <= self.from).unwrap_or(0);
         let all = &self.story.policies[begin.min(self.story.policies.len())..];
         let mode = all.iter().map(|one| one.what.0).min().unwrap_or_default();
@@ -354,7 +354,7 @@ impl Summary<'_> {
         Some(Qa { verdict, by: By::QaVerifier, entry: last.seq, after: last.seq > self.story.last_change() })
     }
 
-    /// After the last change.
+    /// Test runs after the last change.
     pub fn tests(&self) -> Vec<Test> {
         let last = self.story.last_change();
         self.of(&self.story.tests).filter(|test| test.entry >= last).collect()
@@ -381,7 +381,7 @@ impl Summary<'_> {
         self.of(&self.story.approvals).collect()
     }
 
-    /// `model`: of the agent with this id.
+    /// `model`: the model of the agent with this id.
     pub fn subagents(&self, model: &dyn Fn(&str) -> Option<Model>) -> Vec<Subagent> {
         let with_model = |mut one: Subagent| {
             one.agent.model = model(&one.invocation_id);
@@ -411,9 +411,9 @@ fn in_force(policy: &Policy) -> (Mode, Vec<String>) {
     (mode, off.map(|rule| rule.id().to_owned()).collect())
 }
 
-/// A name that somebody else chose, without what looks like a secret.
+/// A name that somebody else chose, without anything that looks like a secret.
 pub fn label(name: &str) -> String {
-    // First whole: the beginning of a secret is not recognised as one.
+    // Redacted before it is cut: the beginning of a secret would not be recognised.
     one_line(&redact(name), 64)
 }
 

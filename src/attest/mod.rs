@@ -1,11 +1,11 @@
 //! Attests commits of sessions: makes the statement, records it, signs it, and writes it into the
 //! repository's notes.
 //!
-//! A process of its own behind the hook, and a person's command. Reads ledgers and git's objects; writes the
-//! ledger's `attest` entry, the log, and notes. Invariants: the statement's digest is an entry of the signed
-//! log before its signature leaves this process; each step can be done again, so that one who is killed
-//! leaves an attestation that verifies, or none, and the next process makes it; a commit that cannot be
-//! attested (its working tree or its objects are gone) keeps no other from being so.
+//! Runs as a process of its own behind the hook, and as a person's command. Reads ledgers and git's objects;
+//! writes the ledger's `attest` entry, the log, and notes. Invariants: the statement's digest is an entry of
+//! the signed log before its signature leaves this process; each step can be repeated, so a killed process
+//! leaves either an attestation that verifies, or none, and the next process makes it; a commit that cannot
+//! be attested (its working tree or its objects are gone) does not stop the others.
 
 pub mod objects;
 pub mod authors;
@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Nothing here takes longer on a machine that works.
+/// On a working machine nothing here takes longer.
 const LONGEST: Duration = Duration::from_mins(2);
 
 /// An internal verb, not listed in `--help`.
@@ -61,7 +61,7 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
     u8::from(attest(env, Path::new(folder), trace).is_err())
 }
 
-/// The first thing that went wrong of many that were all tried.
+/// The first problem, when all items are tried anyway.
 #[derive(Debug, Default)]
 struct Troubles(Option<Failure>);
 
@@ -75,7 +75,7 @@ impl Troubles {
     }
 }
 
-/// Attests what is to be attested in this session, and publishes it.
+/// Attests the commits of this session that need it, and publishes the notes.
 pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     if Keys::open(env)?.is_none() {
         return Ok(());
@@ -98,7 +98,7 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     troubles.told()
 }
 
-/// What is to be said of this commit now: the first statement, or one that adds something about the same
+/// The statement to make about this commit now: the first one, or one that adds something about the same
 /// tree.
 fn wanted(
     env: &Env,
@@ -124,7 +124,7 @@ fn wanted(
     Ok(adds.then_some((now, last)))
 }
 
-/// Keeps the payload, then writes the entry that names it.
+/// Saves the payload, then writes the entry that names it.
 fn record(
     env: &Env,
     folder: &Path,
@@ -139,7 +139,7 @@ fn record(
     Ledger::at(env, folder, trace)?.append(env, vec![Fact::Attest(fact)])
 }
 
-/// Goes on with these of the statements that are on their way; the working trees whose notes are new.
+/// Continues with these pending statements. Returns the working trees with new notes.
 fn finish(
     env: &Env,
     folder: &Path,
@@ -163,11 +163,12 @@ fn finish(
     Ok(noted)
 }
 
-/// Writes the note of one statement. `false`: there is nowhere to write it, or it must be made anew.
+/// Writes the note of one statement. `false`: there is nowhere to write it, or the statement must be made
+/// again.
 fn put(env: &Env, folder: &Path, story: &Story, mut pending: Pending) -> Result<bool, Failure> {
     let digest = pending.sha256();
     let named = story.attested.iter().find(|one| one.what.statement_sha256 == digest);
-    // Killed before its entry was written: it is made anew.
+    // The process was killed before the entry was written: the statement is made again.
     let (Some(named), Some(repository)) = (named, Repository::at(env, &pending.root)) else {
         pending.end();
         return Ok(false);
@@ -192,7 +193,7 @@ fn sign(env: &Env, payload: &str) -> Result<Envelope, Failure> {
     Ok(Envelope::with(&statement, keys.note(), ours.ok_or_else(|| broken("the key signed nothing"))?))
 }
 
-/// The way of the `attest` entry to a signed checkpoint, which witnesses may have signed too.
+/// The proof that leads from the `attest` entry to a signed checkpoint, which witnesses may have signed too.
 fn proof_line(env: &Env, folder: &Path, seq: u64, payload: &str) -> Result<ProofLine, Failure> {
     let broken = |what: &str| Failure::new(Code::StorageFailed, what.to_owned());
     let line = entry(folder, seq)?.ok_or_else(|| broken("the entry is gone"))?;
@@ -205,7 +206,7 @@ fn proof_line(env: &Env, folder: &Path, seq: u64, payload: &str) -> Result<Proof
     Ok(ProofLine::of(payload, proof))
 }
 
-/// Adds to the notes of a session what witnesses have signed since, and pushes them.
+/// Adds to the notes of a session what witnesses have signed in the meantime, and pushes them.
 pub fn add_cosigned(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     let waiting = || Pending::all(folder).into_iter().filter(|pending| pending.stage == Stage::Noted);
     if waiting().next().is_none() {
@@ -221,7 +222,7 @@ pub fn add_cosigned(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure
     troubles.told()
 }
 
-/// Once witnesses have signed: the proof without them says less about the same entry.
+/// Replaces the proof once witnesses have signed: the old one says less about the same entry.
 fn replace_proof(
     env: &Env,
     folder: &Path,
@@ -243,14 +244,14 @@ fn replace_proof(
     Ok(())
 }
 
-/// This line is a proof for the statement with this digest.
+/// Whether this line is a proof for the statement with this digest.
 fn is_proof_of(line: &str, digest: &str) -> bool {
     Lines::parse(line.as_bytes()).is_ok_and(|lines| lines.proofs.iter().any(|proof| proof.payload == digest))
 }
 
-/// Attests a commit that this session recorded, for a person who asks for it after the session.
+/// Attests a commit that this session recorded, when a person asks for it after the session.
 pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &str) -> Result<(), Failure> {
-    // Most sessions have nothing to do with it.
+    // Most sessions never recorded this commit.
     if !files::read(folder.join(LEDGER_FILE)).is_ok_and(|ledger| memmem(&ledger, commit.as_bytes())) {
         return Ok(());
     }
@@ -262,7 +263,7 @@ pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &
         let Some(statement) = make(&wanted)? else { return Ok(()) };
         record(env, folder, trace, root, (&statement, made.seq))?;
     }
-    // One that waits for witnesses has a note; whoever asks has lost it.
+    // A statement that waits for witnesses already has a note; a person who asks for this commit has lost it.
     let mut troubles = Troubles::default();
     let is_it = |pending: &Pending| pending.stage == Stage::Made || pending.is_about(commit);
     let finished = finish(env, folder, trace, &mut troubles, &is_it);

@@ -1,11 +1,11 @@
 //! The notes of a repository that hold statements about commits: one line each, added and replaced without
-//! losing one.
+//! losing any.
 //!
 //! Starts `git` without the user's configuration and hooks; writes `refs/notes/aops-attest` and the objects
 //! it needs.
-//! Invariants: our processes take turns by a lock in the repository's folder; a ref that another program
-//! moved meanwhile is read again, so nothing of either is lost; a process that is killed leaves the ref as it
-//! was or as it is to be.
+//! Invariants: our processes take turns by a lock in the repository's folder; if another program moved the
+//! ref, it is read again, so nothing is lost; a process that is killed leaves the ref in its old or its new
+//! state.
 
 use super::objects::Repository;
 use aops_core::model::error::{Code, Failure};
@@ -16,10 +16,10 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 
 const LOCK: &str = "aops-attest.lock";
-/// A ref that moves each time is somebody's mistake.
+/// If the ref moves at every try, something is wrong.
 const MOST_TRIES: usize = 8;
 
-/// Held while notes are written or merged.
+/// The lock to hold while notes are written or merged.
 fn lock(repository: &Repository) -> Result<File, Failure> {
     let folder =
         git_common_folder(&repository.place().root).unwrap_or_else(|| repository.place().git.clone());
@@ -35,18 +35,17 @@ pub fn lines(repository: &Repository, commit: &str) -> Vec<String> {
     read(repository, commit).map(|found| found.lines).unwrap_or_default()
 }
 
-/// The notes as they are: the commit that our ref names, and the lines about one commit.
+/// The present notes: the commit that our ref names, and the lines about one commit.
 struct Found {
     old: Option<String>,
     lines: Vec<String>,
 }
 
-/// One start of git for all of it. The ref comes first: a note that is younger than it is noticed when the
-/// ref is moved.
+/// Starts git only once. The ref is read first: if a note is newer, moving the ref fails.
 fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
     let ours = ATTESTATIONS.ours;
     let mut names = vec![ours.to_owned()];
-    // Git spreads notes over folders by two digits of the commit, the deeper the more there are.
+    // Git spreads notes over folders named by two digits of the commit, deeper as there are more.
     for deep in 0..commit.len() / 2 {
         let folders: String = (0..deep).flat_map(|n| [&commit[2 * n..2 * n + 2], "/"]).collect();
         names.push(format!("{ours}:{folders}{}", &commit[2 * deep..]));
@@ -61,7 +60,7 @@ fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
     Ok(Found { old, lines })
 }
 
-/// Adds these lines to the note of a commit, and takes the others out that `replaced` names.
+/// Adds these lines to the note of a commit, and removes the lines that `replaced` accepts.
 pub fn add(
     repository: &Repository,
     commit: &str,
@@ -87,8 +86,8 @@ pub fn add(
     Err(failed.unwrap_or_else(|| Failure::new(Code::StorageFailed, moves())))
 }
 
-/// Puts these lines in the place of the commit's note, on top of the notes as they were read. Git refuses
-/// where the ref names something else by now.
+/// Replaces the commit's note with these lines, on top of the notes as they were read. Git refuses if the ref
+/// has moved since.
 fn write(repository: &Repository, commit: &str, old: Option<&str>, lines: &[String]) -> Result<(), Failure> {
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     let why = "aops-hook: a statement about a commit";
@@ -102,7 +101,7 @@ fn write(repository: &Repository, commit: &str, old: Option<&str>, lines: &[Stri
     repository.ask(&["fast-import", "--quiet", "--done", "--date-format=now"], stream.as_bytes()).map(drop)
 }
 
-/// Pushes the notes where the work is pushed already.
+/// Pushes the notes, if the work has been pushed already.
 pub fn publish(repository: &Repository) -> Option<bool> {
     let _lock = lock(repository).ok()?;
     let place = repository.place();

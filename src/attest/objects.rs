@@ -1,8 +1,7 @@
-//! What git's objects say of a commit, and the content of blobs.
+//! What git's objects say about a commit, and the content of blobs.
 //!
-//! Starts `git` without the user's configuration, with replaced objects and hooks off. Invariant: nothing
-//! here depends on anything but the objects of the repository and, for its address, the repository's own
-//! configuration.
+//! Starts `git` without the user's configuration, with replaced objects and hooks off. Invariant: the results
+//! depend only on the objects of the repository and, for its address, the repository's own configuration.
 
 use aops_attest::statement::Side;
 use aops_core::model::error::{Code, Failure};
@@ -18,21 +17,21 @@ use std::path::Path;
 
 pub struct Repository<'a>(Place<'a>);
 
-/// A commit, held against its first parent.
+/// A commit compared with its first parent.
 #[derive(Debug)]
 pub struct CommitObject {
     pub id: String,
-    /// Nothing for a root.
+    /// `None` for a root commit.
     pub parent: Option<String>,
     pub tree: String,
     /// When it was made, in seconds since 1970.
     pub made: i64,
-    /// SHA-256 of what `git diff-tree` prints of it.
+    /// SHA-256 of what `git diff-tree` prints for it.
     pub change: String,
     pub records: Vec<Record>,
 }
 
-/// Whatever a name leads to.
+/// Any object that a name leads to.
 #[derive(Debug)]
 pub struct Object {
     pub id: String,
@@ -48,7 +47,7 @@ pub struct Record {
     pub after: Side,
 }
 
-/// Variables that keep everything but the repository's own settings out.
+/// Variables that make git ignore all settings but the repository's own.
 fn alone() -> [(String, OsString); 4] {
     [
         variable("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -76,13 +75,13 @@ impl<'a> Repository<'a> {
         self.0.run(args, &alone(), input)
     }
 
-    /// Without the line feed at the end.
+    /// Git's output without the final line feed.
     pub fn line(&self, args: &[&str], input: &[u8]) -> Result<String, Failure> {
         let said = String::from_utf8(self.ask(args, input)?).map_err(|_| odd("git said no text"))?;
         Ok(said.trim_end_matches('\n').to_owned())
     }
 
-    /// The id of the commit that this names.
+    /// The id of the commit with this name.
     pub fn resolve(&self, name: &str) -> Option<String> {
         let object = format!("{name}^{{commit}}");
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
@@ -105,20 +104,20 @@ impl<'a> Repository<'a> {
         Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
     }
 
-    /// The oldest root of its history. In a shallow clone it is the commit at which the history is cut:
-    /// another clone has it too, and finds the root behind it.
+    /// The oldest root of its history. In a shallow clone it is the commit where the history is cut; a full
+    /// clone has that commit too, and can find the root behind it.
     pub fn root_commit(&self, id: &str) -> Result<String, Failure> {
         let roots = self.line(&["rev-list", "--max-parents=0", id], b"")?;
         roots.lines().last().map(str::to_owned).ok_or_else(|| odd("a commit has no root"))
     }
 
-    /// The contents of these blobs; one that is missing, or no blob, is left out.
+    /// The contents of these blobs, without those that are missing or not blobs.
     pub fn blobs(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
         let found = self.objects(ids)?.into_iter().flatten().filter(|object| object.kind == "blob");
         Ok(found.map(|object| (object.id, object.content)).collect())
     }
 
-    /// What each of these names is, in their order; nothing for one that is missing. One start for all.
+    /// What each of these names is, in order; `None` if it is missing. Starts git once for all.
     pub fn objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
         let said = self.ask(&["cat-file", "--batch"], (names.join("\n") + "\n").as_bytes())?;
         let mut found = Vec::new();
@@ -140,7 +139,7 @@ impl<'a> Repository<'a> {
         if found.len() == names.len() { Ok(found) } else { Err(odd("git said less than it was asked")) }
     }
 
-    /// The address of the remote, without user and password; nothing for one on this machine.
+    /// The address of the remote, without user and password; `None` for one on this machine.
     pub fn address(&self, branch: Option<&str>) -> Option<String> {
         let wanted = r"^(remote\..*\.url|branch\..*\.remote|url\..*\.insteadof)$";
         let said = self.ask(&["config", "-z", "--get-regexp", wanted], b"").ok()?;
@@ -151,7 +150,7 @@ impl<'a> Repository<'a> {
             .iter()
             .filter_map(|(key, url)| Some((key.strip_prefix("remote.")?.strip_suffix(".url")?, *url)))
             .collect();
-        // Of several addresses of one remote the first counts.
+        // If a remote has several addresses, the first counts.
         remotes.sort_by_key(|(name, _)| *name);
         let known = |name: &str| remotes.iter().find(|(known, _)| *known == name);
         let of_branch = branch.and_then(|branch| {
@@ -160,7 +159,7 @@ impl<'a> Repository<'a> {
         });
         let found = of_branch.or_else(|| known("origin")).or_else(|| remotes.first());
         let (name, url) = found?;
-        // Git alone knows what stands for what.
+        // Only git itself can resolve these URL rewrites.
         let url = if entries.iter().any(|(key, _)| key.starts_with("url.")) {
             self.line(&["remote", "get-url", name], b"").ok()?
         } else {
@@ -171,7 +170,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// `:100644 100755 OLD NEW M`, and the path behind it, each followed by a zero byte.
+/// `:100644 100755 OLD NEW M` and the path after it, each followed by a zero byte.
 fn read_records(said: &[u8]) -> Option<Vec<Record>> {
     let mut fields = said.split(|byte| *byte == 0);
     let mut records = Vec::new();
@@ -186,7 +185,7 @@ fn read_records(said: &[u8]) -> Option<Vec<Record>> {
     Some(records)
 }
 
-/// `git+https://host/path`; nothing where the address names a folder, or a form that may hold a secret.
+/// `git+https://host/path`; `None` if the address is a folder, or has a form that may contain a secret.
 fn public_address(url: &str) -> Option<String> {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme @ ("https" | "http" | "ssh" | "git"), rest)) => (scheme, rest.to_owned()),

@@ -1,8 +1,8 @@
-//! Statements that are made and not yet where they belong: one file each, beside the session's ledger.
+//! Statements that are made but not yet published: one file each, next to the session's ledger.
 //!
 //! Reads and writes `attest` in the session's folder. Invariants: a payload is on the disk before the ledger
-//! names it, and its file goes only when its note is written, so who is killed in between leaves enough for
-//! the next to go on.
+//! names it, and its file is removed only after its note is written, so if we are killed in between, the next
+//! process can continue.
 
 use aops_attest::statement::Statement;
 use aops_core::briefing::refresh::{ATTEST_FOLDER as FOLDER, ATTEST_MADE as MADE};
@@ -14,17 +14,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const LOCK: &str = ".lock";
-/// Of one whose note waits for the witnesses.
+/// The ending of a statement whose note waits for the witnesses.
 const NOTED: &str = "noted";
 
-/// How far a statement is.
+/// How far a statement has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Made,
     Noted,
 }
 
-/// A statement on its way.
+/// A pending statement.
 #[derive(Debug)]
 pub struct Pending {
     path: PathBuf,
@@ -39,7 +39,7 @@ impl Pending {
         sha256(&[self.payload.as_bytes()])
     }
 
-    /// Keeps a new one.
+    /// Saves a new one.
     pub fn keep(session: &Path, root: &Path, payload: String) -> Result<Self, Failure> {
         let folder = session.join(FOLDER);
         make_all(&folder)?;
@@ -49,7 +49,7 @@ impl Pending {
         Ok(Self { path, stage: Stage::Made, root: root.to_owned(), payload })
     }
 
-    /// All of a session, in the order of their names.
+    /// All pending statements of a session, ordered by name.
     pub fn all(session: &Path) -> Vec<Self> {
         let items = fs::read_dir(session.join(FOLDER)).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = items.map(|item| item.path()).collect();
@@ -68,12 +68,12 @@ impl Pending {
         Some(Self { path, stage, root: root.into(), payload: payload.to_owned() })
     }
 
-    /// The statement is about this commit.
+    /// Whether the statement is about this commit.
     pub fn is_about(&self, commit: &str) -> bool {
         Statement::parse(&self.payload).is_ok_and(|statement| statement.commit() == commit)
     }
 
-    /// Its note is written, and waits for witnesses.
+    /// Records that its note is written, and waits for witnesses.
     pub fn note(&mut self) -> Result<(), Failure> {
         let noted = self.path.with_extension(NOTED);
         fs::rename(&self.path, &noted).map_err(|e| Failure::storage(noted.display(), e))?;
@@ -82,13 +82,13 @@ impl Pending {
         Ok(())
     }
 
-    /// Nothing more is to be done.
+    /// Removes it: nothing is left to do.
     pub fn end(self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Held by whoever makes statements for this session.
+/// The lock for whoever makes statements for this session.
 pub fn lock(session: &Path) -> Result<File, Failure> {
     let folder = session.join(FOLDER);
     make_all(&folder)?;
@@ -97,7 +97,7 @@ pub fn lock(session: &Path) -> Result<File, Failure> {
     let locked = opened
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|e| Failure::storage(path.display(), e))?;
-    // Nobody else writes here now: what is neither is half of one, by somebody who was killed.
+    // With the lock held, any other file is a half-written one, left by a process that was killed.
     for item in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let is_half = !matches!(item.path().extension().and_then(|name| name.to_str()), Some(MADE | NOTED));
         if is_half && item.file_name() != LOCK {

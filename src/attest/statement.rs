@@ -1,7 +1,7 @@
-//! Makes the statement about one commit out of the ledger and git's objects.
+//! Makes the statement about one commit from the ledger and git's objects.
 //!
-//! Reads the ledger, the contents beside the checkpoints, the client's own record of tokens; starts `git`.
-//! Invariant: what the statement says of the session is in the entries of its span.
+//! Reads the ledger, the contents next to the checkpoints, the client's own record of tokens; starts `git`.
+//! Invariant: everything the statement says about the session is in the entries of its span.
 
 use super::authors::{Contents, State, attribute};
 use super::gather::{At, Story, Summary, label};
@@ -27,10 +27,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the client's own record is read for the tokens.
+/// The time limit for reading the client's own record of tokens.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a statement is made for.
+/// The commit and session of a statement.
 pub struct Wanted<'a> {
     pub env: &'a Env,
     /// The session's folder and id.
@@ -39,13 +39,13 @@ pub struct Wanted<'a> {
     /// The working tree.
     pub root: &'a Path,
     pub commit: &'a str,
-    /// The last entry that it is about.
+    /// The last entry that it covers.
     pub last: u64,
-    /// Asked for by a person after the session.
+    /// A person asked for it after the session.
     pub late: bool,
 }
 
-/// Contents by git's name, or as they are kept beside the checkpoints.
+/// Contents by git's name, or as saved next to the checkpoints.
 struct Kept<'a> {
     blobs: BTreeMap<String, Vec<u8>>,
     store: Option<&'a Store>,
@@ -62,7 +62,7 @@ impl Contents for Kept<'_> {
     }
 }
 
-/// The statement; nothing where the session has nothing to do with the commit.
+/// The statement; `None` if the session has nothing to do with the commit.
 pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
     let story = Story::read(wanted.folder, wanted.trace, wanted.last)?;
     let gone = || Failure::new(Code::StorageFailed, format!("`{}`: no repository", wanted.root.display()));
@@ -124,7 +124,7 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
     Ok(Some(Statement::new(&commit.id, &commit.change, predicate)))
 }
 
-/// Who made it, and what held it.
+/// Who made the commit, and what restricted it.
 fn internal(wanted: &Wanted, summary: &Summary, used: &Used) -> InternalParameters {
     let most =
         used.tokens.by_model.iter().max_by_key(|(_, sum)| sum.output).map(|(model, _)| model_of(model));
@@ -135,18 +135,19 @@ fn internal(wanted: &Wanted, summary: &Summary, used: &Used) -> InternalParamete
     }
 }
 
-/// Where no log tells how `HEAD` moved, it may have gone to a commit that was there before.
+/// Without a log of how `HEAD` moved, `HEAD` may have moved to a commit that existed before.
 fn is_older(repository: &Repository, commit: &CommitObject, story: &Story) -> bool {
     let began = story.marks.first().and_then(|(_, ts)| time::parse(ts)).unwrap_or(0) / 1000;
     !repository.place().git.join("logs/HEAD").exists() && commit.made < began
 }
 
-/// Its path cannot be told, and another would not be the change's: so no list is.
+/// Such a path cannot be published, and a changed one would not match the commit, so the list of files is
+/// left out.
 fn looks_secret(file: &File) -> bool {
     redact(&file.path) != file.path
 }
 
-/// What the entries of the span say.
+/// What the entries of the span say about the session.
 fn of_session(summary: &Summary) -> Annotations {
     let (mode, danger_off) = summary.policy();
     Annotations {
@@ -169,7 +170,7 @@ fn of_session(summary: &Summary) -> Annotations {
     }
 }
 
-/// The prompt that the change began with, by its place in the ledger.
+/// The prompt that started the change, by its position in the ledger.
 fn task(wanted: &Wanted, prompt: &At<observed::PromptSeen>) -> Task {
     Task {
         uri: format!("urn:uuid:{}#{}", name(wanted.trace), prompt.seq),
@@ -193,7 +194,7 @@ fn metadata(wanted: &Wanted, story: &Story, from: u64) -> Metadata {
     Metadata { invocation_id: name(wanted.trace), started_on: at(from), finished_on: at(wanted.last) }
 }
 
-/// What the change stands on: the parent, and the policy.
+/// What the change is based on: the parent, and the policy.
 fn dependencies(commit: &CommitObject, uri: Option<String>, policy: &str) -> Vec<Resource> {
     let named = |name: &str| Resource { name: name.to_owned(), ..Resource::default() };
     let source = commit.parent.as_ref().map(|parent| {
@@ -204,7 +205,7 @@ fn dependencies(commit: &CommitObject, uri: Option<String>, policy: &str) -> Vec
     source.into_iter().chain([policy]).collect()
 }
 
-/// Both sides of every path of the change.
+/// The contents before and after, for every path of the change.
 fn contents(repository: &Repository, commit: &CommitObject) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
     let sides = commit.records.iter().take(MOST_FILES).flat_map(|record| [&record.before, &record.after]);
     let files = sides.filter(|side| !matches!(side.0.as_str(), "000000" | "160000"));
@@ -212,7 +213,7 @@ fn contents(repository: &Repository, commit: &CommitObject) -> Result<BTreeMap<S
     if ids.is_empty() { Ok(BTreeMap::new()) } else { repository.blobs(&ids) }
 }
 
-/// The session's id, without what looks like a secret.
+/// The session's id, without anything that looks like a secret.
 fn name(trace: &str) -> String {
     redact(trace).into_owned()
 }
@@ -222,7 +223,7 @@ fn signed_so_far(env: &Env) -> Option<Head> {
     Some(Head { origin: head.origin, size: head.size, root: base64(&head.root) })
 }
 
-/// What the client's own file says of the span. One that cannot be read says nothing.
+/// What the client's own file says about the span. A file that cannot be read says nothing.
 fn used(wanted: &Wanted, story: &Story, from: u64) -> Used {
     let at = |seq: u64| {
         story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).and_then(|(_, ts)| time::parse(ts))
@@ -233,7 +234,7 @@ fn used(wanted: &Wanted, story: &Story, from: u64) -> Used {
     used_between(wanted.folder, wanted.trace, &transcript, span, until).unwrap_or_default()
 }
 
-/// What each model used.
+/// The tokens that each model used.
 fn tokens(used: &Used) -> BTreeMap<String, Tokens> {
     let of = |sum: &Sum| Tokens { input: sum.input + sum.cache_read + sum.cache_write, output: sum.output };
     used.tokens.by_model.iter().map(|(model, sum)| (label(model), of(sum))).collect()

@@ -1,7 +1,7 @@
-//! `attest`: what a commit is attested with, as a file; and the attestation of a commit that has none yet.
+//! `attest`: writes the attestation of a commit to a file, or attests a commit that has no attestation yet.
 //!
-//! Reads ledgers, git's objects and notes; writes the ledger's `attest` entry, the log, a note, and the file
-//! that it is told.
+//! Reads ledgers, git's objects and notes; writes the ledger's `attest` entry, the log, a note, and the
+//! requested file.
 
 use super::{Command, Io, operand, option, refused, text};
 use crate::attest::attest_late;

@@ -1,8 +1,9 @@
-//! `bundle`: the policy for everybody: packed, signed, checked, compared, and which one this machine runs.
+//! `bundle`: the policy for everybody: pack, sign, check and compare bundles, and show which one this machine
+//! runs.
 //!
-//! Reads a folder laid out like the user's configuration, and bundles; writes the bundle it is told to.
-//! Invariants: what `make` packs can be read as configuration and texts; `verify` refuses whatever
-//! `install --managed` would.
+//! Reads a folder laid out like the user's configuration, and bundles; writes the requested bundle.
+//! Invariants: what `make` packs can be read as configuration and texts; `verify` refuses whatever `install
+//! --managed` would.
 
 use super::{Command, Io, operand, option, refused, text, yes};
 use crate::refusal::Refused;
@@ -103,7 +104,7 @@ fn file(name: &'static str, help: &'static str) -> Arg {
     operand(name, "BUNDLE", help).required(true)
 }
 
-/// For every command that trusts a key beside those of the machine.
+/// The option for every command that accepts trusted keys in addition to the machine's.
 pub fn trusted_key() -> Arg {
     option("key", "KEY", "Trust this key too, as `aops-hook key export` prints it").action(ArgAction::Append)
 }
@@ -146,7 +147,7 @@ fn make(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&described(&bundle), made)
 }
 
-/// The end of this day, wherever the machines are.
+/// The end of this day, in the last of all time zones.
 fn last_moment(day: &str) -> anyhow::Result<String> {
     let at = format!("{day}T23:59:59.999Z");
     match time::parse(&at).filter(|_| day.len() == 10) {
@@ -155,7 +156,7 @@ fn last_moment(day: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The files of a folder, each of which can be read as what it is.
+/// Packs the files of a folder, and checks that each can be read as what it is.
 fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> {
     if !folder.is_dir() {
         return refused(format!(
@@ -210,7 +211,7 @@ fn sign(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, words)
 }
 
-/// The keys that count: those of the folder, and those that were given.
+/// The trusted keys: those of the folder, and those that were given.
 pub(super) fn keys(given: &ArgMatches, folder: &Path) -> anyhow::Result<Vec<PublicKey>> {
     let mut all = bundle::trusted(folder).unwrap_or_default();
     for text in given.get_many::<String>("key").unwrap_or_default() {
@@ -228,7 +229,7 @@ pub(super) fn keys(given: &ArgMatches, folder: &Path) -> anyhow::Result<Vec<Publ
     Ok(all)
 }
 
-/// The bundle in this file, if it may take the place of the one in this folder, and who signed it.
+/// The bundle in this file, if it may replace the one in this folder, and who signed it.
 pub(super) fn judge(
     name: &str,
     file: &str,
@@ -249,7 +250,7 @@ pub(super) fn judge(
             "`{name}` is refused: {why}\nhint: install a newer one: `aops-hook bundle make`"
         ));
     }
-    // One that cannot be read holds nothing back: a good one takes its place.
+    // An unreadable installed bundle does not prevent its replacement by a good one.
     let Ok(Some((now, _))) = bundle::in_folder(folder) else { return Ok((bundle, signer)) };
     let holds = format!("`{}` {}", now.name, now.version);
     let version = bundle.version;

@@ -1,7 +1,7 @@
 //! Takes, lists, compares and verifies checkpoints, and rolls back to one.
 //!
 //! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is
-//! finished before anything else is done; verbs that change the tree or delete checkpoints need a person.
+//! finished before anything else; verbs that change the tree or delete checkpoints need a person.
 
 mod bytes;
 mod change;
@@ -86,7 +86,7 @@ fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> 
     Store::pick(&store.rows()?, text(given, name).unwrap_or_default()).or_else(refused)
 }
 
-/// The lines in which two texts differ.
+/// Prints the lines in which two texts differ.
 pub(super) fn print_changes(io: &mut Io, was: &str, is: &str) -> anyhow::Result<()> {
     for line in unified("", "", was, is).lines().skip(2) {
         let tone = match line.as_bytes().first() {
@@ -155,13 +155,13 @@ const VERIFY: Command = Command {
     run: verify,
 };
 
-/// Larger files are named, and their text is not shown.
+/// Larger files are only named; their text is not shown.
 const LONGEST: u64 = 256 << 10;
 
 fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = Store::look(&root(io))?;
     let rows = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::rows)?;
-    // The newest is the first: what a number means does not hang on what is listed.
+    // The newest is number 1, counted before filtering, so a number always means the same checkpoint.
     let all = rows.len();
     let mut rows: Vec<(usize, IndexRow)> =
         rows.into_iter().enumerate().map(|(at, row)| (all - at, row)).collect();
@@ -210,7 +210,8 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table_within(["#", "checkpoint", "name", "age", "why", "prompt", "changed"], rows, &[2, 5])
 }
 
-/// An id as it is shown on a terminal: a session by the beginning of its name, which finds it too.
+/// An id as shown on a terminal: a session is shortened to the beginning of its name, which is enough to find
+/// it.
 fn shorten(id: &str, io: &Io) -> String {
     match id.split_once('/') {
         Some((run, rest)) if io.terminal && run.len() > 20 => format!("{}/{rest}", cut(run, 8)),
@@ -218,13 +219,13 @@ fn shorten(id: &str, io: &Io) -> String {
     }
 }
 
-/// The prompt, or in a run the task, that it belongs to.
+/// The prompt it belongs to or, in a run, the task.
 fn prompt_of(one: &Checkpoint, longest: usize) -> String {
     let asked = one.orchestrator.intake_summary.prompt.as_ref().or(one.orchestrator.task.as_ref());
     asked.map(|asked| one_line(asked, longest)).unwrap_or_default()
 }
 
-/// How many files are not as in the checkpoint before, and the first of them.
+/// How many files differ from the checkpoint before, and the first of them.
 fn describe_change(before: Option<&Artifacts>, tree: &Artifacts) -> String {
     let Some(before) = before else { return count(tree.files.len(), "file") };
     let delta = tree::diff(before, tree);

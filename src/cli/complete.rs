@@ -1,8 +1,8 @@
-//! Completions for shells: what may come next on a command line, with the sessions, gates, workflows,
-//! checkpoints and runs that there are; and the scripts that ask for it.
+//! Shell completions: what may come next on a command line, with the existing sessions, gates, workflows,
+//! checkpoints and runs; and the scripts that ask for it.
 //!
-//! Reads the table of commands and what lies on disk, writes nothing. Invariants: every command and option of
-//! the table is known here by itself; whatever is broken on disk, there is an answer, if an empty one.
+//! Reads the table of commands and the disk, writes nothing. Invariants: every command and option of the
+//! table is completed without further work; whatever is broken on disk, there is an answer, if an empty one.
 
 use super::{COMMANDS, Command, Io, SAME, operand, parser};
 use crate::run::artifacts::RunArtifacts;
@@ -36,7 +36,7 @@ pub const COMMAND: Command = Command {
     run: print_script,
 };
 
-/// What the scripts call.
+/// The verb that the scripts call.
 pub const VERB: &str = "__complete";
 
 fn print_script(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -55,13 +55,14 @@ fn print_script(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
 }
 
-// Each asks the program, and knows the commands where there is none. Files are the shell's own business.
+// Each script asks the program, and knows only the commands if there is none. The shell completes files
+// itself.
 
 const BASH: &str = include_str!("complete/bash.bash");
 const ZSH: &str = include_str!("complete/zsh.zsh");
 const FISH: &str = include_str!("complete/fish.fish");
 
-/// Prints what can stand in the place of the last of these words, a line each: the value, a tab, what it is.
+/// Prints the candidates for the last of these words, a line each: the value, a tab, a description.
 pub fn answer(words: &[String], env: &Env, out: &mut dyn std::io::Write) {
     let (done, last) = words.split_last().map_or((&[][..], ""), |(last, done)| (done, last.as_str()));
     let mut at = Place { command: parser(), operands: 0, path: Vec::new(), wants: None };
@@ -74,7 +75,7 @@ pub fn answer(words: &[String], env: &Env, out: &mut dyn std::io::Write) {
     }
 }
 
-/// Where the command line is, after some words.
+/// The state of a command line after some words.
 struct Place {
     command: clap::Command,
     operands: usize,
@@ -85,7 +86,7 @@ struct Place {
 
 impl Place {
     fn step(&mut self, word: &str) {
-        // Bash cuts `--name=value` in three.
+        // Bash splits `--name=value` into three words.
         if word == "=" || self.wants.take().is_some() {
             return;
         }
@@ -123,7 +124,7 @@ impl Place {
         found
     }
 
-    /// What this option or operand may be.
+    /// The possible values of this option or operand.
     fn of(&self, arg: &Arg, env: &Env) -> Vec<(String, String)> {
         let listed: Vec<_> =
             arg.get_possible_values().iter().map(|one| (one.get_name().to_owned(), String::new())).collect();

@@ -1,8 +1,8 @@
 //! What a person changes in a session: `block`, `clear-block`, `waive`.
 //!
 //! Each writes one entry; a block also writes the head. Invariants: blocking is allowed inside a tool call
-//! too, since it only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be
-//! lifted at all.
+//! too, since it only tightens; a waiver ends by itself and has a reason; protections of the guard itself
+//! cannot be waived.
 
 use super::{
     Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text,
@@ -84,7 +84,7 @@ const NEVER: [(GateId, &str); 4] = [
     (GateId::Rules, "change the rule in your configuration"),
 ];
 
-/// For longer than this, change the configuration instead.
+/// For a longer time, change the configuration instead.
 const LONGEST_MS: i64 = 365 * 86_400_000;
 
 fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -100,13 +100,13 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
 }
 
-/// The only way out of a block. Works from the exported head where the folder is gone: the loss is then known
-/// to a person, and the session may begin anew.
+/// The only way to lift a block. If the folder is gone, it works from the exported head: a person then knows
+/// about the loss, and the session may start again.
 fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let exported = named_session(given).and_then(|name| sessions::exported(io.env, name));
     let (id, was) = match (session(given, io), exported) {
         (Ok(found), _) => {
-            // Read without the lock: a person takes their time.
+            // Read without the lock, since a person may take their time.
             let known = sessions::session(&found);
             confirm(known.as_ref().and_then(Session::blocked), &found.session_id, io)?;
             let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
@@ -133,7 +133,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, format!("session {id} {words}"))
 }
 
-/// On a terminal the person reads why, and says yes.
+/// On a terminal, shows the person the reason and asks for a yes.
 fn confirm(reason: Option<&str>, id: &str, io: &mut Io) -> anyhow::Result<()> {
     let Some(reason) = reason.filter(|_| !io.yes && io::stdin().is_terminal()) else { return Ok(()) };
     let question = format!("session {id} is blocked: {}\nclear the block? [y/N]: ", one_line(reason, 2000));

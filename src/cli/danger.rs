@@ -1,8 +1,8 @@
 //! `danger`: shows the danger rules and switches one of them, everywhere or in this folder.
 //!
-//! Reads the configuration, and insights for how often a rule stopped something; writes the user's file
-//! alone. Invariants: a file that would not be accepted is not written; what the administrator's bundle or
-//! the project's own file holds stays.
+//! Reads the configuration, and insights for how often a rule stopped something; writes only the user's file.
+//! Invariants: an invalid file is never written; settings of the administrator's bundle and the project's own
+//! file stay.
 
 use super::range;
 use super::table::{Cell, Tone};
@@ -110,16 +110,16 @@ fn named(id: &str) -> anyhow::Result<&'static Rule> {
     rule(id.strip_prefix("danger.").unwrap_or(id)).map_or_else(none, Ok)
 }
 
-/// How long back it is counted.
+/// How far back the counts go.
 const LATELY_MS: i64 = 30 * 86_400_000;
 
-/// What each rule did lately.
+/// What each rule did in that time.
 fn count_lately(io: &Io) -> BTreeMap<String, RuleCounts> {
     let found = range::all(io.env, Some(io.env.now_ms - LATELY_MS));
     let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
     for insights in threads::map(&found, |found| found.known_insights(io.env).ok()) {
         for (name, one) in &insights.rules {
-            // The guard's own refusals may name a rule that found the same.
+            // A refusal of the guard itself may name a rule that found the same.
             let id = name.strip_prefix("danger:").or_else(|| name.strip_prefix("guard:"));
             if let Some(id) = id {
                 counts.entry(id.to_owned()).or_default().add(one);
@@ -137,10 +137,10 @@ fn to_json(now: &InForce, rule: &Rule, lately: &RuleCounts) -> Value {
     })
 }
 
-/// What one rule did: `2 asked, 1 stopped`, `1 stopped`, `3 kept`.
+/// The counts of one rule as text: `2 asked, 1 stopped`, `1 stopped`, `3 kept`.
 pub(super) fn describe_rule(counts: &RuleCounts) -> String {
     let words = [(counts.asked, "asked"), (counts.refused, "stopped"), (counts.kept, "kept")];
-    // Of who was asked it is told, too, that nobody said no.
+    // After questions, `0 stopped` is shown too: nobody said no.
     let told = words.iter().filter(|(n, word)| *n > 0 || *word == "stopped" && counts.asked > 0);
     told.map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")
 }
@@ -213,7 +213,7 @@ fn from_json(now: &InForce, rule: &Rule) -> Value {
     places.map(|place| json!({"layer": place.layer, "file": place.file, "line": place.line})).collect()
 }
 
-/// Without a level: as it is shipped.
+/// Without a level, the rule goes back to its default.
 fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow::Result<u8> {
     let rule = named(text(given, "rule").unwrap_or_default())?;
     let here = given.get_flag("here");
@@ -256,9 +256,9 @@ fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow
 struct Wanted {
     rule: &'static Rule,
     level: DangerLevel,
-    /// Nothing is to be said about it any more, where that is the same.
+    /// Removes the setting instead, if that has the same effect.
     as_shipped: bool,
-    /// In this project alone.
+    /// Only in this project.
     here: bool,
 }
 
@@ -293,7 +293,7 @@ impl Wanted {
         Ok((file, old, new))
     }
 
-    /// The text that says nothing about the rule, where it is as it is shipped then.
+    /// The text without a setting for the rule, if the default then applies.
     fn without(&self, io: &Io, folder: Folder, file: &str, old: &str) -> Option<String> {
         if !self.as_shipped {
             return None;
@@ -319,7 +319,8 @@ impl Wanted {
         }
     }
 
-    /// The level in this folder afterwards, and what is to be said about it. What cannot hold is refused.
+    /// The level in this folder afterwards, and remarks about it. Refuses a setting that would have no
+    /// effect.
     fn check(&self, io: &Io, project: &Path, file: &str, new: &str) -> anyhow::Result<(DangerLevel, String)> {
         let (policy, origins) = user_file::accepted(io, project, Source { file, text: new })?;
         let id = self.rule.id();

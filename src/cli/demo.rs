@@ -1,9 +1,9 @@
 //! Plays a whole session through every gate, in a temporary folder, and shows each step and its answer.
 //!
-//! The story is `story.jsonl`: one step in each line, with what the gates must say to it. Starts the hook as
-//! the client does, in a throwaway home with a throwaway project; reads and writes nothing else. Invariants:
-//! nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
-//! succeeds proves that the gates work on this machine.
+//! The story is `story.jsonl`: one step in each line, with the expected answer of the gates. Starts the hook
+//! as the client does, in a throwaway home with a throwaway project; reads and writes nothing else.
+//! Invariants: nothing is installed and nothing is left behind; every step names the answer it expects, so a
+//! demo that succeeds proves that the gates work on this machine.
 
 mod stage;
 
@@ -35,7 +35,7 @@ pub const COMMAND: Command = Command {
 
 const STORY: &str = include_str!("demo/story.jsonl");
 
-/// Changes made at most while waiting for an audit to be due, or to bind.
+/// How many changes are made at most before an audit must be due, or must block.
 const MOST_CHANGES: usize = 40;
 
 const MAIN: &str = "agent";
@@ -45,35 +45,35 @@ const MAIN: &str = "agent";
 struct StoryStep {
     #[serde(flatten)]
     action: Option<Action>,
-    /// What a write puts in the file; `{n}` is the number of the write.
+    /// The text written to the file; `{n}` is the number of the write.
     text: String,
-    /// Repeats a write until then.
+    /// Repeats a write until this happens.
     until: Option<Until>,
     verdict: Option<Value>,
     /// Shown instead of the action; `{n}` is how many writes passed.
     does: Option<String>,
-    /// Shown where the gates say nothing themselves.
+    /// Shown if the gates say nothing themselves.
     said: String,
-    /// The gate that must refuse; without one the step must pass.
+    /// The gate that must refuse; if there is none, the step must pass.
     refused_by: String,
     /// A file that must be in the session's folder afterwards.
     leaves: Option<String>,
-    /// Skipped where there is no git.
+    /// Skipped if git is missing.
     needs_git: bool,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Action {
-    /// Begins a session; the title.
+    /// Begins a session; holds the title.
     Act(String),
     Prompt(String),
     Read(String),
     Write(String),
-    /// A shell line, run where it passes.
+    /// A shell line; it is run if the gates let it pass.
     Run(String),
     Start(String),
-    /// The words of the last agent; its verdict stands in `verdict`.
+    /// The text of the last agent; its verdict is in `verdict`.
     Report(String),
     Stop(String),
     /// An `aops-hook` command for this session, typed by a person in another terminal.
@@ -87,7 +87,7 @@ enum Until {
     Refused,
 }
 
-/// One step that was made: who did what, and what was said to it.
+/// One finished step: who did what, and the answer.
 #[derive(Debug, Default, Serialize)]
 struct Beat {
     act: usize,
@@ -101,13 +101,13 @@ struct Beat {
     sandbox: &'static str,
 }
 
-/// Plays the story. An answer that is not the expected one ends it.
+/// Plays the story. An unexpected answer ends it.
 struct Player<'a, 'io> {
     io: &'a mut Io<'io>,
     stage: Stage,
     beats: Vec<Beat>,
     act: usize,
-    /// Started last: name, id and the call that started it.
+    /// The agent started last: name, id and the call that started it.
     agent: (String, String, Value),
 }
 
@@ -233,7 +233,7 @@ impl Player<'_, '_> {
         self.stage.call("Write", &input, |_| Ok(fs::write(&path, text)?))
     }
 
-    /// Writes the same file until an audit is due, or refuses.
+    /// Writes the same file until an audit is due, or blocks.
     fn write_until(&mut self, file: &str, step: &StoryStep) -> anyhow::Result<(Beat, Heard)> {
         for n in 1..=MOST_CHANGES {
             let heard = self.write(file, &step.text.replace("{n}", &n.to_string()))?;
@@ -262,7 +262,7 @@ impl Player<'_, '_> {
         Ok((Beat { who: MAIN.to_owned(), does, event: "SubagentStart", said, ..Beat::default() }, heard))
     }
 
-    /// A report that is refused ends nothing: the agent goes on and reports again.
+    /// A refused report ends nothing: the agent continues and reports again.
     fn report(&mut self, words: &str, verdict: Option<&Value>) -> anyhow::Result<Heard> {
         let (name, id, call) = &self.agent;
         let block = verdict.map(|verdict| format!("\n\n```aops\n{verdict}\n```\n")).unwrap_or_default();
@@ -275,7 +275,7 @@ impl Player<'_, '_> {
         Ok(heard)
     }
 
-    /// Keeps and shows a step, then holds it against what was expected.
+    /// Records and shows a step, then compares it with the expected answer.
     fn record(&mut self, mut beat: Beat, heard: Heard, step: &StoryStep) -> anyhow::Result<()> {
         beat.act = self.act;
         beat.gate = if heard.refused { Some(self.stage.gate()?) } else { None };

@@ -1,8 +1,7 @@
 //! Finds what keeps the hooks from working: checks the set-up, runs every registered hook, and names the fix.
 //!
-//! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is
-//! touched.
-//! Invariant: every finding has a fix of one line, and following it makes the finding go away.
+//! Reads settings, folders and versions; hooks run in a throwaway home, so no ledger of the user is touched.
+//! Invariant: every finding has a one-line fix, and applying it removes the finding.
 
 mod payload;
 mod registration;
@@ -34,7 +33,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What is well, in words; or everything that was found, each with its fix. No words where a check does not
+/// What is fine, as text; or everything that was found, each with its fix. An empty text if a check does not
 /// apply.
 type Report = Result<String, Vec<(String, String)>>;
 
@@ -45,7 +44,7 @@ type Check = (&'static str, Weight, fn(&Scene) -> Report);
 #[serde(rename_all = "lowercase")]
 enum Weight {
     Ok,
-    /// Good to know; the hooks work without.
+    /// Good to know; the hooks work anyway.
     Note,
     Bad,
 }
@@ -53,7 +52,7 @@ enum Weight {
 #[derive(Debug, Serialize)]
 struct ReportLine {
     check: &'static str,
-    /// Nothing keeps the hooks from working here.
+    /// Nothing prevents the hooks from working here.
     ok: bool,
     level: Weight,
     finding: String,
@@ -62,7 +61,7 @@ struct ReportLine {
 }
 
 const LEDGERS: &str = "ledgers";
-/// The other clients follow it, each by its name.
+/// The checks of other clients come after this one, each under the client's name.
 const HOOKS: &str = "hooks";
 
 /// Every check, in the order of the report.
@@ -126,7 +125,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(code(&findings))
 }
 
-/// 4 where a ledger or the log is damaged, as `verify` has it; else 1 where something is wrong.
+/// 4 if `verify` finds a damaged ledger or log; otherwise 1 if something is wrong.
 fn code(findings: &[ReportLine]) -> u8 {
     let bad = |check: Option<&str>| {
         findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check))
@@ -156,7 +155,7 @@ fn report(wrong: Vec<(String, String)>, well: impl Into<String>) -> Report {
     if wrong.is_empty() { Ok(well.into()) } else { Err(wrong) }
 }
 
-/// One thing is wrong.
+/// A report of one problem.
 fn bad(what: impl Into<String>, fix: impl Into<String>) -> Report {
     Err(vec![(what.into(), fix.into())])
 }

@@ -1,9 +1,9 @@
 //! `export`: sessions for other programs: entries and insights as JSON lines, a CSV table, or spans for a
 //! collector.
 //!
-//! Reads ledgers and insights; prints, or posts to the address it is given: OTLP over HTTP in its JSON
-//! encoding, a session as a trace. Names follow the semantic conventions for generative models
-//! (`gen_ai.provider.name`, `invoke_agent`, `execute_tool`, `run_guardrail`); other attributes are `aops.…`.
+//! Reads ledgers and insights; prints, or posts to the given address: OTLP over HTTP in its JSON encoding, a
+//! session as a trace. Names follow the semantic conventions for generative models (`gen_ai.provider.name`,
+//! `invoke_agent`, `execute_tool`, `run_guardrail`); other attributes are `aops.…`.
 //! Invariants: nothing leaves the machine unless a person names the address; no hook calls this; the same
 //! session gives the same ids, so a collector that gets it twice stores it once.
 
@@ -92,7 +92,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The insights, then every entry as it stands in the ledger.
+/// Prints the insights, then every entry exactly as it is in the ledger.
 fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let insights = serde_json::to_value(found.insights(io.env)?)?;
     writeln!(
@@ -105,7 +105,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let mut line = String::new();
     let id = aops_core::text::json::quoted(&found.session_id);
     while reader.read_line(&mut line)? > 0 {
-        // A torn last line is not an entry.
+        // A truncated last line is not an entry.
         if let Some(entry) = line.strip_suffix('\n') {
             writeln!(io.out, "{{\"kind\":\"entry\",\"session_id\":{id},\"entry\":{entry}}}")?;
         }
@@ -156,7 +156,7 @@ fn row(insights: &Insights) -> String {
     COLUMNS.map(|(_, cell)| escape(&cell(insights))).join(",")
 }
 
-/// Over all models.
+/// The sum over all models.
 fn sum(insights: &Insights, count: fn(&Sum) -> u64) -> u64 {
     insights.tokens.by_model.values().map(count).fold(0, u64::saturating_add)
 }
@@ -167,7 +167,7 @@ fn escape(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
-/// A few hundred kilobytes.
+/// This many spans are a few hundred kilobytes.
 const PER_REQUEST: usize = 500;
 
 fn send(

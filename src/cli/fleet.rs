@@ -1,6 +1,7 @@
-//! `fleet`: the PostgreSQL that machines share, as `[fleet]` names it: its tables, who is there, what waits.
+//! `fleet`: the PostgreSQL database that machines share, as `[fleet]` names it: its tables, the machines, and
+//! what is waiting.
 //!
-//! Connects to the database. Invariant: no hook calls this, and nothing here is needed by one.
+//! Connects to the database. Invariant: no hook calls this or depends on it.
 
 mod doctor;
 mod enqueue;
@@ -102,7 +103,7 @@ pub(super) static VERBS: &[Command] = &[
     },
 ];
 
-/// Machines in one answer.
+/// How many machines one answer lists.
 const MOST: i64 = 1000;
 
 /// The address of the database.
@@ -116,7 +117,6 @@ pub(super) fn url(io: &Io) -> anyhow::Result<String> {
     }
 }
 
-/// An open connection.
 pub(super) fn open(io: &Io) -> anyhow::Result<Fleet> {
     Ok(database::open(io.env, &url(io)?)?)
 }

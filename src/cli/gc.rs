@@ -1,4 +1,4 @@
-//! What `runs gc` and `sessions gc` share: their options, who may run them, and what they say.
+//! What `runs gc` and `sessions gc` share: their options, who may run them, and their output.
 
 use super::control::duration;
 use super::{Io, allowed, flag, option, refused, text};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// What a person asked for.
 pub(super) struct Wish {
     pub(super) dry: bool,
-    /// What changed later stays.
+    /// Whatever changed later than this stays.
     pub(super) before_ms: i64,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn arguments(row: clap::Command, help: &'static str) -> clap::Command
 }
 
 impl Wish {
-    /// Looking is for everybody, removing for a person.
+    /// Anyone may look; only a person may remove.
     pub(super) fn read(name: &str, given: &ArgMatches, io: &Io) -> anyhow::Result<Self> {
         let dry = given.get_flag("dry-run");
         if !dry {
@@ -31,12 +31,13 @@ impl Wish {
         Ok(Self { dry, before_ms: io.env.now_ms - age })
     }
 
-    /// What changed last at this time, in milliseconds since 1970, is old enough.
+    /// Whether something that last changed at this time, in milliseconds since 1970, is old enough.
     pub(super) fn covers(&self, changed_ms: i64) -> bool {
         changed_ms <= self.before_ms
     }
 
-    /// `removed 1 of 3 runs, 3 files`; `more` are counts of what went with them. Words are given as for one.
+    /// `removed 1 of 3 runs, 3 files`; `more` counts what was removed with them. Nouns are given in the
+    /// singular.
     pub(super) fn report(
         &self,
         io: &mut Io,

@@ -1,9 +1,9 @@
-//! One request and one answer of HTTP/1.1 on each connection, to anybody who can reach the address.
+//! One HTTP/1.1 request and answer per connection, for anybody who can reach the address.
 //!
 //! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however
-//! slowly it comes, two of them for its head, and so has its answer; so many connections are served at a
-//! time. For one more the oldest goes that has not sent its request, so that nobody keeps others away by
-//! being slow; where all are being answered it is told so.
+//! slowly it arrives, two of them for its head, and the answer has the same limit; the number of open
+//! connections is bounded. A new one beyond that replaces the oldest one that has not sent its request, so
+//! that slow clients keep nobody out; if all are being answered, the new one is told so.
 
 use aops_core::system::wire::Timed;
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const LONGEST_HEAD: u64 = 16 << 10;
-/// After a connection that could not be taken: no file may be left for it.
+/// The pause after a connection could not be accepted, perhaps because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// For the head of a request; for what follows it, and for the answer.
+/// Time limits: for the head of a request; for the rest of it, and for the answer.
 const PATIENCE_FOR_HEAD: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Connections at a time that strangers may use.
+/// How many connections strangers may use at a time.
 pub(super) const MOST: usize = 64;
 
 #[derive(Debug, Default)]
@@ -32,16 +32,16 @@ pub(super) struct Request {
     pub(super) body: String,
 }
 
-/// The status, a line for each header, and the body.
+/// The status, the header lines, and the body.
 pub(super) type Answer = (u16, String, String);
 
 impl Request {
-    /// By its name in lower case.
+    /// A header, by its name in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A field of the form that is its body.
+    /// A field of the form in the request body.
     #[cfg(feature = "fleet")]
     pub(super) fn field(&self, name: &str) -> String {
         let mut pairs = self.body.split('&').filter_map(|pair| pair.split_once('='));
@@ -97,7 +97,7 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Connections that have not sent their request, the oldest first.
+/// Connections that have not sent their request yet, the oldest first.
 #[derive(Default)]
 struct Waiting(Mutex<VecDeque<(u64, TcpStream)>>);
 
@@ -112,7 +112,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// False: it was ended.
+    /// Removes a connection. `false`: it was already ended.
     fn remove(&self, number: u64) -> bool {
         let mut all = self.all();
         let before = all.len();
@@ -120,14 +120,14 @@ impl Waiting {
         all.len() < before
     }
 
-    /// Ends the oldest. False: there is none.
+    /// Ends the oldest one. `false`: there is none.
     fn end_oldest(&self) -> bool {
         let oldest = self.all().pop_front();
         oldest.map(|(_, connection)| connection.shutdown(Shutdown::Both)).is_some()
     }
 }
 
-/// Answers each connection, without an end; `most` at a time.
+/// Answers connections forever, `most` at a time.
 pub(super) fn listen(
     listener: &TcpListener,
     longest_body: usize,
@@ -144,7 +144,7 @@ pub(super) fn listen(
                 continue;
             };
             if open.load(Ordering::SeqCst) >= most {
-                // One that is ended counts no more, however long its thread takes to see it.
+                // An ended connection no longer counts, even if its thread notices later.
                 if !waiting.end_oldest() {
                     let _ = refuse(&connection);
                     continue;
@@ -172,13 +172,13 @@ pub(super) fn listen(
     });
 }
 
-/// Tells a connection that there are too many, without a wait.
+/// Tells a connection, without waiting, that there are too many.
 fn refuse(mut connection: &TcpStream) -> io::Result<()> {
     connection.set_nonblocking(true)?;
     connection.write_all(b"HTTP/1.1 503 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-/// Reads one request and answers it, unless it is not wanted any more when it has come.
+/// Reads one request and answers it, unless the connection was ended in the meantime.
 fn serve(
     stream: &TcpStream,
     longest_body: usize,
@@ -218,7 +218,7 @@ mod tests {
         said
     }
 
-    /// The end is that of the request, not of each byte: what is there already is not read after it.
+    /// The deadline is for the whole request, not for each byte: after it, not even available bytes are read.
     #[test]
     fn a_request_ends_at_its_deadline_however_it_comes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -232,7 +232,7 @@ mod tests {
         drop(asked);
     }
 
-    /// They come in their order: when the last one is answered, all before it have been taken.
+    /// Connections are accepted in order: when the last one is answered, all before it were accepted.
     #[test]
     fn who_sends_no_request_makes_room() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -248,7 +248,7 @@ mod tests {
         for _ in 0..9 {
             assert!(answer_of(ask(address)).starts_with("HTTP/1.1 200"));
         }
-        // The oldest of them is gone, without an answer.
+        // The oldest of them was closed without an answer.
         let [mut first, ..] = begun;
         let ended = first.read(&mut [0]);
         assert!(ended.as_ref().map_or(true, |long| *long == 0), "{ended:?}");

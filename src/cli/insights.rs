@@ -3,8 +3,8 @@
 //! Reads ledgers and transcripts; writes the insights files, and an entry for the state of a session with a
 //! ledger.
 //! For an analysis it starts the configured command in an empty folder with the prompt on its input.
-//! Invariant: an answer that is late, broken or not of the schema is refused with the reason, and changes
-//! nothing.
+//! Invariant: an answer that is late, broken or does not match the schema is refused with the reason, and
+//! changes nothing.
 
 use super::danger::describe_rule;
 use super::past::tell_damage;
@@ -69,7 +69,7 @@ pub const COMMAND: Command = Command {
 
 const ANALYSE: &str = "insights --analyse";
 const PATIENCE: Duration = Duration::from_mins(10);
-/// Bytes of conversation that are sent, and of answer that are read.
+/// Maximum bytes of the conversation that are sent, and of the answer that are read.
 const LONGEST: usize = 200 << 10;
 const ANSWER: usize = 1 << 20;
 
@@ -92,8 +92,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if given.contains_id("since") {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
-    // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of
-    // the project.
+    // In a tool call or a slash command, the client names its session; otherwise it is the newest one of the
+    // project.
     let current = io.env.client.session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, &analysis)?;
@@ -110,13 +110,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(damage.map_or(0, |damage| tell_damage(&damage, &found.session_id)))
 }
 
-/// Who reads the conversation and fills in what the ledger cannot say.
+/// Who reads the conversation and adds what the ledger cannot say.
 #[derive(Debug, PartialEq)]
 enum Analysis {
     None,
-    /// The model of `insights.command`, now.
+    /// The model of `insights.command` is asked now.
     Asked,
-    /// Whoever called us.
+    /// The caller provides it.
     Given(Value),
 }
 
@@ -130,7 +130,7 @@ fn read_fields(fields: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// Made, analysed if wanted, written and recorded.
+/// Makes the insights, with an analysis if wanted, then writes and records them.
 fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow::Result<Insights> {
     let env = io.env;
     let mut insights = found.insights(env)?;
@@ -138,7 +138,7 @@ fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow:
         Analysis::None => {}
         Analysis::Asked => {
             let answer = ask_model(io, found, &insights)?;
-            // The session may have gone on while the model was reading.
+            // The session may have continued while the model was reading.
             insights = found.insights(env)?;
             insights.keep_rich(&answer);
         }
@@ -191,7 +191,7 @@ fn batch(given: &ArgMatches, io: &mut Io, analysis: &Analysis) -> anyhow::Result
     Ok(u8::from(!failed.is_empty()))
 }
 
-/// How far it is, on a terminal only.
+/// Draws the progress, only on a terminal.
 fn draw_bar(n: usize, all: usize, session_id: &str) {
     const WIDTH: usize = 24;
     if std::io::stderr().is_terminal() {
@@ -201,7 +201,7 @@ fn draw_bar(n: usize, all: usize, session_id: &str) {
     }
 }
 
-/// Why nothing goes on in a session, where that is so.
+/// Why a session is blocked or halted, if it is.
 fn describe_halt(found: &FoundSession) -> Option<NamedFact> {
     let session = sessions::session(found.shelved.as_ref()?)?;
     let (word, why) = match (session.blocked(), session.state.phase) {
@@ -253,7 +253,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
-    // What took no time says nothing.
+    // Phases that took no time are left out.
     let phases = insights.phase_ms.iter().filter(|(_, ms)| **ms >= 1000);
     let phases: Vec<String> =
         phases.map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
@@ -286,7 +286,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
     ]
 }
 
-/// The first of them; the file has all.
+/// The first files; the insights file has all of them.
 fn describe_files(files: &[String]) -> String {
     const MOST: usize = 8;
     let more = files.len().saturating_sub(MOST);
@@ -300,7 +300,7 @@ fn describe_rules(rules: &BTreeMap<String, RuleCounts>) -> String {
     rules.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The tokens of each model, and what all of them cost.
+/// The tokens of each model, and the cost of all of them.
 fn usage(insights: &Insights) -> Vec<NamedFact> {
     let tokens = insights.tokens.by_model.iter().map(|(model, sum)| {
         let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
@@ -310,7 +310,7 @@ fn usage(insights: &Insights) -> Vec<NamedFact> {
     tokens.chain(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong))).collect()
 }
 
-/// What a model found, where one was asked.
+/// The findings of a model, if one was asked.
 fn analysis(insights: &Insights) -> Vec<NamedFact> {
     let said = |remark: &Value| match remark {
         Value::String(text) => text.clone(),
@@ -353,7 +353,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
         Program::find(io.env, identity).map_err(|_| refuse(command, &format!("`{name}` was not found")))?;
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
-    // A person's own session: neither inside a tool call nor in this project.
+    // The model must run as a separate session, neither inside a tool call nor in this project.
     let variables =
         io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
     let task = Task::new(&program, &args, &scratch.0, &variables, PATIENCE);
@@ -370,7 +370,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The one JSON object of the answer, fenced or not.
+/// Finds the one JSON object in the answer, with or without a code fence.
 fn object(said: &str) -> Result<Value, String> {
     let object = said.find('{').zip(said.rfind('}')).and_then(|(from, to)| said.get(from..=to));
     let object = object.ok_or("it holds no JSON object")?;

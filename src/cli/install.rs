@@ -1,9 +1,9 @@
 //! `install` registers this program for every event in a settings file, and places our agents and commands
-//! beside it; `uninstall` removes both.
+//! next to it; `uninstall` removes both.
 //!
 //! Reads and writes what `Steps` name, which the file of each kind of client makes. The project's file is
 //! below the working directory, not git's root: the client looks only where it was started. Invariants:
-//! installing twice changes nothing; `uninstall` undoes it byte for byte, and edits since stay: from an
+//! installing twice changes nothing; `uninstall` undoes it byte for byte, and later edits stay: from an
 //! edited settings file only our entries are removed, an edited agent is left.
 
 pub mod receipt;
@@ -81,7 +81,7 @@ pub const INSTALL: Command = Command {
         let mode =
             option("mode", "LEVEL", "How much of the loop is enforced: observe, guard, loop or strict");
         let mode = mode.value_parser(ModeLevel::WORDS.to_vec());
-        // For `install.sh`, which ends with the same two lines itself.
+        // For `install.sh`, which prints the same two final lines itself.
         let plain = flag("without-ending", "").hide(true);
         let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
         let managed =
@@ -139,17 +139,17 @@ impl Level {
         }
     }
 
-    /// Where agents and commands go: beside settings that are shared, else to the user's.
+    /// The folder for agents and commands: next to shared settings, otherwise in the user's folder.
     pub fn folder(self, env: &Env) -> PathBuf {
         if self == Level::Project { env.from_here(".claude".as_ref()) } else { env.config.clone() }
     }
 
-    /// The level asked for; the user's if none.
+    /// The requested level; the user's if none was given.
     pub fn given(given: &ArgMatches) -> Self {
         Self::ALL.into_iter().find(|level| given.get_flag(level.name())).unwrap_or(Level::User)
     }
 
-    /// The options `--user`, `--project`, `--local`, one at most.
+    /// The options `--user`, `--project` and `--local`, of which at most one may be given.
     pub fn arguments(row: clap::Command) -> clap::Command {
         let help = [
             "Settings of this user (default)",
@@ -169,7 +169,7 @@ fn root() -> Arg {
     option(ROOT, "FOLDER", "With `--managed`: below this folder, for an image").requires(MANAGED)
 }
 
-/// The client, where it is not Claude Code.
+/// The option for a client other than Claude Code.
 fn client() -> Arg {
     let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
     let help =
@@ -184,7 +184,7 @@ fn client() -> Arg {
 const CLIENT: &str = "client";
 const SECRETS: &str = "deny-secrets";
 
-/// The other client that is meant.
+/// The requested client, if it is not Claude Code.
 fn other_client(given: &ArgMatches) -> Option<Client> {
     text(given, CLIENT).and_then(Client::of).filter(|client| client.is_registered_by_name())
 }
@@ -200,7 +200,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
-    // All questions before an answer changes what either sees.
+    // Asks all questions before acting on any answer, so that no answer influences the next question.
     let mode = question::change(given, io)?;
     let denies_secrets = question::denies_secrets(given, io)?;
     let observes = denies_secrets.is_some() && question::observes_network(given, io)?;
@@ -246,31 +246,32 @@ fn observe_network(io: &Io) -> anyhow::Result<()> {
     user_file::edit(io, &io.env.cwd, change, "`[network]` with `mode = \"observe\"`")?.write(io)
 }
 
-/// Shows a person what their own past sessions would have met.
+/// Shows a person how their own past sessions would have been judged.
 fn try_out(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<()> {
     let wanted = !given.get_flag("dry-run") && question::is_person_there(io);
     if wanted { tryout::at_install(io, client) } else { Ok(()) }
 }
 
-/// A shared file cannot name a program that others do not have: no command of theirs would start.
+/// Shown for a shared settings file, which cannot name a program that others may not have: none of their
+/// commands would start.
 const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the \
     jail is for each person\n\
     hint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 
-/// What an installation comes to, in words or for a program.
+/// The result of an installation, for people or for a program.
 struct Told {
     settings: String,
     command: String,
     folder: PathBuf,
     diff: String,
     has_status_line: bool,
-    /// The settings are another text than before.
+    /// The text of the settings changes.
     registers: bool,
     changes: bool,
     written: Vec<String>,
     removed: Vec<String>,
     clashes: Vec<String>,
-    /// The kernel holds no shell command for this person.
+    /// No jail confines shell commands for this person.
     unjailed: bool,
     dry_run: bool,
     backup: Option<PathBuf>,
@@ -355,7 +356,7 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, format!("{words}{rest}").trim_end())
 }
 
-/// What an uninstallation comes to, for a program and in words.
+/// The result of an uninstallation, for a program and for people.
 fn taken_back(undo: &Steps, dry_run: bool) -> (Value, String) {
     let settings = &undo.list[0];
     let texts = &undo.list[1..];

@@ -1,8 +1,7 @@
-//! `key`: the key that signs the log of all sessions: made, shown, rotated, and exported for who is to check
-//! it.
+//! `key`: makes, shows, rotates and exports the key that signs the log of all sessions.
 //!
 //! Reads and writes keys and log. Invariants: the secret that signs is never printed; the key of the seal is
-//! printed only when a person asks, since who has it can seal from that epoch on.
+//! printed only when a person asks, since whoever has it can seal from that epoch on.
 
 use super::{Command, Io, flag, option, refused, text, yes};
 use anyhow::Context;
@@ -90,7 +89,7 @@ fn agents() -> [Arg; 2] {
     [option("ssh-agent", "KEY", key), option("socket", "PATH", socket).requires("ssh-agent")]
 }
 
-/// As `ssh-add -l` prints it.
+/// The fingerprint in the form of `ssh-add -l`.
 fn fingerprint(identity: &Identity) -> String {
     format!("SHA256:{}", base64(&Sum::of(&Identity::blob(&identity.key)).0).trim_end_matches('='))
 }
@@ -173,7 +172,7 @@ fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"key": new.to_string(), "old": old.to_string(), "origin": new.name}), words)
 }
 
-/// As OpenSSL and every library reads an Ed25519 key (RFC 8410).
+/// The form that OpenSSL and every library reads for an Ed25519 key (RFC 8410).
 fn to_pem(key: &PublicKey) -> String {
     const BEFORE: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
     let inside = base64(&[&BEFORE, key.bytes()].concat());

@@ -1,8 +1,8 @@
-//! `log`: what happened in a session, one line for each call with its outcome, prompts as text, refusals
-//! whole.
+//! `log`: what happened in a session: one line for each call with its outcome, prompts as text, refusals in
+//! full.
 //!
-//! Reads one ledger, writes nothing. Invariants: with `--json` entries are printed as they stand in the
-//! ledger; a call has its line where it ended, one that never ended at the end; a refusal is never cut.
+//! Reads one ledger, writes nothing. Invariants: with `--json` entries are printed exactly as in the ledger;
+//! a call's line comes where it ended, or at the end of the log if it never did; a refusal is never cut.
 
 pub(super) mod told;
 
@@ -93,7 +93,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// Who answered a question is known at the end of the turn; its line comes before.
+/// Reads ahead: who answered a question is known only at the end of the turn, after the line to print.
 fn learned(found: &SessionOnDisk) -> anyhow::Result<Teller> {
     let mut reader = open(found)?;
     let mut teller = Teller::default();
@@ -105,7 +105,7 @@ fn learned(found: &SessionOnDisk) -> anyhow::Result<Teller> {
     Ok(teller)
 }
 
-/// The last lines of what is there already; what comes later is printed as it comes.
+/// The last lines of the existing log; new lines are printed as they arrive.
 #[derive(Default)]
 struct Backlog {
     most: Option<usize>,
@@ -132,7 +132,7 @@ impl Backlog {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) refused: bool,
-    /// What is no news, too.
+    /// Routine entries, too.
     pub(super) verbose: bool,
     /// In lower case.
     pub(super) tool: Option<String>,
@@ -161,7 +161,8 @@ struct View {
 }
 
 impl View {
-    /// On a terminal the clock, below a line for each day; elsewhere every line has its whole time.
+    /// On a terminal, prints the time of day, under a line for each day; elsewhere every line has its full
+    /// timestamp.
     fn print(&mut self, io: &mut Io, one: &Told) -> anyhow::Result<()> {
         if let Some(raw) = &one.raw {
             return Ok(io.out.write_all(raw)?);
@@ -179,7 +180,7 @@ impl View {
         let text = clean(&one.text);
         let more = one.reason.as_deref().unwrap_or_default();
         let Some(width) = io.width else {
-            // A refusal with its way out is one line.
+            // A refusal and its way out are one line.
             let more = more.replace("\nhint: ", "; ");
             let more = clean(&more);
             let gap = if more.is_empty() { "" } else { "  " };
@@ -195,7 +196,7 @@ impl View {
     }
 }
 
-/// A line in lines of so many characters, broken between words where that is possible.
+/// Wraps a line to this many characters, between words where possible.
 pub(super) fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in line.split(' ') {

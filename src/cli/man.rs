@@ -1,7 +1,7 @@
 //! `man`: the manual pages, made from the same table as `--help`.
 //!
-//! Reads the table of commands; with `--output` writes one file for each page. Invariant: nothing is told
-//! here that the table does not say.
+//! Reads the table of commands; with `--output` writes one file for each page. Invariant: a page contains
+//! only what is in the table.
 
 use super::{COMMANDS, Command, Io, operand, option, parser, refused, text};
 use anyhow::Context;
@@ -55,7 +55,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"page": page}), page.trim_end())
 }
 
-/// One page in the language of `man`.
+/// One page in the `man` markup.
 fn page(name: &str, command: &clap::Command) -> String {
     let title = name.replace(' ', "-");
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -122,7 +122,7 @@ fn section(out: &mut String, title: &str, rows: &[(String, String)]) {
     }
 }
 
-/// Text as `man` takes it: no line begins with a command of its language, hyphens can be copied.
+/// Text escaped for `man`: no line begins with a command of its markup, and hyphens can be copied.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     let guard =

@@ -80,7 +80,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Its row in `--help`, without arguments yet.
+    /// Its entry in `--help`, without arguments yet.
     fn row(&self) -> clap::Command {
         let examples = self.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
         let examples: String = examples.collect();
@@ -92,7 +92,7 @@ impl Command {
         row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
     }
 
-    /// The one that was asked for, and its arguments.
+    /// The requested command and its arguments.
     fn find<'a>(
         commands: &'static [Command],
         given: &'a ArgMatches,
@@ -101,7 +101,7 @@ impl Command {
         Some((commands.iter().find(|command| command.name == name)?, given))
     }
 
-    /// Runs the verb of this command that was asked for, if this person may; `None` where none was.
+    /// Runs the requested verb of this command, if this person may; `None` if none was given.
     fn run_verb(
         command: &str,
         verbs: &'static [Command],
@@ -115,33 +115,33 @@ impl Command {
     }
 }
 
-/// What a command works with: environment, output, and the form of the output.
+/// What a command works with: environment, output, and the format of the output.
 pub struct Io<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
     pub json: bool,
     pub terminal: bool,
-    /// Columns of the terminal; nothing when the output goes elsewhere.
+    /// The width of the terminal in columns; `None` if the output goes elsewhere.
     pub width: Option<usize>,
     pub color: bool,
     pub yes: bool,
-    /// A question found nobody: no other one is asked.
+    /// Nobody answered a question, so no other one is asked.
     pub gone: bool,
 }
 
 impl Io<'_> {
-    /// Prints this, and the command is done.
+    /// Prints this line and ends the command successfully.
     pub fn print(&mut self, line: impl Display) -> anyhow::Result<u8> {
         writeln!(self.out, "{line}")?;
         Ok(0)
     }
 
-    /// Prints the value for a program or the words for a person, and the command is done.
+    /// Prints the value for a program or the text for a person, and ends the command successfully.
     pub fn answer(&mut self, value: &Value, words: impl Display) -> anyhow::Result<u8> {
         if self.json { self.print(value) } else { self.print(words) }
     }
 
-    /// Asks the person at the terminal: what they typed, or nothing where there is nobody any more.
+    /// Asks the person at the terminal. Returns what they typed, or `None` if nobody is there any more.
     pub fn ask(&mut self, question: impl Display) -> io::Result<Option<String>> {
         if self.gone {
             return Ok(None);
@@ -210,8 +210,8 @@ pub static COMMANDS: &[Command] = &[
     man::COMMAND,
 ];
 
-/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 3 cannot be
-/// checked, 4 integrity failure.
+/// Parses, runs, prints errors, and returns the exit code: 0 done, 1 failed, 2 refused or wrong usage, 3
+/// cannot be checked, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     let matches = match parser().color(clap_color(&arguments)).try_get_matches_from(arguments) {
         Ok(matches) => matches,
@@ -237,7 +237,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
         gone: false,
     };
-    // Showing what would change needs no person at a terminal.
+    // A dry run needs no person at a terminal.
     let tries = given.try_get_one::<bool>("dry-run").ok().flatten() == Some(&true);
     let who = if tries { who_may(command.name).without_terminal() } else { who_may(command.name) };
     let name = given.subcommand_name().map(|verb| format!("{} {verb}", command.name));
@@ -246,7 +246,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     let flushed = out.flush();
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {
-        // The reader of a pipe has gone away.
+        // The reader of a pipe is gone.
         (Err(error), _) if error.downcast_ref().is_some_and(is_gone) => 0,
         (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
         (Ok(_), Err(error)) if !is_gone(&error) => complain(&error.to_string(), 1),
@@ -254,7 +254,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     }
 }
 
-/// Help and wrong usage are printed before the arguments are read.
+/// Help and usage errors are printed before the arguments are parsed.
 fn clap_color(arguments: &[String]) -> clap::ColorChoice {
     let says = |word: &str| {
         let apart = arguments.windows(2).any(|pair| pair[0] == "--color" && pair[1] == word);
@@ -267,8 +267,8 @@ fn clap_color(arguments: &[String]) -> clap::ColorChoice {
     }
 }
 
-/// What an event's name typed by hand comes to: no event will arrive on stdin, and waiting for one would look
-/// like hanging.
+/// Handles an event name typed by hand: no event will arrive on stdin, and waiting for one would look like
+/// hanging.
 pub fn typed_by_hand(event: &str) -> u8 {
     let word = event.to_lowercase();
     let hint = match COMMANDS.iter().find(|command| command.name == word) {
@@ -294,7 +294,7 @@ pub fn who_may(name: &str) -> Who {
     VERBS.iter().find(|verb| verb.name == name).map_or(Who::AtTerminal, |verb| verb.who)
 }
 
-/// Checks who may run this. Also called for a single flag that only a person may use.
+/// Checks who may run this. Also called for single options that only a person may use.
 pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
@@ -342,12 +342,12 @@ pub fn operand(name: &'static str, value: &'static str, help: &'static str) -> A
     Arg::new(name).value_name(value).help(help)
 }
 
-/// What was given for an option or an operand.
+/// The value given for an option or an operand.
 pub fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
     given.get_one::<String>(name).map(String::as_str)
 }
 
-/// An object with the members of another one too.
+/// An object extended with the members of another one.
 fn merge(mut value: Value, more: Value) -> Value {
     if let (Some(members), Value::Object(more)) = (value.as_object_mut(), more) {
         members.extend(more);
@@ -355,13 +355,12 @@ fn merge(mut value: Value, more: Value) -> Value {
     value
 }
 
-/// For every command that needs a terminal.
+/// The option `--yes`, for every command that needs a terminal.
 pub fn yes() -> Arg {
     flag("yes", "Run without a terminal, from your own script")
 }
 
-/// For every command about one session: its operand, and the option of commands whose operand is something
-/// else.
+/// For every command about one session: its operand, and the equivalent option.
 pub fn session_arguments() -> [Arg; 2] {
     let help = "A session's id, the beginning of one, or nothing for the newest in this project, a running \
         one before the others";
@@ -369,7 +368,7 @@ pub fn session_arguments() -> [Arg; 2] {
     [operand("session", "SESSION", help), same.conflicts_with("session")]
 }
 
-/// Of a command whose operand is something else.
+/// For a command whose operand is something else.
 pub fn session_option() -> Arg {
     option("session", "ID", "A session's id or the beginning of one; else the newest in this project")
 }
@@ -387,7 +386,7 @@ pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
     ledger::sessions::pick(io.env, named_session(given)).or_else(refused)
 }
 
-/// What is in force where the person stands, or every problem there is.
+/// The policy in force in the working directory, or every problem with it.
 pub fn policy_here(io: &Io) -> anyhow::Result<InForce> {
     in_force::look(io.env, &io.env.cwd).or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
@@ -405,11 +404,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// The whole command line as clap sees it; also what completions are made from.
+/// The whole command line as clap sees it; completions are made from it too.
 pub fn parser() -> clap::Command {
     let rows = COMMANDS.iter().map(|command| {
-        // A run asks nothing, so there it changes nothing; a script that says it for every verb of a person
-        // need not know.
+        // A run asks nothing, so `--yes` has no effect there; it is accepted so that scripts can pass it to
+        // every verb.
         let says_yes = who_may(command.name) == Who::AtTerminal || matches!(command.name, "run" | "resume");
         let yes = says_yes.then(yes);
         let color = option("color", "WHEN", "Colours: auto (the default: on a terminal), always or never");
@@ -445,7 +444,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// What our own child processes are started as, wherever the source names it.
+    /// The names under which our own child processes are started, wherever the source mentions them.
     fn internal_verbs() -> BTreeSet<String> {
         fn texts(folder: &Path, found: &mut String) {
             for item in fs::read_dir(folder).unwrap().flatten() {
@@ -470,8 +469,8 @@ mod tests {
         found
     }
 
-    /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing
-    /// else.
+    /// The guard, the plan gate and `who_may` judge our verbs by one list: it names every command, and
+    /// nothing else.
     #[test]
     fn verbs_and_commands_agree() {
         let below = |name, verbs: &[Command]| {
@@ -491,7 +490,7 @@ mod tests {
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         commands.extend(below("task", task::VERBS));
-        // Flags, what clap adds, and what the client starts.
+        // Options, what clap adds, and what the client starts.
         let more = "verify --quarantine,insights --analyse,insights --fill,export --endpoint,help,shell";
         commands.extend(more.split(',').map(str::to_owned));
         commands.extend(internal_verbs());

@@ -1,7 +1,7 @@
-//! `mode`: shows how much of the loop is enforced here and where that comes from, and sets it.
+//! `mode`: shows how much of the loop is enforced here and which file says so, and sets it.
 //!
-//! Reads both configuration files; writes the user's alone. Invariants: a file that would not be accepted is
-//! not written; whatever else stands in the file stays, byte for byte; nothing in a repository is changed.
+//! Reads both configuration files; writes only the user's. Invariants: an invalid file is never written;
+//! everything else in the file stays, byte for byte; nothing in a repository is changed.
 
 use super::table::Tone;
 use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes};
@@ -91,7 +91,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, words)
 }
 
-/// Takes this project's row out of the user's file.
+/// Removes this project's entry from the user's file.
 fn unset(io: &mut Io) -> anyhow::Result<u8> {
     let env = io.env;
     let project = texts::project(io.env, &io.env.cwd);
@@ -152,7 +152,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     )
 }
 
-/// Gates that a file gives a level of their own, whatever the mode says.
+/// Gates with a level of their own in a file, whatever the mode.
 fn own_levels(now: &InForce) -> String {
     let gates = KEYS.iter().filter(|key| key.table() == "gates" && key.name != "gates.close");
     let named = gates.filter_map(|key| Some((key, now.origins.of(key.name).first()?)));
@@ -183,7 +183,7 @@ pub(super) fn lines(marked: Option<ModeLevel>) -> [String; 4] {
     })
 }
 
-/// What the user's next prompt will be like, in one line.
+/// How the user's next prompt will work, in one line.
 pub(super) fn next_prompt(policy: &Policy) -> String {
     let Small { files, lines, .. } = &policy.small;
     let (most_files, most_lines) = policy.small.most();
@@ -214,7 +214,7 @@ pub(super) struct Change {
     file: Found,
     new: String,
     level: ModeLevel,
-    /// The folder it is for, as it stands in the file; nothing: everywhere.
+    /// The folder it applies to, as written in the file; `None` means everywhere.
     folder: Option<String>,
     project: PathBuf,
     policy: Policy,
@@ -222,7 +222,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Everything that can be refused is refused here.
+    /// Refuses here everything that can be refused.
     pub(super) fn make(env: &Env, level: ModeLevel, for_project: bool) -> anyhow::Result<Self> {
         let path = env.user_config.join(CONFIG_FILE);
         if !path.is_absolute() {
@@ -259,7 +259,7 @@ impl Change {
         Ok(change)
     }
 
-    /// The mode that was asked for is the one that holds here, unless a row for this folder says otherwise.
+    /// Checks that the requested mode takes effect here, unless an entry for this folder overrides it.
     fn check(&self, file: &str) -> anyhow::Result<()> {
         let holds = self.policy.mode.level();
         if let Some(floor) = self.origins.floor().filter(|floor| self.level < *floor) {
@@ -298,7 +298,7 @@ impl Change {
         value
     }
 
-    /// What is now so, then what the next prompt will be like.
+    /// The new state, and how the next prompt will work.
     fn words(&self) -> String {
         format!("{}\n{}", self.outcome(), next_prompt(&self.policy))
     }

@@ -1,8 +1,8 @@
-//! `network`: shows which hosts commands reach, and keeps a person's answer about one.
+//! `network`: shows which hosts commands reach, and saves a person's answer about one.
 //!
 //! Reads the configuration and the sessions of this project; `allow` and `deny` write the user's file and
-//! tell the networks of running sessions. Invariant: what the administrator's bundle or the project's own
-//! file holds stays, and is told.
+//! tell the networks of running sessions. Invariant: if the administrator's bundle or the project's own file
+//! overrides the answer, that is kept and reported.
 
 mod hold;
 
@@ -88,7 +88,7 @@ fn arguments(row: clap::Command) -> clap::Command {
     row.args([host, flag("everywhere", "In every project, as `[network]` of your own file")])
 }
 
-/// Of this session here: where it is, and its list.
+/// The session here: its folder, and its list.
 struct Here {
     folder: PathBuf,
     list: Option<List>,
@@ -102,7 +102,7 @@ fn newest(io: &Io) -> Option<Here> {
     Some(Here { folder: found.path, list, counts })
 }
 
-/// Hosts that were refused for being on no list, and are on none still.
+/// Hosts that were refused because they were on no list, and still are on none.
 pub(super) fn wanted(list: &List, counts: &Counts) -> BTreeSet<String> {
     let open = |host: &str, port: u16, row: &Row| {
         let name = Name::of(host.as_bytes());
@@ -176,7 +176,7 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     let policy = policy_here(io)?.policy;
     let here = newest(io);
     let (session, counts) = here.map_or_else(Default::default, |here| (here.list, here.counts));
-    // Where the mode is off there is a list all the same: the one that would hold.
+    // With the mode off, shows the list that would apply.
     let written =
         Network { mode: policy.network.mode.max(NetworkMode::Observe), ..policy.network.clone() }.list();
     let Some(mut list) = written else { return Ok(0) };
@@ -300,8 +300,8 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     io.answer(&value, format!("network: `{host}` {verb} {scope}, in `{}`{running}{stays}{off}", edited.shown))
 }
 
-/// The networks of running sessions, of this project or of all, read what holds in their projects now: how
-/// many of them the answer holds in.
+/// Makes the networks of running sessions, of this project or of all, reload what is in force in their
+/// projects. Returns in how many of them the answer takes effect.
 fn tell_running(io: &Io, answer: Answer, host: &str, only: Option<&PathBuf>) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
@@ -318,7 +318,7 @@ fn tell_running(io: &Io, answer: Answer, host: &str, only: Option<&PathBuf>) -> 
         let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
         let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
         Ledger::at(io.env, &found.path, &found.session_id)?.append(io.env, vec![Fact::Network(changed)])?;
-        // After a secret only what a person says now counts.
+        // After a secret was read, only what a person says now counts.
         if answer == Answer::Allow && network::is_guarded(&found.path) {
             network::allow_for_session(&found.path, &[host.to_owned()])?;
         }
@@ -326,7 +326,7 @@ fn tell_running(io: &Io, answer: Answer, host: &str, only: Option<&PathBuf>) -> 
     Ok(told)
 }
 
-/// Running sessions take up what the user's file says now: how many there were.
+/// Makes running sessions reload the user's file. Returns how many there were.
 fn tell_renewed(io: &Io) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
@@ -342,7 +342,7 @@ fn running(io: &Io) -> Vec<(SessionOnDisk, Session)> {
     all.filter_map(|found| sessions::session(&found).map(|session| (found, session))).collect()
 }
 
-/// How often the counts are looked at.
+/// How often the counts are read.
 const GLANCE: Duration = Duration::from_millis(300);
 
 fn watch(io: &mut Io) -> anyhow::Result<u8> {
@@ -361,7 +361,7 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
     signal::note_interrupts();
     let mut known: BTreeMap<(PathBuf, String), String> = BTreeMap::new();
     loop {
-        // One that ends between two glances is told once more.
+        // A session that ends between two looks is reported once more.
         let running: Vec<PathBuf> =
             here.iter().filter(|folder| network::is_running(folder)).cloned().collect();
         for folder in &here {

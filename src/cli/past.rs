@@ -1,7 +1,7 @@
 //! Reads a whole ledger back: the question and the answer of each batch.
 //!
-//! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the
-//! reading, and `verify` says more about it.
+//! Reads one ledger, writes nothing. Invariants: one batch is one event; reading stops at a line that is not
+//! an entry, and `verify` says more about it.
 
 use super::complain;
 use anyhow::Context;
@@ -26,15 +26,15 @@ use std::io::{BufRead, BufReader};
 /// Entries that were committed together.
 pub type Batch = Vec<Recent>;
 
-/// The ledger's lines; a link in its place is not followed.
+/// The ledger's lines; a link at its path is not followed.
 pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     let path = shelved.path.join(LEDGER_FILE);
     let file = files::open_itself(&path, File::options().read(true));
     Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
 }
 
-/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What another
-/// version recorded is not damaged.
+/// Reports the damage of a ledger that was shown anyway. Returns the exit code. A ledger recorded by another
+/// version is not damaged.
 pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
     let other =
         [Code::WrittenByNewer, Code::WrittenByOlder].iter().any(|code| damage.starts_with(code.name()));
@@ -67,20 +67,20 @@ pub fn fold(session: &mut Session, trace: &str, batch: &Batch) {
     }
 }
 
-/// What was asked, and the answer to it.
+/// What was asked, and the answer.
 #[derive(Debug)]
 pub struct Answered<'a> {
     pub seq: u64,
     pub ts: &'a str,
     pub event: &'a str,
     pub asked: Asked<'a>,
-    /// The agent inside which it was asked; nothing for the main one.
+    /// The subagent in which it was asked; `None` for the main agent.
     pub agent: Option<&'a str>,
     pub ruling: Stored<Ruling>,
-    /// The empty name where nobody spoke.
+    /// Empty if no gate decided.
     pub gate: Stored<GateId>,
     pub reason: &'a str,
-    /// Mode `observe`: what the mode that is rehearsed would have said.
+    /// In mode `observe`: what the rehearsed mode would have said.
     pub rehearsed: Option<&'a Said>,
 }
 
@@ -97,7 +97,7 @@ impl Answered<'_> {
         self.ruling == Ruling::Deny
     }
 
-    /// The same with what the rehearsed mode would have said, where it was let pass.
+    /// Shows the rehearsed mode's answer instead, if the call was let through.
     #[must_use]
     pub fn as_rehearsed(self) -> Self {
         match self.rehearsed {
@@ -109,7 +109,7 @@ impl Answered<'_> {
     }
 }
 
-/// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
+/// The answer in this batch; `None` if the batch answers no event: the end of a call, a command, a repair.
 pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
     batch.iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
@@ -129,7 +129,7 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
     })
 }
 
-/// How the question of this batch was answered, if it was one: the last answer counts.
+/// How the question of this batch was answered, if it was a question; the last answer counts.
 pub fn human_answer<'a>(answered: &Answered, since: &'a [Batch]) -> Option<&'a question::Answered> {
     let Asked::Call(asked) = answered.asked else { return None };
     let mut answers = since.iter().flatten().filter_map(|entry| match &entry.fact {

@@ -1,4 +1,4 @@
-//! Shows what is in force, as values, as one hash, and against what a session recorded.
+//! `policy`: shows what is in force, as values, as one hash, and compared with what a session recorded.
 //!
 //! Reads configuration, texts and one session, writes nothing. Invariant: shows all of it or, with exit code
 //! 2, all that is wrong.
@@ -67,7 +67,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// Each effective value with where it came from.
+/// Each effective value with its source.
 fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     if io.json {
         return io.print(to_json(now));
@@ -85,7 +85,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         rows.push([Cell::from(text.name()), Cell::from(&digest[..12]), file]);
     }
     io.table(["key", "value", "from"], rows)?;
-    // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
+    // Not part of the table on a terminal: a column of 64 digits would leave no room for the sources.
     let gap = if io.terminal { "\nhash  " } else { "hash\t" };
     io.print(format!("{gap}{}", now.hash))?;
     without_effect(now).iter().try_for_each(|idle| writeln!(io.out, "note: {idle}"))?;
@@ -108,18 +108,19 @@ fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
-    // On a terminal there is room for key and place too; a long list is whole in a pipe and with `--json`.
+    // On a terminal a value is cut to leave room for key and source; in a pipe and with `--json` it is
+    // complete.
     let value = io.width.map_or(value.into(), |width| cut(value, width.saturating_sub(56).max(24)));
     [Cell::from(key), Cell::from(value), from]
 }
 
-/// The level of a gate that no file names, where a file names the mode.
+/// Whether no file names the level of this gate, but a file names the mode.
 fn is_from_mode(key: &str, now: &InForce) -> bool {
     let unnamed = key.starts_with("gates.") && now.origins.of(key).is_empty();
     unnamed && !now.origins.of("mode.level").is_empty()
 }
 
-/// A path as people write it; programs get it whole.
+/// A path as people write it; programs get it in full.
 fn short(path: &str, io: &Io) -> String {
     let home = io.env.home.to_string_lossy();
     match path.strip_prefix(&*home).filter(|rest| io.terminal && rest.starts_with('/')) {
@@ -128,7 +129,7 @@ fn short(path: &str, io: &Io) -> String {
     }
 }
 
-/// A rule in a line: what it does, then its conditions.
+/// A rule on one line: what it does, then its conditions.
 fn describe_rule(rule: &Rule) -> String {
     let effects: Vec<String> = rule.effect.iter().map(|effect| effect_word(*effect).to_owned()).collect();
     let conditions =
@@ -174,14 +175,14 @@ fn entry<T: Serialize>(stored: &T, places: &[SourceLine]) -> Value {
     with_origin(serde_json::to_value(stored).unwrap_or_default(), places)
 }
 
-/// `from` is the last word's: default, user or project; every place that had a say is listed.
+/// `from` is the source that decides: default, user or project; every source with a value is listed.
 fn with_origin(mut value: Value, places: &[SourceLine]) -> Value {
     value["from"] = places.last().map_or_else(|| "default".into(), |place| json!(place.layer));
     value["at"] = places.iter().map(|place| json!({"file": place.file, "line": place.line})).collect();
     value
 }
 
-/// One thing that is not as it was; nothing where it was not there.
+/// One difference; `None` on a side that lacks the value.
 #[derive(Serialize)]
 struct Change {
     name: String,
@@ -214,7 +215,7 @@ fn diff(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         return io.print("the recorded policy was not kept, so only the hashes can be compared");
     };
     let side = |value: &Option<String>, tone| match value {
-        // Of a text the beginning of its digest is enough to see.
+        // The beginning of a digest is enough to see a change of text.
         Some(text) if is_digest(text) => Cell::new(&text[..12], tone),
         Some(text) => Cell::new(text, tone),
         None => Cell::new("-", Tone::Quiet),
@@ -229,7 +230,7 @@ fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Today's policy is that of the folder one stands in: comparing it with another project's session says
+/// Today's policy belongs to the working directory: comparing it with another project's session would say
 /// nothing.
 fn check_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Result<()> {
     let name = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
@@ -253,7 +254,7 @@ fn changes(then: &Form, now: &Form) -> Vec<Change> {
     each.filter(|change| change.then != change.now).collect()
 }
 
-/// Everything a hash is over, each with a name and a text that differs when it differs.
+/// Everything that a hash covers, each with a name and a text that changes when it changes.
 fn lines(form: &Form) -> BTreeMap<String, String> {
     let keys = KEYS.iter().map(|key| (key.name.to_owned(), key.get(&form.policy).to_string()));
     let rules = form.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), canonical(rule)));

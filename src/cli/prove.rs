@@ -1,6 +1,6 @@
 //! `prove`: one entry in one file, for a reader who has only the public keys.
 //!
-//! Reads ledger and log; writes the file that it is told. Invariant: what is written is checked first.
+//! Reads ledger and log; writes the requested file. Invariant: the proof is checked before it is written.
 
 use super::{Command, Io, flag, operand, option, refused, text};
 use anyhow::Context;

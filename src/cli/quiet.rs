@@ -1,7 +1,7 @@
-//! `quiet`: shows which of the client's questions are answered for the person, and changes it.
+//! `quiet`: shows which of the client's questions are answered in the person's place, and changes that.
 //!
-//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what
-//! the administrator's bundle or the project's own file holds stays, and is told.
+//! Reads the configuration and the sessions of this project; writes only the user's file. Invariant: if the
+//! administrator's bundle or the project's own file overrides the setting, that is kept and reported.
 
 use super::table::Tone;
 use super::{Command, Io, allowed, policy_here, user_file, who_may, yes};
@@ -107,7 +107,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     ])
 }
 
-/// Whether the kernel holds what would be answered here, found out by trying.
+/// Tries whether the kernel can confine the commands that would be answered here.
 pub(super) fn held(io: &Io, jail: &Jail) -> Result<(), String> {
     if jail.level == JailLevel::Off {
         return Err("your configuration says `[jail] level = \"off\"`".to_owned());
@@ -133,7 +133,7 @@ fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8>
     write_level(io, &now.project, level, &names)
 }
 
-/// Into the user's file; says so, and where it does not hold all the same.
+/// Writes the level to the user's file. Reports it, and also if it has no effect here.
 pub(super) fn write_level(
     io: &mut Io,
     project: &Path,

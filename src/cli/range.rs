@@ -1,4 +1,4 @@
-//! Picks the sessions of a command: all, those since a time, or one; with a ledger or only a transcript.
+//! Chooses the sessions of a command: all, those since a time, or one; with a ledger or only a transcript.
 //!
 //! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its
 //! ledger.
@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Debug)]
 pub struct FoundSession {
     pub session_id: String,
-    /// Nothing for a session without a ledger.
+    /// `None` for a session without a ledger.
     pub shelved: Option<SessionOnDisk>,
     pub transcript: PathBuf,
     changed: SystemTime,
@@ -33,7 +33,7 @@ impl FoundSession {
         Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
     }
 
-    /// The same where it is known already, without reading the ledger again.
+    /// The insights if they are known already, without reading the ledger again.
     pub fn known_insights(&self, env: &Env) -> Result<Insights, Failure> {
         let shelved = self.shelved.as_ref();
         let known = shelved.and_then(|shelved| {
@@ -46,7 +46,7 @@ impl FoundSession {
         known.map_or_else(|| self.insights(env), Ok)
     }
 
-    /// What it came to, as far as it goes.
+    /// The insights so far.
     pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
         match &self.shelved {
             Some(shelved) => {
@@ -58,13 +58,13 @@ impl FoundSession {
     }
 }
 
-/// `--since` of the commands about many sessions.
+/// The option `--since` of the commands about many sessions.
 pub fn since_option() -> Arg {
     let help = "Only sessions that went on after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
     option("since", "WHEN", help)
 }
 
-/// The time that argument means, in milliseconds.
+/// The time given by that option, in milliseconds.
 pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     let Some(when) = text(given, "since") else { return Ok(None) };
     let day = time::parse(&format!("{when}T00:00:00Z")).or_else(|| time::parse(when));
@@ -77,7 +77,7 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     }
 }
 
-/// The one that was named; else every session with a ledger, and those that only have a transcript, oldest
+/// The named session; otherwise every session with a ledger, and those that only have a transcript, oldest
 /// first.
 pub fn choose(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> {
     let since = since(given, io)?;
@@ -98,7 +98,7 @@ pub fn all(env: &Env, since: Option<i64>) -> Vec<FoundSession> {
     found
 }
 
-/// The session a person means, also one that only has a transcript.
+/// The session a person means; it may have only a transcript.
 pub fn pick(env: &Env, given: Option<&str>) -> anyhow::Result<FoundSession> {
     let missing = match sessions::pick(env, given) {
         Ok(shelved) => return Ok(FoundSession::of(env, shelved)),

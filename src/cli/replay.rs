@@ -3,7 +3,7 @@
 //!
 //! Reads one ledger and the files that the gates read today; writes nothing. Invariants: each event is judged
 //! on the recorded history, so one changed verdict does not change the next; events that the ledger does not
-//! hold whole are counted, never guessed.
+//! hold completely are counted, never guessed.
 
 use super::past::{self, Answered, Asked, Batch};
 use super::table::{Tone, clean};
@@ -91,7 +91,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     print(io, &shelved.session_id, judged, &changed, &left_out)
 }
 
-/// Another ruling, or another gate that refuses. Other words are no change.
+/// A different ruling, or a different gate that refuses. A new wording is not a change.
 fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
     let silent = |ruling: Option<Ruling>| matches!(ruling, Some(Ruling::Pass | Ruling::Allow));
     let was_silent = silent(answered.ruling.known());
@@ -154,8 +154,8 @@ fn print(
 enum Replayed {
     Verdict(Box<Verdict>),
     LeftOut(&'static str),
-    /// No gate judges this kind of event, or no policy changes the answer: a call that had ended is refused
-    /// again.
+    /// No gate judges this kind of event, or no policy can change the answer: a call that had already ended
+    /// is refused again.
     CannotChange,
 }
 
@@ -169,7 +169,7 @@ struct Replay<'a> {
     env: &'a Env,
     session_id: &'a str,
     cwd: &'a Path,
-    /// Today's; `None` for the shipped policy.
+    /// Today's policy; `None` for the shipped one.
     policy: Option<Box<Policy>>,
     /// How each call ended so far, by id, server and tool.
     past: BTreeMap<(String, String, String), Step>,
@@ -181,7 +181,7 @@ impl<'a> Replay<'a> {
         Ok(Self { env, session_id, cwd, policy: policy.map(Box::new), past: BTreeMap::new() })
     }
 
-    /// Today's verdict, on the session at that time.
+    /// Today's verdict, for the session at that time.
     fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         let kind = EventKind::of(answered.event);
         let ended =
@@ -209,7 +209,7 @@ impl<'a> Replay<'a> {
         session.memory.configured.policy.clone_from(&self.policy);
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
         let mut context = observe::call::again(self.env, &session, &event, then);
-        // Attendance is not recorded, but a question to a person is.
+        // Whether a person was present is not recorded, but a question to a person is.
         context.attended |= answered.ruling == Ruling::Ask;
         self.recall(&mut context, &event, answered, batch);
         context.checks = checks(&session, batch);
@@ -219,7 +219,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Remembers the calls of this batch that ended, so that the same id is not taken for a new call.
+    /// Remembers which calls of this batch ended, so that their ids are not taken for new calls.
     fn remember_ended(&mut self, batch: &Batch) {
         for entry in batch {
             if let Fact::Call(step) = &entry.fact
@@ -231,7 +231,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Facts of that time: an earlier call of this id, the tree at Stop, a report too long to keep.
+    /// Restores facts of that time: an earlier call of this id, the tree at Stop, a report too long to keep.
     fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
         if let Some(call) = event.asked_call() {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
@@ -252,7 +252,7 @@ impl<'a> Replay<'a> {
             Fact::Verdict(report) => Some(report),
             _ => None,
         });
-        // How a verifier's own tests ended, the report does not say.
+        // The report does not say how the verifier's own tests ended.
         let failed =
             |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
         if let Some(report) = recorded.filter(|report| event.report().is_empty() || failed(report)) {
@@ -284,7 +284,7 @@ impl<'a> Replay<'a> {
         Ok(Value::Object(payload))
     }
 
-    /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
+    /// The fields that every payload has; `known`: agent id and type, permission mode, prompt id.
     fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
         let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
         let known =
@@ -298,7 +298,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The recorded checks that are still configured, with today's outcome of a failure. They are not run again.
+/// The recorded checks that are still configured, with today's consequence of a failure. They are not run
+/// again.
 fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
     let asked = &session.policy().checks;
     let run = batch.iter().filter_map(|entry| match &entry.fact {
@@ -312,7 +313,7 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
     .collect()
 }
 
-/// The rebuilt call has the recorded digest, which covers the whole input.
+/// Whether the rebuilt call has the recorded digest, which covers the whole input.
 fn is_whole(event: &Event, answered: &Answered) -> bool {
     match (answered.asked, event.call()) {
         (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
@@ -321,7 +322,7 @@ fn is_whole(event: &Event, answered: &Answered) -> bool {
     }
 }
 
-/// A text somewhere in the value was clipped.
+/// Whether a text anywhere in the value was clipped.
 fn has_clip(value: &Value) -> bool {
     match value {
         Value::Object(members) => {

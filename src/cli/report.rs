@@ -1,4 +1,4 @@
-//! Writes one page about many sessions.
+//! `report`: writes one page about many sessions.
 //!
 //! Reads ledgers, insights and transcripts; writes the page to the given path. Invariant: an unreadable
 //! session is counted, and the others are reported.
@@ -76,8 +76,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.print(format!("wrote {} ({})", path.display(), count(cards.len(), "session")))
 }
 
-/// Standard output was sent to a file that is named for a page. Any other file, such as the log of a script,
-/// gets words.
+/// Whether standard output goes to a file named like a page. Any other file, such as the log of a script,
+/// gets plain text.
 fn goes_to_page() -> bool {
     let about = rustix::fs::fstat(std::io::stdout());
     let is_file = about.is_ok_and(|about| {
@@ -85,11 +85,11 @@ fn goes_to_page() -> bool {
     });
     let name = std::fs::read_link("/proc/self/fd/1");
     let is_page = |name: PathBuf| name.extension().is_some_and(|kind| kind == "html" || kind == "htm");
-    // Without `/proc` the name is not known.
+    // Without `/proc` the name is unknown.
     is_file && name.map_or(true, is_page)
 }
 
-/// The sums in words: HTML is of no use on a terminal or in a pipe.
+/// Prints the sums as text: HTML is of no use on a terminal or in a pipe.
 fn say(io: &mut Io, cards: &[Card], unreadable: usize) -> anyhow::Result<u8> {
     let sums = Sums::of(cards, io.env.now_ms);
     let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
@@ -114,10 +114,10 @@ fn say(io: &mut Io, cards: &[Card], unreadable: usize) -> anyhow::Result<u8> {
     io.print("hint: `aops-hook report -o report.html` writes the page with all of it")
 }
 
-/// So many are named.
+/// How many are named.
 const FEW: usize = 5;
 
-/// Sessions that were halted or blocked and did not come to their end, the newest first.
+/// Sessions that were halted or blocked and did not finish, the newest first.
 fn describe_halted(cards: &[Card]) -> String {
     let halted = || cards.iter().filter(|card| card.insights.outcome == SessionOutcome::Failure);
     let named: Vec<&str> = halted().take(FEW).map(|card| cut(&card.insights.session_id, 8)).collect();
@@ -144,14 +144,14 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
     let kept = kept.filter(|kept| kept.ledger_head.as_ref() == Some(&head));
     let story = tally.story.clone();
     let insights = match kept {
-        // Nothing has happened since: the transcript was read then.
+        // Nothing has happened since these insights were made, so the transcript is not read again.
         Some(kept) => kept,
         None => collect::finish(env, tally, &found.transcript, None).ok()?,
     };
     Some(Card { insights, story, damage: Some(damage(env, shelved)) })
 }
 
-/// What is wrong with a ledger; nothing where it is intact.
+/// What is wrong with a ledger; empty if it is intact.
 fn damage(env: &Env, shelved: &SessionOnDisk) -> String {
     Health::new(env, u64::MAX).damage(shelved).unwrap_or_default()
 }

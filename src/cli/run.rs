@@ -115,7 +115,7 @@ fn limit_options() -> [Arg; 2] {
     ]
 }
 
-/// Of a run that another machine may take.
+/// The options for a run that another machine may take.
 fn fleet_options() -> [Arg; 4] {
     let label =
         option("label", "NAME", "Only workers with this label; more with commas between, or given again")
@@ -133,7 +133,7 @@ fn fleet_options() -> [Arg; 4] {
     ]
 }
 
-/// The run that is meant; also for `resolve`.
+/// The operand that names a run; also used by `resolve`.
 pub(super) fn run_operand() -> Arg {
     let help = "The packet's id (CP_…), its file, or the run's id; a unique beginning is enough";
     operand("name", "CHECKPOINT", help).required(true)
@@ -202,13 +202,13 @@ fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(ended.outcome.exit())
 }
 
-/// The key of the caller, if it has one, and what a run that goes on under it may use.
+/// The key of the caller, if it has one, and the limits for a run that continues under it.
 struct Keyed {
     key: Option<String>,
     limits: ResumeLimits,
 }
 
-/// Runs one task after another; the worst exit code.
+/// Runs one task after another. Returns the worst exit code.
 fn run_all(
     io: &mut Io,
     (request, keyed): (&RunRequest, &Keyed),
@@ -237,7 +237,7 @@ fn run_all(
     Ok(worst)
 }
 
-/// Runs a driver and prints how it ended as the last line.
+/// Runs a driver and prints as the last line how it ended.
 fn drive(
     io: &mut Io,
     heartbeat: Option<Duration>,
@@ -253,7 +253,7 @@ fn drive(
     ended
 }
 
-/// The steps, and before them the tasks of a queue.
+/// Shows the steps and, before them, the tasks of a queue.
 fn show(io: &mut Io, request: &RunRequest, tasks: &[String], queued: bool) -> anyhow::Result<u8> {
     let project = texts::project(io.env, &io.env.cwd);
     let (workflow, steps, in_force) =
@@ -285,11 +285,11 @@ const REDRAW_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) struct Progress<'a, 'io> {
     io: &'a mut Io<'io>,
-    /// That the run drives.
+    /// The client that the run drives.
     client: Client,
     drawn: Option<Instant>,
     tool: Option<String>,
-    /// How often a program wants to hear that a step is at work, and when it last did.
+    /// How often a program wants a sign that a step is still running; `beat` is the last one.
     heartbeat: Option<Duration>,
     beat: Instant,
 }
@@ -299,12 +299,12 @@ impl<'a, 'io> Progress<'a, 'io> {
         Self { io, client: Client::default(), drawn: None, tool: None, heartbeat: None, beat: Instant::now() }
     }
 
-    /// For a person: on a terminal, without `--json`.
+    /// Whether output is for a person: on a terminal, without `--json`.
     fn is_live(&self) -> bool {
         self.io.terminal && !self.io.json
     }
 
-    /// A sign of life for programs, if one is due.
+    /// Prints a sign of life for programs, if one is due.
     fn beat(&mut self, step: Option<&str>) {
         if self.heartbeat.is_some_and(|every| self.beat.elapsed() >= every) {
             self.line(&json!({"event": "heartbeat", "step": step}));
@@ -312,7 +312,7 @@ impl<'a, 'io> Progress<'a, 'io> {
         }
     }
 
-    /// One line for programs.
+    /// Prints one line for programs.
     fn line(&mut self, event: &Value) {
         if !self.is_live() {
             let _ = writeln!(self.io.out, "{event}").and_then(|()| self.io.out.flush());
@@ -344,7 +344,7 @@ impl<'a, 'io> Progress<'a, 'io> {
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);
         if !self.is_live() && *outcome != RunOutcome::Pass {
-            // Stdout is for programs here, and a person may read this.
+            // Stdout is for programs here, so the person gets the message on stderr.
             complain(&format!("run {run_id} {words}"), exit);
         }
     }

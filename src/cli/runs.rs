@@ -3,7 +3,7 @@
 //!
 //! Reads the attempt ledger; for a person `runs` also marks runs whose driver died, so that they can be
 //! resumed, and `resolve` writes the packet and one line. Invariants: a run without a driver is never shown
-//! as running; a packet that is not what the run wrote is refused; a decision starts nothing.
+//! as running; a packet that differs from what the run wrote is refused; a decision starts nothing.
 
 use super::gc::{self, Wish};
 use super::run::{Progress, dollars, run_operand};
@@ -93,7 +93,7 @@ fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     #[cfg(feature = "fleet")]
     if given.get_flag("fleet") {
-        // As `fleet status`: what machines share is for people.
+        // Like `fleet status`: what machines share is for people.
         super::allowed("runs --fleet", super::who_may("fleet status"), io)?;
         return super::fleet::runs(io);
     }
@@ -131,7 +131,7 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
     ]
 }
 
-/// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
+/// Marks runs whose driver died as TERMINATED; inside a tool call they are only displayed that way.
 fn mark_dead(
     io: &mut Io,
     artifacts: &RunArtifacts,
@@ -146,7 +146,7 @@ fn mark_dead(
         return Ok(runs);
     }
     for run in runs.into_iter().filter(|run| run.status.is_driven()) {
-        // It also refuses if a step still runs; the list does not care.
+        // It fails if a step still runs, which does not matter for the list.
         let _ = mark_terminated(&env, &mut Progress::new(io), &root, artifacts, run);
     }
     Ok(artifacts.runs()?)
@@ -166,8 +166,8 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of
-/// runs of other machines' queue or engine that are over, the trees on this machine go too.
+/// Removes runs that passed or that a person rejected. A blocked or paused run stays, however old it is. For
+/// finished runs of the machines' queue or engine, the trees on this machine are removed too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));

@@ -1,7 +1,7 @@
 //! `sessions`: every session on this machine; `sessions gc` removes old ones.
 //!
 //! Reads session folders; only `gc` writes. Invariant: a session that cannot be read, or of which only the
-//! exported head is left, is listed all the same.
+//! exported head is left, is still listed.
 
 mod remove;
 
@@ -97,7 +97,8 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         "session", "began", "state", "mode", "phase", "would refuse", "project", "prompt", "client", "person",
     ];
     if io.terminal {
-        // The prompt is last there, since the last column is cut to fit; in a pipe columns keep their places.
+        // On a terminal the prompt comes last, since the last column is cut to fit; in a pipe columns keep
+        // their places.
         names[6..].rotate_right(2);
         for row in &mut rows {
             row[6..].rotate_right(2);
@@ -117,7 +118,7 @@ struct Row {
 }
 
 impl Row {
-    /// It began in this folder or below it.
+    /// Whether it began in this folder or below it.
     fn is_in(&self, folder: &Path) -> bool {
         let root = self
             .session
@@ -136,7 +137,7 @@ pub(super) fn changed_ms(shelved: &SessionOnDisk) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Who worked: as the insights say; of a session that has none yet, who is here.
+/// Who worked, according to the insights; the present user if the session has none yet.
 fn person(io: &Io, session: Option<&Session>) -> Option<String> {
     let said = session.and_then(|session| insights(&session.state));
     let said = said.and_then(|said| said.get("person")?.as_str().map(str::to_owned));
@@ -163,7 +164,7 @@ fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
     })
 }
 
-/// Sessions of which only the exported head is left, as far as they are asked for.
+/// The requested sessions of which only the exported head is left.
 fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&Path>) -> Vec<Head> {
     let mut lost = sessions::lost(io.env);
     lost.retain(|head| {
@@ -201,12 +202,12 @@ fn insights(state: &State) -> Option<Value> {
     state.insights.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
-/// In dollars, as the last insights have it.
+/// In dollars, according to the last insights.
 pub(super) fn cost(state: &State) -> Option<f64> {
     insights(state)?.get("cost_usd")?.as_f64()
 }
 
-/// What the rehearsed mode would have refused, by gate, as the last insights have it.
+/// What the rehearsed mode would have blocked, by gate, according to the last insights.
 fn rehearsed(state: &State) -> Value {
     insights(state).and_then(|said| said.get("rehearsed").cloned()).unwrap_or_else(|| json!({}))
 }
@@ -221,7 +222,7 @@ fn outcome(state: &State) -> Stored<SessionOutcome> {
     }
 }
 
-/// The shortest beginnings, of eight characters at least, by which these ids are told apart.
+/// The shortest prefixes, of at least eight characters, that distinguish these ids.
 fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
     let ids: BTreeSet<&str> = all.iter().map(|one| one.session_id.as_str()).collect();
     let ids: Vec<Vec<char>> = ids.into_iter().map(|id| id.chars().collect()).collect();
@@ -235,7 +236,7 @@ fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
     (0..ids.len()).map(|n| (ids[n].iter().collect(), short(n))).collect()
 }
 
-/// The folder of the project as people write it; of one that is not known the client's name for it.
+/// The project's folder as people write it; if it is unknown, the client's name for it.
 fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> String {
     let root = session.map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
     let Some(root) = root else {
@@ -262,7 +263,7 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     let Row { damage, short, shelved, session, client } = row;
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
-    // On a terminal only what is not as ever is worth a column.
+    // On a terminal, only the unusual is worth a column.
     let client = Cell::from(if io.terminal && !client.is_registered_by_name() { "" } else { client.name() });
     let who =
         person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));

@@ -1,9 +1,9 @@
 //! The state of a session: `status` on one screen, `statusline` in one line for Claude Code.
 //!
-//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants:
-//! a row that has nothing to say is not there; a waiver that has run out is not there; `shut` is only said of
-//! what really refuses; `statusline` prints no error and always exits with 0, since the client shows its
-//! output in the prompt, and for an unknown state it prints nothing.
+//! Reads one session and, if the project's folder is known, its working tree; writes nothing. Invariants: a
+//! row with nothing to say is left out, and so is an expired waiver; `shut` is said only if changes are
+//! really blocked; `statusline` prints no error and always exits with 0, since the client shows its output in
+//! the prompt, and for an unknown state it prints nothing.
 
 mod bundled;
 mod kept;
@@ -108,7 +108,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(course(&session, io.env.now_ms));
     rows.extend(network::describe(&session, &shelved.path).map(|words| ("network", words, Tone::Plain)));
     rows.extend(halt(&session, &shelved));
-    // Told to people alone: in a tool call the model reads this.
+    // Shown only to people: in a tool call the model would read this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.client.is_around));
     rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(describe_kept(&session));
@@ -121,14 +121,14 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.facts(rows)
 }
 
-/// The state file is derived: without it the ledger says the same.
+/// The state file is derived: without it, the ledger says the same.
 fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
     let checked = sessions::check(io.env, shelved)?;
     let empty = checked.session.is_new().then(|| Failure::new(Code::RecoveryFailed, "the ledger is empty"));
     checked.failure.or(empty).map_or(Ok(checked.session), Err)
 }
 
-/// Where the loop is and what it is about.
+/// The phase of the loop, and the task.
 fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = Vec::new();
@@ -153,7 +153,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     rows
 }
 
-/// What holds shell commands.
+/// What confines shell commands.
 fn describe_jail(session: &Session) -> String {
     let Some(jail) = &session.memory.client.jail else {
         return match session.policy().jail.level {
@@ -181,7 +181,7 @@ fn describe_jail(session: &Session) -> String {
     }
 }
 
-/// Of a session that was halted: where it is told why, and what lets it go on.
+/// For a halted session: where it says why, and how it can continue.
 fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     let report = Some(shelved.path.join("halt-report.md")).filter(|path| path.is_file());
     let words = match (session.blocked(), session.state.phase) {
@@ -196,7 +196,7 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     why.into_iter().chain(report).chain([("way out", words, Tone::Warn)]).collect()
 }
 
-/// How a person goes on without the loop, where it holds something up.
+/// How a person can continue without the loop, if it is holding something up.
 fn way_out(session: &Session, now_ms: i64) -> Option<NamedFact> {
     let words =
         "start a prompt with `.` to skip the loop for that task; change the default with `aops-hook mode`";
@@ -204,7 +204,7 @@ fn way_out(session: &Session, now_ms: i64) -> Option<NamedFact> {
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
 
-/// The mode with what it means.
+/// The mode with its meaning.
 fn describe_mode(session: &Session) -> String {
     let mode = &session.policy().mode;
     let means = match mode.level() {
@@ -223,7 +223,7 @@ fn describe_mode(session: &Session) -> String {
     format!("{}{by}: {means}", mode.level().name())
 }
 
-/// The agents of ours that the turn waits for.
+/// Our agents that the turn waits for.
 fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
     let waited = |agent: &&AtWork| agent.agent_id.as_ref().is_none_or(|id| !session.is_left_behind(id));
     let words = |agent: &AtWork| {
@@ -234,7 +234,7 @@ fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
     (!agents.is_empty()).then(|| ("at work", format!("waits for {}", agents.join(", ")), Tone::Plain))
 }
 
-/// What the loop wants next.
+/// What the loop requires next.
 fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
@@ -270,7 +270,7 @@ fn agents(session: &Session) -> NamedFact {
     let state = &session.state;
     let works = |name: &String| session.memory.agents.at_work.iter().any(|agent| agent.name.name() == name);
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
-        // What it said was about an earlier state of the work.
+        // Its verdict was about an earlier state of the work.
         _ if works(name) => format!("{name} (at work)"),
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
@@ -300,7 +300,7 @@ const LARGEST_INPUT: u64 = 1 << 20;
 fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
     let session = if std::io::stdin().is_terminal() {
-        // Typed by hand: no client sends its input.
+        // When typed by hand, there is no input from a client.
         let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
         if newest.is_none() {
             return io.print(
@@ -314,7 +314,7 @@ fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         read.ok().and_then(|_| find_asked(io.env, &input))
     };
     let Some(session) = session else { return Ok(0) };
-    // No look at the working tree: the client asks several times a second, and a tree can be large.
+    // The working tree is not read: the client asks several times a second, and a tree can be large.
     let owed = owed(io.env, &session, None);
     io.answer(&to_json(io.env, &session, &owed), clean(&line(io.env, &session, &owed)))
 }
@@ -326,7 +326,7 @@ fn find_asked(env: &Env, input: &str) -> Option<Session> {
     let transcript = json.text_of("transcript_path").unwrap_or_default();
     let workspace = json.get("workspace");
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
-    // The folder a session began in names its project; the one it is in now may be another.
+    // The folder a session began in names its project; its present folder may be another.
     let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir"), Some(String::new())];
     let key = |cwd: &String| {
         SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }.projects(env)
@@ -374,8 +374,8 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     format!("aops: {}", parts.join(" · "))
 }
 
-/// The session's working directory: the current one or a parent of it, if it belongs to that project; else
-/// the recorded root of the project, if it still exists.
+/// The session's working directory: the current one or a parent of it, if it belongs to that project;
+/// otherwise the recorded root of the project, if it still exists.
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
@@ -397,7 +397,7 @@ pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOn
     });
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
-    // Checks are not run just to show the state: show what the last Stop found.
+    // Checks are not run just to show the state, so this shows what the last Stop found.
     let checks =
         last(DebtId::Checks).then_some(DebtId::Checks.name()).filter(|_| session.state.task.is_some());
     checks.into_iter().chain(debts.iter().map(|debt| debt.id.name())).collect()

@@ -51,17 +51,17 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
-/// A name, what there is to say about it, and how it is painted.
+/// A name, its value, and its colour.
 pub type NamedFact = (&'static str, String, Tone);
 
 impl Io<'_> {
-    /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a
+    /// Rows under a headline. The last column gets the remaining width and is cut to fit; on a terminal a
     /// column that is empty in all rows is left out.
     pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[Cell; N]>) -> anyhow::Result<u8> {
         self.table_within(head, rows, &[])
     }
 
-    /// The same where these columns are cut too, the widest first, until a row fits the terminal.
+    /// Like `table`, but these columns are cut too, the widest first, until a row fits the terminal.
     pub fn table_within<const N: usize>(
         &mut self,
         head: [&str; N],
@@ -90,7 +90,7 @@ impl Io<'_> {
         Ok(0)
     }
 
-    /// A name and what there is to say about it, line by line. What is empty is left out.
+    /// Names with their values, line by line. Empty values are left out.
     pub fn facts<'a>(
         &mut self,
         facts: impl IntoIterator<Item = (&'a str, String, Tone)>,
@@ -101,7 +101,7 @@ impl Io<'_> {
         Ok(0)
     }
 
-    /// Lines beside their name, which stands before the first of them.
+    /// Several lines with one name, which is printed before the first of them.
     pub fn beside<T: AsRef<str>>(
         &mut self,
         name: &str,
@@ -114,10 +114,11 @@ impl Io<'_> {
     }
 }
 
-/// So much of a cell is always shown.
+/// How much of a cell is always shown.
 const LEAST: usize = 8;
 
-/// Takes a character at a time from the widest of the soft columns and the last one, while a row is too wide.
+/// While a row is too wide, takes one character at a time from the widest of the soft columns and the last
+/// one.
 fn narrow(widths: &mut [usize], used: &[bool], soft: &[usize], width: usize) {
     let last = widths.len().saturating_sub(1);
     let gaps = 2 * used.iter().filter(|used| **used).count();

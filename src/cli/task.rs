@@ -1,8 +1,8 @@
-//! `task`: shows the task in hand and the interrupted ones, lets one go, takes one up again.
+//! `task`: shows the current task and the interrupted ones, abandons one, or resumes one.
 //!
-//! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of
-//! its own session that one goes on, which opens nothing: it is taken up with the first edit of its files, or
-//! by a plan that continues it.
+//! Writes one entry. Invariants: only a person abandons a task, or resumes it as it was; an agent may say of
+//! its own session that a task continues, which allows nothing new: the task resumes with the first edit of
+//! its files, or with a plan that continues it.
 
 use super::status::{describe_changed, folder};
 use super::table::{Cell, Tone};
@@ -117,7 +117,7 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table(["n", "state", "changed", "task"], rows)
 }
 
-/// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a
+/// What the current task has changed: as it was measured, what git sees of it, or how often the ledger saw a
 /// change.
 fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
     let (files, lines) = known.memory.progress.weight.grown.count();
@@ -158,7 +158,7 @@ fn drop_task(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     choose(given, io, &found, TaskMove::Drop, "a person")
 }
 
-/// Inside a client it is the client's own session that is meant.
+/// Inside a client, this means the client's own session.
 fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let around = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default());
     if around.is_none() && !io.env.client.is_around {
@@ -194,7 +194,7 @@ fn choose(
         }
         n => parked.checked_sub(n.unwrap_or(1)),
     };
-    // Those of which nothing is left are not in the list.
+    // Tasks with nothing left are not in the list.
     let at = at.and_then(|at| living.get(usize::try_from(at).ok()?)).map(|(at, _)| *at as u64);
     if known.blocked().is_some() {
         return refused("the session is blocked\nhint: look at it, then run `aops-hook clear-block`");

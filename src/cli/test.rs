@@ -59,7 +59,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// Longer input is no list of commands.
+/// Longer input is not a list of commands.
 const LARGEST_INPUT: u64 = 4 << 20;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -104,7 +104,7 @@ fn lines(given: &ArgMatches) -> anyhow::Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// What a tool is given for a file.
+/// A tool's input for a file.
 fn edit(tool: &str, path: &str) -> Value {
     match tool {
         "Write" => json!({"file_path": path, "content": "x\n"}),
@@ -143,7 +143,7 @@ fn begun(env: &Env, now: &InForce) -> anyhow::Result<Session> {
     Ok(session)
 }
 
-/// What holds shell commands in the newest session here; without one, what would hold them.
+/// The jail of the newest session here; without a session, the jail that would be used.
 fn jail(env: &Env, now: &InForce) -> Option<JailState> {
     if now.policy.jail.level == JailLevel::Off {
         return None;
@@ -158,15 +158,15 @@ fn jail(env: &Env, now: &InForce) -> Option<JailState> {
     if starts_us { what_holds(&ground(), Profile::Trial).ok() } else { None }
 }
 
-/// What would become of one call.
+/// What would happen to one call.
 struct Judged {
     line: String,
     tool: String,
     verdict: Verdict,
-    /// Mode `observe`: what the mode that is rehearsed would say.
+    /// In mode `observe`: what the rehearsed mode would say.
     rehearsed: Option<Verdict>,
     profile: Option<Profile>,
-    /// It passes because, or after, this is kept.
+    /// Data that is saved before the call runs.
     kept: Option<KeptFirst>,
 }
 
@@ -227,7 +227,7 @@ impl Judged {
         })
     }
 
-    /// The danger rule that would ask if nothing were kept.
+    /// The danger rule that would ask if nothing were saved.
     fn rule(&self) -> Option<&str> {
         self.kept.as_ref()?.rule.as_deref()
     }

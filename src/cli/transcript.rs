@@ -2,7 +2,7 @@
 //! call.
 //!
 //! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown
-//! kind is skipped and counted; memory grows with the number of calls, not with their output.
+//! kind is skipped and counted; memory use grows with the number of calls, not with their output.
 
 mod write;
 
@@ -93,7 +93,7 @@ struct GateNote {
 }
 
 impl GateNote {
-    /// A section of its own, not a line.
+    /// Whether it is a section of its own instead of a line.
     fn is_reflection(&self) -> bool {
         self.text.starts_with(reflection::TITLE)
     }
@@ -189,7 +189,7 @@ struct CallOutcome {
 }
 
 impl CallOutcome {
-    /// From the call to its result, with the time a person took to allow it.
+    /// From the call to its result, including the time a person took to approve it.
     fn took_ms(&self) -> Option<u64> {
         u64::try_from(self.ended_ms? - self.called_ms?).ok()
     }

@@ -1,9 +1,8 @@
-//! `tryout`: what we would have said to the calls that a person's agents made, from their clients' own
-//! records.
+//! `tryout`: what we would have said to the calls of a person's agents, from their clients' own records.
 //!
-//! Reads transcripts of every client and the configuration; sends nothing, and writes nothing but the user's
-//! own file, after a yes at the terminal. Invariants: a transcript is data, nothing in it is obeyed; the
-//! newest files are read first, for a minute at most, and it is said how far that went; what is shown is
+//! Reads transcripts of every client and the configuration; sends nothing, and writes only the user's own
+//! file, after a yes at the terminal. Invariants: a transcript is data, and nothing in it is obeyed; the
+//! newest files are read first, for a minute at most, and the output says how far that went; what is shown is
 //! redacted and holds no control character.
 
 mod judge;
@@ -44,21 +43,21 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// All of it, and how far back it goes.
+/// The whole result, and how far back it goes.
 pub(super) struct Tried {
     since_ms: i64,
     tally: Tally,
-    /// Files of a format that is not known, by client.
+    /// Files of an unknown format, by client.
     unknown: Vec<(&'static str, u64)>,
     links: u64,
-    /// Files that there are in that time.
+    /// The number of files in that time.
     all: u64,
-    /// When the oldest one that was read was written.
+    /// The time of the oldest file that was read.
     back_ms: Option<i64>,
 }
 
 impl Tried {
-    /// Everything was read.
+    /// Whether everything was read.
     fn is_whole(&self) -> bool {
         !self.tally.counts.is_cut && self.tally.files + self.tally.unreadable >= self.all
     }
@@ -77,8 +76,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The same at the end of an installation: a person is there, and Ctrl-C skips it. Without a past only the
-/// quiet level is offered, for the client that knows it.
+/// A tryout at the end of an installation: a person is there, and Ctrl-C skips it. Without past sessions it
+/// only offers the quiet level, for clients that support it.
 pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
     const DAYS_MS: i64 = 30 * 86_400_000;
     let has_past = |client: &Client| host::past_files(io.env, *client).files.iter().any(|file| file.is_known);
@@ -136,28 +135,28 @@ struct Reader<'a> {
     judge: &'a Judge<'a>,
     since_ms: i64,
     until: Instant,
-    /// Calls by id: a session that is resumed or forked repeats those before.
+    /// Calls by id: a resumed or forked session repeats the earlier ones.
     seen: Mutex<HashSet<String>>,
 }
 
-/// A call that has no result yet.
+/// A call without a result yet.
 struct Open {
     judged: Option<Judged>,
     session: String,
     at_ms: i64,
-    /// The client asks about some calls in this permission mode.
+    /// Whether the client asks about some calls in this permission mode.
     asks: bool,
 }
 
 impl Reader<'_> {
-    /// Nothing where the time is up.
+    /// `None` if the time is up.
     fn read(&self, file: &PastFile) -> Option<Tally> {
         if Instant::now() > self.until || signal::was_asked() {
             return None;
         }
         let mut tally = Tally::default();
         let mut open = HashMap::<String, Open>::new();
-        // Answered calls of a record that may not say who was asked; one word in it says that it does.
+        // Answered calls of a record that may not say who was asked; a single such record shows that it does.
         let mut untold = Vec::<Judged>::new();
         let mut tells = false;
         let mut last_ms = None;
@@ -199,7 +198,7 @@ impl Reader<'_> {
         Some(tally)
     }
 
-    /// Ids of Claude Code are its own for ever; those of others are so within their session.
+    /// Ids of Claude Code are unique forever; those of other clients are unique within their session.
     fn is_new(&self, client: Client, call: &PastCall) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let session = if client.is_registered_by_name() { call.session.as_str() } else { "" };

@@ -1,8 +1,9 @@
-//! `undo`: lists and shows what was kept before commands took it away, and brings it back.
+//! `undo`: lists and shows what was saved before commands removed it, and restores it.
 //!
-//! Reads and writes the store of the project in the working directory, and what was kept in its place.
-//! Invariants: an interrupted undo is finished before anything else is done; every verb needs a person,
-//! bringing back also a terminal.
+//! Reads and writes the store of the project in the working directory, and the places that the saved files
+//! come from.
+//! Invariants: an interrupted undo is finished before anything else; every verb needs a person, and restoring
+//! also a terminal.
 
 mod show;
 
@@ -67,7 +68,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         if !io.json {
             writeln!(io.out, "the interrupted undo of {} was finished now", brought.number)?;
         }
-        // Without a number it meant the one that was interrupted.
+        // Without a number, the call meant the interrupted undo.
         if given.subcommand_name().is_none() && !given.contains_id("number") {
             return print_done(io, &brought, false);
         }
@@ -87,13 +88,14 @@ fn store(io: &Io) -> anyhow::Result<Store> {
     Store::look(&root(io))?.map_or_else(|| refused(none), Ok)
 }
 
-/// The number that was given, or the newest one to bring back.
+/// The given number, or the newest one that can be restored.
 fn pick(given: &ArgMatches, io: &Io) -> anyhow::Result<u64> {
     let list = "`aops-hook undo list` shows what was kept";
     let store = store(io)?;
     let all = shelf::numbers(&store)?;
     let Some(word) = text(given, "number") else {
-        // The present that an undo kept is brought back only by its number, or two undos would take turns.
+        // The state that an undo replaced is restored only by its number; otherwise two undos would
+        // alternate.
         let is_open = |number: &u64| {
             let keeping = shelf::look(&store, *number).ok().flatten();
             keeping.is_some_and(|keeping| !keeping.call_id.is_empty())
@@ -112,7 +114,7 @@ fn pick(given: &ArgMatches, io: &Io) -> anyhow::Result<u64> {
     }
 }
 
-/// Paths of the project from its root, others whole.
+/// Paths of the project relative to its root, others in full.
 fn shown(io: &Io, path: &str) -> String {
     let root = root(io);
     let inside = Path::new(path).strip_prefix(&root).ok().and_then(Path::to_str);
@@ -257,7 +259,7 @@ fn sure(io: &mut Io) -> anyhow::Result<bool> {
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
-/// So many paths of one kind are shown.
+/// How many paths of one kind are shown.
 const SHOWN: usize = 20;
 
 fn print_survey(io: &mut Io, survey: &Survey, dry: bool) -> anyhow::Result<()> {
@@ -347,7 +349,7 @@ fn print_done(io: &mut Io, brought: &Brought, conflicts: bool) -> anyhow::Result
     Ok(u8::from(!whole))
 }
 
-/// A keeping that a person named.
+/// The saved data that a person named.
 fn named(given: &ArgMatches, io: &Io) -> anyhow::Result<(Store, Keeping)> {
     let number = pick(given, io)?;
     let store = store(io)?;

@@ -41,9 +41,9 @@ struct Usage {
     output: u64,
     cache_read: u64,
     cache_write: u64,
-    /// In millionths of a dollar, as far as there are prices.
+    /// In millionths of a dollar, as far as prices are known.
     cost: Option<u64>,
-    /// Something in it has no price.
+    /// Part of it has no price.
     unpriced: bool,
 }
 
@@ -117,7 +117,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The rows by name, days in their order and the others by what they used; and all of them together.
+/// The rows by name, days in order and others by usage; and the total.
 fn sums(by: &str, read: &[(Client, Insights)]) -> (Vec<(String, Usage)>, Usage) {
     let mut rows = BTreeMap::<String, Usage>::new();
     let mut total = Usage::default();
@@ -147,7 +147,7 @@ fn sums(by: &str, read: &[(Client, Insights)]) -> (Vec<(String, Usage)>, Usage) 
     (rows, total)
 }
 
-/// Whose session it is: those of the others are in a folder of their own.
+/// The client of a session: those of other clients are in folders of their own.
 fn client(env: &Env, found: &FoundSession) -> Client {
     let path = found.shelved.as_ref().map_or(&found.transcript, |shelved| &shelved.path);
     let is = |client: &Client| path.starts_with(env.data.join("sessions").join(client.name()));

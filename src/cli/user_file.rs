@@ -1,4 +1,4 @@
-//! The user's own configuration file, edited by a command: nothing is written that would not be accepted.
+//! The user's own configuration file, edited by a command: an invalid text is never written.
 
 use super::{Io, refused};
 use anyhow::Context;
@@ -14,11 +14,11 @@ pub struct Edited {
     pub shown: String,
     old: String,
     new: String,
-    /// What is in force in the project with it.
+    /// The policy in force in the project after the change.
     pub policy: Policy,
 }
 
-/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be
+/// Makes a change in the text of the file. `by_hand`: what a person has to write if the change cannot be
 /// made.
 pub fn edit(
     io: &Io,
@@ -40,7 +40,7 @@ pub fn edit(
     Ok(Edited { file, shown, old, new, policy })
 }
 
-/// What would be in force in the project with this text, and where each of it is from; refused if it has a
+/// What would be in force in the project with this text, and the source of each value; refused if it has a
 /// problem.
 pub fn accepted(io: &Io, project: &Path, source: Source) -> anyhow::Result<(Policy, Origins)> {
     read_policy(io.env, project, Some(source)).or_else(|problems| {

@@ -1,5 +1,5 @@
-//! Checks a whole ledger, and what the log proves of it; with `--all` every one; with `--quarantine` a person
-//! sets a damaged one aside and begins a new one.
+//! Checks a whole ledger, and what the log proves about it; with `--all` every one; with `--quarantine` a
+//! person sets a damaged one aside and starts a new one.
 //!
 //! Reads sessions and the log; without the last flag it writes nothing. Invariants: a block in the readable
 //! part, or in the exported head, is carried over; a ledger is set aside under its lock, so no hook writes to
@@ -78,7 +78,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// With what the log is checked; and, where git notes are, whether they come from the remote.
+/// The keys to check the log with; and, if git notes are used, whether they come from the remote.
 fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)> {
     let keys = given.get_many::<String>("key").unwrap_or_default().map(|text| PublicKey::parse(text));
     let keys: Vec<PublicKey> = keys.collect::<Result<_, _>>().or_else(refused)?;
@@ -110,7 +110,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if !given.get_flag("git") || !sessions::all(io.env).is_empty() {
         return said;
     }
-    // Without a session there is nothing to hold against git: that is no pass.
+    // Without a session there is nothing to compare with git, which does not count as a pass.
     let hint = "hint: `aops-hook verify-commit` checks commits of other machines";
     match said {
         Ok(0) if io.json => Ok(3),
@@ -160,7 +160,8 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(if judged.is_ok() && here.is_empty() { 0 } else { 4 })
 }
 
-/// There is no such session, and something remembers one, or a log: then all is looked at, and says what.
+/// Whether there is no such session, although a head or the log remembers one: then everything is checked and
+/// reported.
 fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> bool {
     let log = check::examine(io.env, trust);
     let lost = judge::lost(io.env, log.as_ref(), &sessions::all(io.env));
@@ -171,7 +172,7 @@ fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> bool {
     lost.iter().any(|(id, ..)| id.as_ref().is_some_and(|id| id.starts_with(named)))
 }
 
-/// The session that is meant, be it only by what was exported of it.
+/// The requested session, even if only its exported head is left.
 fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<SessionOnDisk> {
     match (session(given, io), exported) {
         (Err(_), Some(head)) if head.seq > 0 => Ok(lost(io, &head)),
@@ -185,12 +186,12 @@ fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<S
     }
 }
 
-/// A session of the project around the working directory.
+/// Whether this is a session of the project around the working directory.
 fn is_here(io: &Io, head: &Head) -> bool {
     io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == head.project)
 }
 
-/// Under two locks: of all folders, so that no hook makes a new one, and of the session, so that none
+/// Holds two locks: of all folders, so that no hook creates a new one, and of the session, so that none
 /// appends.
 fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _project = guard(io.env)?;
@@ -214,7 +215,8 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     if io.json { Ok(0) } else { io.print(said) }
 }
 
-/// The log says which of its leaves were the ledger's that is set aside, so that they are not missed.
+/// Records in the log which of its leaves belonged to the ledger that is set aside, so that they are not
+/// reported missing.
 fn explain(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, aside: &Path) -> anyhow::Result<()> {
     let (Some(log), Some(store)) = (log, Store::look(io.env)?) else { return Ok(()) };
     let spans =
@@ -232,7 +234,7 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
     SessionOnDisk { session_id: head.session_id.clone(), path, changed: SystemTime::UNIX_EPOCH }
 }
 
-/// What is said first of a ledger that cannot be read.
+/// The first word about a ledger that cannot be read.
 fn word_for(code: Code) -> &'static str {
     match code {
         Code::WrittenByNewer => "newer:",
@@ -241,7 +243,7 @@ fn word_for(code: Code) -> &'static str {
     }
 }
 
-/// Prints what is known of one session, and of the log where it is the question.
+/// Prints what is known about one session, and about the log if it was asked for.
 fn report(
     io: &mut Io,
     found: &SessionOnDisk,
@@ -309,7 +311,7 @@ fn print_proven(io: &mut Io, judged: &Judged) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is wrong with the log, and what is gone.
+/// What is wrong with the log, and what is missing.
 fn print_wrong(io: &mut Io, faults: &[String], gone: &[String]) -> anyhow::Result<()> {
     for fault in faults {
         writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
@@ -320,10 +322,10 @@ fn print_wrong(io: &mut Io, faults: &[String], gone: &[String]) -> anyhow::Resul
     Ok(())
 }
 
-/// Begins a ledger beside the damaged folder, then renames both.
+/// Starts a ledger next to the damaged folder, then renames both.
 fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Result<PathBuf> {
     let env = io.env;
-    // First: an invalid configuration is found before anything is moved.
+    // Done first, so that an invalid configuration is found before anything is moved.
     let in_force = in_force::load(env, &env.cwd)?;
     in_force.keep(env)?;
     let head = sessions::exported(env, &found.session_id).filter(|head| head.blocked);
@@ -357,7 +359,7 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
         fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;
     }
     fs::rename(&fresh, &found.path).with_context(|| format!("`{}`", fresh.display()))?;
-    // From here on the exported head proves the new ledger and no longer the old one.
+    // From here on the exported head proves the new ledger, no longer the old one.
     ledger.export(env)?;
     Ok(aside)
 }

@@ -1,8 +1,7 @@
-//! `verify-commit`: whether each commit of a range was made under the guard, by what the commits' notes
-//! prove.
+//! `verify-commit`: whether each commit of a range was made under the guard, according to the commits' notes.
 //!
-//! Reads a repository, and nothing else: no configuration, no ledger, no network but with `--wait`.
-//! Invariants: without keys or a list it does not run; what could not be asked exits with 3 and is never a
+//! Reads only a repository: no configuration, no ledger, and no network except with `--wait`.
+//! Invariants: without keys or a list it does not run; what could not be checked exits with 3 and is never a
 //! pass.
 
 mod world;
@@ -35,9 +34,9 @@ use std::time::{Duration, Instant};
 use told::Told;
 use world::Repository;
 
-/// Between two looks of `--wait`.
+/// The pause between two checks of `--wait`.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The exit code where something was forged.
+/// The exit code if something was forged.
 const FORGED: u8 = 4;
 const FORMATS: [&str; 6] = ["text", "json", "sarif", "junit", "markdown", "vsa"];
 
@@ -195,7 +194,7 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let notes = [checked(gather::notes(&objects))?, named.clone()].concat();
         let pool = pool(&objects, &notes, Around { trust: &trust, roots: &roots, now: wanted.now })?;
         let findings = checked(verify(&commits, &pool, &trust, &wanted, &mut world))?;
-        // What was forged stays forged, however long one waits.
+        // Waiting does not make a forgery valid.
         let is_over = matches!(exit_code(&findings), 0 | FORGED) || Instant::now() >= end;
         if is_over {
             let told =
@@ -207,7 +206,7 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// All statements of these notes. Those of a shallow clone count where the commit at which it was cut is of
+/// All statements of these notes. Statements from a shallow clone count if the commit where it was cut is in
 /// this history.
 fn pool(objects: &Objects, notes: &[(Option<String>, Note)], around: Around) -> anyhow::Result<Pool> {
     let pool = Pool::read(notes, around);
@@ -232,7 +231,7 @@ fn address(given: &ArgMatches) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Files that a person named, as notes that may speak of any commit.
+/// Files that a person named, as notes that may be about any commit.
 fn named(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Note)>> {
     let read = |path: &String| {
         let mut bytes = Vec::new();

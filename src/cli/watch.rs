@@ -1,6 +1,6 @@
 //! `watch`: the cockpit: all sessions live, their timelines, what they wait for, and the keys that answer.
 //!
-//! Reads what `sessions`, `log`, `runs` and `checkpoint list` read; what a key changes is changed by the
+//! Reads what `sessions`, `log`, `runs` and `checkpoint list` read; a key changes something through the
 //! function of the command that does the same. Invariants: only a person at a terminal watches; state and
 //! drawing are pure; another thread reads, so that no key waits.
 

@@ -92,8 +92,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Digits that begin a session's id, as long as the short ids that `sessions` shows: no ledger has so many
-/// entries.
+/// Whether this is a session id: at least as many digits as the short ids of `sessions`, which no entry
+/// number reaches.
 fn is_id(io: &Io, what: &str) -> bool {
     const SHORT: usize = 8;
     what.len() >= SHORT && sessions::pick(io.env, Some(what)).is_ok()
@@ -106,8 +106,8 @@ struct Looked {
     at: Option<usize>,
 }
 
-/// The last refusal or question of the session that `status` shows; without any, the last one in this
-/// project, in whichever session; without that, what the newest one rehearsed.
+/// The last refusal or question of the session that `status` shows; if there is none, the last one of any
+/// session in this project; otherwise what the newest session rehearsed.
 fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     let newest = sessions::pick(io.env, None).or_else(refused)?;
     let batches = past::batches(&newest)?;
@@ -143,14 +143,14 @@ fn last_refusal(batches: &[Batch]) -> Option<usize> {
     batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(stops))
 }
 
-/// The mode that is rehearsed would have refused it.
+/// The last batch that the rehearsed mode would have refused.
 fn last_rehearsal(batches: &[Batch]) -> Option<usize> {
     batches
         .iter()
         .rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.rehearsed.is_some()))
 }
 
-/// For the end of a call the batch that let it pass.
+/// If the batch ends a call, the batch that let the call pass.
 fn answer_of(batches: &[Batch], at: usize) -> usize {
     let call = batches[at].iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_some() => Some(&step.call),
@@ -178,7 +178,7 @@ fn print_nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
     io.answer(&value, format!("nothing was refused or needed approval in session {id}"))
 }
 
-/// An entry that is not an answer to an event.
+/// Prints an entry that is not an answer to an event.
 fn print_entry(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
     let Some(entry) = batch.last() else { return Ok(0) };
     let what = describe_fact(&entry.fact, 300);

@@ -1,5 +1,4 @@
-//! `fleet` and `worker` where the program was built without the database that machines share: they say how to
-//! get it.
+//! `fleet` and `worker` in a program built without the shared database: they say how to get it.
 
 use super::{Command, Io, refused};
 use clap::{Arg, ArgMatches};
@@ -23,7 +22,7 @@ pub const WORKER: Command = Command {
     run: refuse,
 };
 
-/// Whatever follows, so that the answer is about the program and not about a word.
+/// Accepts any arguments, so that the answer is about the program and not about an argument.
 fn anything() -> Arg {
     Arg::new("words").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true).hide(true)
 }
@@ -32,7 +31,7 @@ fn refuse(_: &ArgMatches, _: &mut Io) -> anyhow::Result<u8> {
     not_built()
 }
 
-/// What every verb says that needs the database or the engine.
+/// The answer of every verb that needs the database or the engine.
 pub fn not_built<T>() -> anyhow::Result<T> {
     refused(
         "this program was built without what machines share\n\

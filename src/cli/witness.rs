@@ -1,4 +1,4 @@
-//! `witness serve`: a witness for logs of others, for use under another user, on another machine or in CI.
+//! `witness serve`: a witness for the logs of others, to be run as another user, on another machine or in CI.
 //!
 //! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a
 //! connection has ten seconds and a bounded size, so one slow client delays the others only briefly.
@@ -70,7 +70,7 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.out.flush()?;
     let state = Mutex::new(state);
     let env = io.env;
-    // A silent connection delays no other: only judging is one at a time.
+    // A silent connection delays no other: only judging happens one at a time.
     http::listen(&listener, LONGEST_BODY, http::MOST, |request| judge(&state, env, request));
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `worker` takes runs from the queue that machines share.
+//! `worker`: takes runs from the queue that machines share.
 //!
 //! Parses arguments and prints a line for each event; `crate::run::fleet` does the work.
 
@@ -55,7 +55,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// A line for each run that the worker had.
+/// Prints a line for each run that the worker had.
 fn tell(reporter: &mut dyn Reporter, run: &str, left: &Left) {
     let (state, words) = match left {
         Left::Finished { outcome, reason } => (outcome.name(), reason.as_str()),

@@ -1,7 +1,7 @@
 //! Lists, shows, draws and checks workflows.
 //!
 //! Reads the texts in force, writes nothing. Invariants: a workflow with a problem is never shown; `check`
-//! exits with 0 where there is no problem, and with 1 where there is one.
+//! exits with 0 if there is no problem, and with 1 if there is one.
 
 mod boxes;
 mod graph;
@@ -73,7 +73,7 @@ fn library(io: &Io) -> Library {
     Library::of(io.env, texts::in_force(&Reading::new(io.env, &io.env.cwd)))
 }
 
-/// The workflow of this id, if it and all it contains have no problem.
+/// The workflow with this id, if neither it nor its parts have a problem.
 fn whole<'a>(library: &'a Library, id: &str, io: &Io) -> anyhow::Result<&'a Held> {
     let catalogue = &library.catalogue;
     let Some(held) = catalogue.get(id) else {
@@ -116,7 +116,7 @@ fn gates(gates: &[Gate]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Who or what does a step.
+/// Who or what carries out a step.
 fn done_by(step: &Step) -> String {
     let run = step.run.as_ref().map(|run| format!("$ {run}"));
     let agent = step.agent.as_ref().map(|agent| agent.to.clone());
@@ -180,11 +180,11 @@ fn check(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(u8::from(!problems.is_empty()))
 }
 
-/// Puts a file among the texts in force, in the place of the one with its name.
+/// Adds a file to the texts in force, replacing the one with its name.
 fn put(env: &Env, texts: &mut Texts, path: &Path, project: &Path) {
     let file = path.display().to_string();
     let ours = path.starts_with(project.join(".aops/workflows"));
-    // Its problems are reported below, once.
+    // Its problems are reported once, below.
     texts.problems.retain(|problem| problem.file != file);
     let text = match texts::read_text(path, ours.then(|| Bounds::of(env, project))) {
         Ok(Some(text)) => text,
@@ -261,7 +261,7 @@ fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What stands in the frontmatter, in words.
+/// Prints the frontmatter as text.
 fn about(io: &mut Io, library: &Library, held: &Held) -> io::Result<()> {
     let Held { file, workflow, .. } = held;
     let whose = match library.origins.get(&workflow.id) {
@@ -292,7 +292,8 @@ fn about(io: &mut Io, library: &Library, held: &Held) -> io::Result<()> {
     writeln!(io.out)
 }
 
-/// The body; a link is the name it leads to, headings and links stand out on a terminal.
+/// Prints the body; a link becomes the name of its target, and headings and links are highlighted on a
+/// terminal.
 fn body(io: &mut Io, workflow: &Workflow) -> io::Result<()> {
     let resolved = |piece: Piece| match piece {
         Piece::Text(text) => {

@@ -1,8 +1,8 @@
-//! A throwaway home with a project and a session, and programs run there as the client runs them.
+//! A throwaway home with a project and a session; programs run there as the client would run them.
 //!
-//! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a
-//! program sees no folder of the user; the folder goes with the world; called by an agent, each is held as
-//! its commands are, by the real folders.
+//! Creates one temporary folder and starts processes in it, each with a cleared environment. Invariants: such
+//! a program sees none of the user's folders; the folder is removed with the world; if an agent called us,
+//! each program is jailed like the agent's commands, by the real folders.
 
 use super::merge;
 use aops_core::ledger::session_folder::dashed;
@@ -53,7 +53,7 @@ impl World {
         self.root.join("home/.claude/projects").join(dashed(&self.project.to_string_lossy()))
     }
 
-    /// One event as the client writes it to the hook's stdin: the common fields, and its own.
+    /// One event as the client writes it to the hook's stdin: the common fields, and those of its kind.
     pub(super) fn payload(&self, event: &str, prompt_id: &str, mode: &str, own: Value) -> Value {
         let transcript = self.sessions().join(format!("{}.jsonl", self.session_id));
         let common = json!({
@@ -63,8 +63,8 @@ impl World {
         merge(common, own)
     }
 
-    /// Runs a program in the project. `env`: of the person or agent who called us. A payload makes it a hook:
-    /// inside the client, with the event on its stdin.
+    /// Runs a program in the project. `env`: the environment of the person or agent who called us. With a
+    /// payload the program runs as a hook: inside the client, with the event on its stdin.
     pub(super) fn run(
         &self,
         env: &Env,

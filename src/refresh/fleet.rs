@@ -1,7 +1,7 @@
-//! Sends what sessions come to behind the hooks: heads, checkpoints and insights to the database that
+//! Sends the results of sessions in the background: heads, checkpoints and insights to the database that
 //! machines share, traces to a collector. Each once, in the order in which it was written.
 //!
-//! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants:
+//! Connects to the database, starts `export`; stores its progress next to the machine's name. Invariants:
 //! only the refresher does this, so no event waits for it; what could not be sent is sent next time; one
 //! process sends at a time.
 
@@ -32,11 +32,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
-/// Heads in one transaction. Each reads the state of its session.
+/// Heads in one transaction. For each one the state of its session is read.
 const BATCH: usize = 100;
 
-/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where
-/// something is to be sent, no configuration is read.
+/// Failures are tried again after the next turn. The hook creates the folder when there is something to send;
+/// without it, no configuration is read.
 pub(super) fn ship(env: &Env, project: &str, end: Instant) {
     if !fleet_home::folder(env).is_dir() {
         return;
@@ -74,7 +74,7 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
         for found in found.iter().filter_map(|(_, found)| found.as_ref()) {
             ask(env, &mut fleet, &machine, found, &in_force.policy.fleet).ok()?;
         }
-        // What is sent stays sent, also where the rest takes longer than there is time for.
+        // Remembers what is sent, even if there is no time for the rest.
         cursor.keep(&end.to_string())?;
         place = end;
     }
@@ -87,7 +87,7 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     Some(())
 }
 
-/// An insights document as it may leave this machine.
+/// An insights document in the form that may leave this machine.
 fn open(in_force: &InForce, text: String) -> String {
     if in_force.policy.insights.prompts {
         return text;
@@ -96,7 +96,7 @@ fn open(in_force: &InForce, text: String) -> String {
     document.map(|document| document.without_prompts().text()).unwrap_or_default()
 }
 
-/// Puts what a session asks into the database, and tells people.
+/// Stores a session's question in the database, and notifies people.
 fn ask(
     env: &Env,
     fleet: &mut Fleet,
@@ -127,7 +127,7 @@ fn ask(
     Ok(())
 }
 
-/// The newest checkpoint of the log covers every one before it.
+/// The newest checkpoint of the log covers every earlier one.
 fn send_checkpoint(env: &Env, fleet: &mut Fleet, machine: &str) -> Option<()> {
     let Some(store) = Store::look(env).ok()? else { return Some(()) };
     let Some((checkpoint, note)) = store.checkpoint().ok()? else { return Some(()) };
@@ -135,7 +135,7 @@ fn send_checkpoint(env: &Env, fleet: &mut Fleet, machine: &str) -> Option<()> {
     fleet.checkpoint(machine, &checkpoint.origin, size, &note.to_string()).ok()
 }
 
-/// Sends the trace of each session that ended. A session that cannot be read stands in nobody's way.
+/// Sends the trace of each session that ended. A session that cannot be read is skipped.
 fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
     let cursor = Cursor::take(env, "otlp", url)?;
     let program = Program::find(env, Identity::Own).ok()?;
@@ -144,7 +144,7 @@ fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
         let timeout = end.checked_duration_since(Instant::now())?;
         let words = ["export", &session, "--format", "otlp", "--endpoint", url].map(str::to_owned);
         let task = Task::new(&program, &words, Path::new("/"), &variables, timeout);
-        // 1: the collector did not take it.
+        // Exit code 1: the collector did not accept it.
         if !matches!(process::run(&task).ok()?.ending, Ending::Exit(code) if code != 1) {
             return None;
         }
@@ -153,14 +153,14 @@ fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
     Some(())
 }
 
-/// How far something was sent to one address; another has seen nothing yet.
+/// How far the data was sent to one address; a new address has received nothing yet.
 struct Cursor {
     file: PathBuf,
     _alone: File,
 }
 
 impl Cursor {
-    /// Nothing where another process sends.
+    /// `None` if another process is sending.
     fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
         let file = fleet_home::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
         let options = &mut File::options();
@@ -184,11 +184,11 @@ impl Cursor {
 struct Concluded {
     session: String,
     text: String,
-    /// When they were written, and their file: sorted as text, so are they.
+    /// The time they were written, and their file; sorting these texts sorts by time.
     place: String,
 }
 
-/// Insights that were written after this place, in their order.
+/// Insights written after this place, in order.
 fn concluded(env: &Env, after: &str) -> impl Iterator<Item = Concluded> + use<> {
     let items = fs::read_dir(collect::folder(env)).into_iter().flatten().flatten();
     let mut places: Vec<(String, PathBuf)> = items
@@ -208,7 +208,7 @@ fn concluded(env: &Env, after: &str) -> impl Iterator<Item = Concluded> + use<> 
     places.into_iter().filter_map(read)
 }
 
-/// The last head of each session, in the order of these.
+/// The last head of each session, in the order of the batch.
 fn newest(batch: &[Head]) -> Vec<&Head> {
     let last: BTreeMap<&str, u64> = batch.iter().map(|head| (head.session_id.as_str(), head.seq)).collect();
     batch.iter().filter(|head| last.get(head.session_id.as_str()) == Some(&head.seq)).collect()

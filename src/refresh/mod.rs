@@ -1,5 +1,5 @@
 //! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log
-//! to witnesses, and what sessions come to, to the database that machines share and to a collector.
+//! to witnesses; sends the results of sessions to the database that machines share and to a collector.
 //!
 //! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
 //! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at
@@ -32,14 +32,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tool::Tool;
 
-/// What a hook does, for tests and measurements.
+/// What a hook would start; for tests and measurements.
 const START: &str = "__refresh-start";
 const WORK: &str = "__refresh-work";
 
-/// From the end of the budget until the worker kills its own group, and until the watcher does.
+/// How long after the end of the budget the worker kills its own group, and how long the watcher waits to do
+/// so.
 const WORKER_GRACE: Duration = Duration::from_secs(2);
 const WATCHER_GRACE: Duration = Duration::from_secs(4);
-/// A write that was under way when its worker was killed may end by itself.
+/// How long a write that was under way when its worker was killed has to finish.
 const ORPHAN_GRACE: Duration = Duration::from_secs(3);
 
 /// An internal verb, not listed in `--help`.
@@ -68,7 +69,7 @@ fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
     detached::watch(&Task::new(&program, &args, Path::new("/"), &variables, timeout), ORPHAN_GRACE)
 }
 
-/// Looks, and looks again as long as a request came in meanwhile.
+/// Looks, and looks again as long as a request arrived meanwhile.
 fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
     let end = Instant::now() + env.refresh_budget();
     end_with_everything_at(end + WORKER_GRACE);
@@ -83,8 +84,8 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
             }
         };
         let _ = fs::remove_file(&again);
-        // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only
-        // time.
+        // In parallel with the tracker, which may hang. Without an index the prompt scans, so a failure here
+        // costs only time.
         let notes = thread::spawn({
             let env = env.clone();
             let project = project.to_owned();
@@ -93,7 +94,7 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
                 collect::sweep(&env, &project);
             }
         });
-        // No tracker, but witnesses.
+        // There may be witnesses without a tracker.
         if command != NO_TRACKER {
             look(env, project, command, end)?;
         }
@@ -108,7 +109,7 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
     }
 }
 
-/// Last resort if this worker hangs and the watcher is gone: kill the own process group.
+/// Last resort if this worker hangs and the watcher is gone: kills its own process group.
 fn end_with_everything_at(end: Instant) {
     thread::spawn(move || {
         thread::sleep(end.saturating_duration_since(Instant::now()));
@@ -142,7 +143,7 @@ fn lock_file(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// One look: write what waits, then see what is there.
+/// One look: writes what is waiting, then reads the present state.
 fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Failure> {
     let began = Instant::now();
     let before = tracker::snapshot(env, Path::new(project));
@@ -208,7 +209,7 @@ fn survey(env: &Env, project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
     })
 }
 
-/// Under which names the tracker knows the user.
+/// The names under which the tracker knows the user.
 fn own_names(env: &Env) -> Vec<String> {
     let known = |name: &str| ["BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER"].contains(&name);
     let values = env.variables(known).into_iter().filter_map(|(_, value)| value.into_string().ok());
@@ -218,7 +219,7 @@ fn own_names(env: &Env) -> Vec<String> {
 const LATELY_MS: i64 = 7 * 24 * 3_600_000;
 const MOST_RECENT: usize = 8;
 
-/// What was changed last. A tracker that cannot say it has no such list.
+/// The most recently changed items. A tracker that cannot list them has no such part.
 fn recent(env: &Env, tool: &Tool) -> Part {
     let since = timestamp(env.now_ms - LATELY_MS);
     let mut found = tool.issues(tool.dialect.recent(cut(&since, 10))).ok().flatten().unwrap_or_default();

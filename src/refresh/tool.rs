@@ -1,4 +1,4 @@
-//! Asks the tracker's program, and writes queued items with it: each item once, also when a process is killed
+//! Asks the tracker's program, and writes queued items with it: each item once, even if a process is killed
 //! in between.
 //!
 //! Starts it in the project's folder, in this process group. Invariants: no call outlasts the budget of the
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of an answer; about ten thousand issues.
+/// The maximum size of an answer; about ten thousand issues.
 const LONGEST_ANSWER: usize = 16 << 20;
-/// Asked for when all are too many.
+/// How many are requested if the full list is too long.
 pub(super) const FEWER: usize = 500;
 
 const BETWEEN_READS: Duration = Duration::from_millis(100);
@@ -64,7 +64,7 @@ impl Tool {
         Ok(tool)
     }
 
-    /// What it answers, if it says that all went well.
+    /// The answer, if the exit code says success.
     fn ask(&self, arguments: Vec<String>) -> Result<Vec<u8>, Trouble> {
         let arguments: Vec<String> = self.dialect.always().into_iter().chain(arguments).collect();
         let said = self.start(&arguments)?;
@@ -85,7 +85,7 @@ impl Tool {
         Err(trouble(Why::Failed, format!("`{}` failed: {}", self.version, dialect::clean(&words, 160))))
     }
 
-    /// A list of issues; none if it is longer than we read.
+    /// A list of issues; `None` if it is longer than we read.
     pub(super) fn issues(&self, arguments: Vec<String>) -> Result<Option<Vec<Issue>>, Trouble> {
         let said = self.ask(arguments)?;
         if said.len() >= LONGEST_ANSWER {
@@ -116,7 +116,7 @@ impl Tool {
     }
 }
 
-/// How long an earlier write may still take; then the queue waits for the next look.
+/// How long to wait for an earlier write; after that the queue waits for the next look.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 pub(super) fn drain(env: &Env, project: &str, tool: &Tool) -> Result<(), Trouble> {
@@ -155,8 +155,8 @@ fn only_writer(env: &Env, project: &str) -> Result<Option<File>, aops_core::mode
     Ok(Some(file))
 }
 
-/// Looks for the item, else writes it; if the answer holds no id, looks again. Gives the id, or why the
-/// tracker refused the item; an error means that the tracker itself is in trouble.
+/// Looks for the item, and writes it if it is missing; if the answer contains no id, looks again. Returns the
+/// id, or why the tracker refused the item; an error means that the tracker itself is failing.
 fn deliver(queued: &Queued, tool: &Tool) -> Result<Result<String, String>, Trouble> {
     let Item::Issue { title, body, kind, priority, labels } = &queued.item;
     let search = || {

@@ -1,7 +1,7 @@
 //! Shows the newest checkpoint of the log to the witnesses that the user configured: servers, and the
 //! project's repository.
 //!
-//! Speaks HTTP to the configured addresses, starts `git`. Invariant: only the refresher does this; no event
+//! Uses HTTP with the configured addresses, starts `git`. Invariant: only the refresher does this; no event
 //! waits for it.
 
 use crate::attest;
@@ -19,7 +19,7 @@ use aops_core::system::lookup;
 use std::path::Path;
 use std::time::Instant;
 
-/// Whatever goes wrong is kept beside the log, and `verify` tells it.
+/// Failures are recorded next to the log, and `verify` reports them.
 pub(super) fn show(env: &Env, project: &str, end: Instant) {
     if !matches!(Store::look(env), Ok(Some(_))) {
         return; // there is no log

@@ -1,7 +1,7 @@
-//! Tells people of a question: runs the command under `[fleet] announce` with JSON on its input.
+//! Tells people about a question: runs the command under `[fleet] announce` with JSON on its input.
 //!
-//! Starts that command; makes the key that signs. Invariants: its failure changes nothing, and the question
-//! stays where it is; the token in it answers this question, once.
+//! Starts that command; creates the key that signs. Invariants: its failure changes nothing, and the question
+//! stays open; the token in it answers this question, once.
 
 use crate::remote::database;
 use aops_core::config::policy::fleet::Fleet;
@@ -15,10 +15,10 @@ use std::path::Path;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// `sha256=` and the HMAC of the input, under the key.
+/// `sha256=` and the HMAC of the input, made with the key.
 const SIGNATURE: &str = "AOPS_SIGNATURE";
 
-/// A question of a run, by its own id, in this repository.
+/// Announces a question by its own id, with its run and repository.
 pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
     let repository = redact(repository);

@@ -1,7 +1,7 @@
-//! What a session without a person asks: the call that its client deferred, as a question for the database
-//! that machines share.
+//! The question of a session without a person: the call that its client deferred, as a question for the
+//! database that machines share.
 //!
-//! Reads the session's ledger. Invariant: a session of a run asks nothing here: its driver does.
+//! Reads the session's ledger. Invariant: a session that belongs to a run asks nothing here; its driver does.
 
 use aops_core::gate::{self, sandbox};
 use aops_core::insight::collect;
@@ -18,30 +18,29 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Stored type: what the worker goes on with after the answer.
+/// Stored type: what the worker needs to continue after the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionQuestion {
-    /// The call that waits.
     pub call: String,
-    /// Where the client was started.
+    /// The folder that the client was started in.
     pub cwd: String,
     pub session: String,
 }
 
 impl SessionQuestion {
-    /// The same for the same call.
+    /// Always the same id for the same call.
     pub fn id(&self) -> String {
         format!("session-{}", &sha256(&[self.session.as_bytes(), b"\0", self.call.as_bytes()])[..16])
     }
 }
 
-/// The call that a client ended without making, and that has had no answer yet.
+/// The call that a client ended without making, and that has not been answered yet.
 pub fn waiting(calls: &[OpenCall]) -> Option<&OpenCall> {
     calls.iter().find(|open| gate::is_waiting(open))
 }
 
-/// What this session asks, and in which words.
+/// What this session asks, with its wording.
 pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)> {
     let session = sessions::session(found)?;
     let open = waiting(&session.memory.calls)?;
@@ -67,7 +66,7 @@ pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)>
     (!in_run).then_some((asked, words))
 }
 
-/// Where the client was started: no event is recorded with its folder, but the transcript begins there.
+/// The folder that the client was started in: no event records it, but the transcript begins there.
 fn cwd(transcript: &Path) -> Option<String> {
     let lines = BufReader::new(files::open(transcript).ok()?.take(1 << 20)).lines();
     let of_line = |line: String| Some(serde_json::from_str::<Value>(&line).ok()?["cwd"].as_str()?.to_owned());

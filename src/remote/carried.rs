@@ -1,10 +1,9 @@
-//! What a run has come to, at its own remote: the working tree and the run's record, in
-//! `refs/aops/runs/{run}`. Not in `refs/aops/{run}`: where all refs are, git would take that for the branch
-//! `aops/{run}`.
+//! The state of a run at its own remote: the working tree and the run's record, in `refs/aops/runs/{run}`.
+//! Not in `refs/aops/{run}`: in a folder of all refs, git would take that for the branch `aops/{run}`.
 //!
-//! Starts `git`. Invariants: nothing of the repository's own settings, which a step may have changed, is in
-//! force where the remote is reached with the user's credentials; ignored files do not travel; a branch of
-//! people is never touched.
+//! Starts `git`. Invariants: settings of the repository, which a step may have changed, are never in force
+//! when the remote is reached with the user's credentials; ignored files are not sent; branches of people are
+//! never touched.
 
 use super::copy::{
     always_the_same, check_out, clone_beside, git, git_with, index, line, put, reach, reach_with,
@@ -17,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 /// The file in the commit.
 const RECORD: &str = "record.json";
-/// Of a record.
+/// The maximum size of a record.
 const LARGEST: usize = 64 << 20;
-/// What was fetched, in the clone.
+/// The ref in the clone for what was fetched.
 const FETCHED: &str = "refs/aops/fetched";
 
-/// The record of a run, as another machine needs it.
+/// The record of a run, with everything another machine needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The attempt ledger.
@@ -35,17 +34,17 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     record: Record,
-    /// The commit that was checked out, and the one with the whole tree.
+    /// The commit that was checked out; `tree` is the commit with the whole tree.
     head: String,
     tree: String,
 }
 
-/// The names under which it may be: a forge may refuse the first one.
+/// The refs that may hold it: a forge may refuse the first one.
 fn names(run: &str) -> [String; 2] {
     [format!("refs/aops/runs/{run}"), format!("refs/heads/aops-state/{run}")]
 }
 
-/// Puts the tree and the record to the remote.
+/// Pushes the tree and the record to the remote.
 pub fn push(env: &Env, root: &Path, repository: &str, run: &str, record: &Record) -> Result<(), String> {
     let scratch = Scratch::new("carried").map_err(|error| error.to_string())?;
     let commit = make_commit(env, root, &scratch.0, record)?;
@@ -66,7 +65,7 @@ pub fn push(env: &Env, root: &Path, repository: &str, run: &str, record: &Record
     Err(why)
 }
 
-/// A commit with the record, on one with the whole tree, on the one that is checked out.
+/// A commit with the record, on top of one with the whole tree, on top of the one that is checked out.
 fn make_commit(env: &Env, root: &Path, scratch: &Path, record: &Record) -> Result<String, String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let tree = write_tree(env, root, &scratch.join("index"))?;
@@ -88,7 +87,7 @@ fn commit_tree(env: &Env, root: &Path, tree: &str, parent: &str) -> Result<Strin
     Ok(text(&git_with(env, root, &words, &names, 4096)?.0))
 }
 
-/// A repository with the objects of that one and with no settings, hooks or files of its own.
+/// A repository that shares the other's objects, without its settings, hooks or files.
 fn lone_repository(env: &Env, root: &Path, lone: &Path) -> Result<PathBuf, String> {
     let objects = line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
     files::make_folders(lone, 0o700).map_err(|error| error.to_string())?;
@@ -98,7 +97,7 @@ fn lone_repository(env: &Env, root: &Path, lone: &Path) -> Result<PathBuf, Strin
     Ok(lone.to_owned())
 }
 
-/// Fetches what is at the remote into a new clone of it; `None` where there is nothing.
+/// Fetches the state at the remote into a new clone; `None` if there is none.
 fn fetch(env: &Env, clone: &Path, repository: &str, run: &str) -> Result<Option<Found>, String> {
     let reach = if Path::new(repository).is_absolute() { git_with } else { reach_with };
     let wanted = names(run);
@@ -116,8 +115,8 @@ fn fetch(env: &Env, clone: &Path, repository: &str, run: &str) -> Result<Option<
     Ok(Some(Found { record, head, tree }))
 }
 
-/// Clones a repository with what a run has come to by its remote, on a branch of its own; the run's record is
-/// returned. `None`: the remote has nothing of it, and the commit is checked out.
+/// Clones a repository with the state of a run from its remote, on a branch of its own. Returns the run's
+/// record. `None`: the remote has none, and the commit is checked out.
 pub fn clone(
     env: &Env,
     repository: &str,

@@ -1,10 +1,9 @@
-//! A working tree for a run of its own: cloned, described so that another machine can have it, and made again
-//! there.
+//! A working tree for a run of its own: cloned, described for another machine, and recreated there.
 //!
-//! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is
-//! what a commit of everything would hold, so ignored files are not in it; the repository that is cloned from
-//! is never written; where the jail holds, only what speaks to another machine runs outside of it, in a clone
-//! in which nothing was checked out yet, and that only with a git that no agent can have put there.
+//! Starts `git`. Invariants: a clone appears completely or not at all, and only for its owner; a described
+//! tree is what a commit of everything would contain, so ignored files are not in it; the source repository
+//! is never written; if the jail works, only commands that contact another machine run outside of it, in a
+//! clone with nothing checked out yet, and only with a git that no agent can have put there.
 
 use aops_core::system::env::Env;
 use aops_core::system::files::{Scratch, make_all};
@@ -17,26 +16,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The commit in which a tree travels.
+/// The ref of the commit that carries a tree.
 const REF: &str = "refs/aops/tree";
 const PATIENCE: Duration = Duration::from_mins(10);
-/// Names the project to the jail.
+/// Tells the jail which folder is the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
-/// Where a repository is, as another machine would name it.
+/// The location of a repository, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The URL of its remote, without user and password; without a remote, its own folder.
     pub repository: String,
     pub commit: String,
-    /// From the repository's top to the project.
+    /// The path from the top of the repository to the project.
     pub folder: String,
     pub has_remote: bool,
-    /// The URL here has a user or a password that is not in it.
+    /// The URL on this machine has a user or a password, which is left out here.
     pub has_secret: bool,
 }
 
-/// Where this project comes from. Refuses a commit that its remote does not have.
+/// The origin of this project. Refuses a commit that its remote does not have.
 pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
     let commit = line(env, root, &["rev-parse", "HEAD"])?;
     let folder = line(env, root, &["rev-parse", "--show-prefix"])?;
@@ -63,7 +62,7 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
 }
 
 /// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the
-/// user stays, who is the same for everybody.
+/// user stays, since it is the same for everybody.
 fn without_secret(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -73,8 +72,8 @@ fn without_secret(url: &str) -> String {
     format!("{scheme}://{user}{host}{path}")
 }
 
-/// Clones a repository, with this commit checked out on a branch of its own, or with the tree that was
-/// described, if there is one.
+/// Clones a repository and checks out, on a branch of its own, this commit or the described tree, if there is
+/// one.
 pub fn clone(
     env: &Env,
     repository: &str,
@@ -91,7 +90,7 @@ pub fn clone(
     put(&beside, to)
 }
 
-/// A clone that has this commit, beside the place where it belongs, with nothing checked out.
+/// Makes a clone with this commit next to its final place, with nothing checked out.
 pub(super) fn clone_beside(env: &Env, repository: &str, commit: &str, to: &Path) -> Result<PathBuf, String> {
     let beside = to.with_extension("new");
     let _ = fs::remove_dir_all(&beside);
@@ -108,13 +107,13 @@ pub(super) fn check_out(env: &Env, root: &Path, branch: &str, commit: &str) -> R
     git(env, root, &["checkout", "--quiet", "-B", branch, commit])
 }
 
-/// The clone appears where it belongs.
+/// Moves the clone to its final place.
 pub(super) fn put(beside: &Path, to: &Path) -> Result<(), String> {
     fs::rename(beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
-/// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest`
-/// bytes.
+/// Describes the tree: the difference from the commit `base` goes into the bundle, if that has at most
+/// `largest` bytes.
 pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
@@ -131,7 +130,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(S
     Ok((Snapshot { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
 }
 
-/// The tree that a commit of everything would have, ignored files left out.
+/// The tree that a commit of everything would have, without ignored files.
 pub(super) fn write_tree(env: &Env, root: &Path, at: &Path) -> Result<String, String> {
     let with_index = [index(at)];
     git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
@@ -139,20 +138,21 @@ pub(super) fn write_tree(env: &Env, root: &Path, at: &Path) -> Result<String, St
     Ok(text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0))
 }
 
-/// Git writes its index here, and leaves the repository's own alone.
+/// Makes git write its index here, and leave the repository's own alone.
 pub(super) fn index(at: &Path) -> (String, OsString) {
     variable("GIT_INDEX_FILE", at)
 }
 
-/// The same tree on the same commit is the same commit, at any time and on any machine.
+/// Fixed names and dates: the same tree on the same commit gives the same commit, at any time and on any
+/// machine.
 pub(super) fn always_the_same() -> Vec<(String, OsString)> {
     let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
     let who = ["AUTHOR", "COMMITTER"].into_iter();
     who.flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value))).collect()
 }
 
-/// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what
-/// is protected in a project can be made there, and not changed.
+/// Recreates a described tree in a clone of the same repository with nothing checked out: there, protected
+/// files of a project can be created, but not changed.
 fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) -> Result<(), String> {
     let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
     let file = scratch.0.join("bundle");
@@ -161,7 +161,7 @@ fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) 
     restore_commit(env, root, (branch, head), REF)
 }
 
-/// The same where the clone has the commit with the tree.
+/// Like `restore`, for a clone that has the commit with the tree.
 pub(super) fn restore_commit(
     env: &Env,
     root: &Path,
@@ -186,8 +186,8 @@ pub(super) fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     git_with(env, cwd, args, &[], 4096).map(drop)
 }
 
-/// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their
-/// agent and their settings.
+/// Runs git outside the jail, and only the system's own git. Remotes are reached as the user would: with
+/// their agent and their settings.
 pub(super) fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     reach_with(env, cwd, args, &[], 4096).map(drop)
 }
@@ -202,10 +202,10 @@ pub(super) fn reach_with(
     start(env, Identity::System("git"), cwd, args, more, keep)
 }
 
-/// Transports that are a program or an open file.
+/// Disables transports that are a program or an open file.
 const NEVER: [&str; 4] = ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never"];
 
-/// What it printed, and whether that is all.
+/// The output, and whether it is complete.
 pub(super) fn git_with(
     env: &Env,
     cwd: &Path,

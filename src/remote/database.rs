@@ -1,6 +1,7 @@
 //! The database that machines share (`[fleet]`). No hook opens it.
 //!
-//! Reads the password beside the keys and the system's authorities; writes the name of this machine.
+//! Reads the password next to the keys and the system's certificate authorities; writes the name of this
+//! machine.
 //! Invariants: the password is never printed; a machine keeps its name, and no two have the same.
 
 use crate::remote::tls;
@@ -12,12 +13,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Hidden from commands of an agent, as all keys are.
+/// Hidden from commands of an agent, like all keys.
 pub fn password_file(env: &Env) -> PathBuf {
     secret_file(env, "fleet.password")
 }
 
-/// A secret of this machine, beside the other keys: made once.
+/// A secret of this machine, next to the other keys: created once.
 pub fn secret(env: &Env, name: &str) -> io::Result<String> {
     made_once(&secret_file(env, name), || random::hex(32))
 }
@@ -26,7 +27,7 @@ pub fn secret_file(env: &Env, name: &str) -> PathBuf {
     env.config.join("aops/keys").join(name)
 }
 
-/// The working trees of runs that this machine took.
+/// The folder for working trees of runs that this machine took.
 pub fn trees(env: &Env) -> PathBuf {
     env.home.join(".local/state/aops/runs")
 }
@@ -36,7 +37,7 @@ pub fn open(env: &Env, url: &str) -> Result<Fleet, Error> {
     with_access(env, url, Fleet::open)
 }
 
-/// The same, whatever the tables are.
+/// Opens a connection without checking the version of the tables.
 pub fn open_any(env: &Env, url: &str) -> Result<Fleet, Error> {
     with_access(env, url, Fleet::open_any)
 }
@@ -59,7 +60,7 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
     })
 }
 
-/// The name of this machine, for this user: made once.
+/// The name of this machine, for this user: created once.
 pub fn machine(env: &Env) -> io::Result<String> {
     made_once(&folder(env).join("machine"), || {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -67,7 +68,7 @@ pub fn machine(env: &Env) -> io::Result<String> {
     })
 }
 
-/// The line of a file, which is written if there is none.
+/// The line in a file, which is written if it does not exist.
 fn made_once(file: &Path, draw: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
     let known = files::read_text(file).unwrap_or_default();
     if !known.trim().is_empty() {

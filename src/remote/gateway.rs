@@ -1,7 +1,7 @@
-//! The gateway before the engine of runs (`[fleet] engine`), asked over HTTP.
+//! The gateway of the engine for runs (`[fleet] engine`), used over HTTP.
 //!
-//! Opens connections. Invariants: nothing is sent but to the address that a person configured; the token is
-//! read from beside the keys, where no command of an agent sees it, and is never printed.
+//! Opens connections. Invariants: requests go only to the address that a person configured; the token is read
+//! from the folder of the keys, where no command of an agent sees it, and is never printed.
 
 use crate::remote::{database, tls};
 use aops_core::briefing::memory;
@@ -13,10 +13,10 @@ use aops_core::text::json::cut;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// Longer than the gateway holds a question that waits.
+/// Longer than the gateway holds a waiting request open.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// A person's token, among the keys. That of the page, which this machine makes, is another: it is sent
-/// nowhere.
+/// A person's token, stored with the keys. It is not the token of the page, which this machine creates and
+/// never sends.
 pub const TOKEN: &str = "engine.token";
 
 pub struct Gateway {
@@ -43,12 +43,12 @@ impl Gateway {
         Ok(Self { server, tls: tls::for_url(env, &url)?, token: token.trim_end().to_owned(), url })
     }
 
-    /// One question about a run: the status, and what was said.
+    /// One request about a run. Returns the status and the body.
     pub fn ask(&self, run: &str, verb: &str, body: &Value) -> Result<(u16, Value), String> {
         self.post(&format!("runs/{run}{verb}"), body)
     }
 
-    /// What there is: `runs` or `machines`.
+    /// Lists the `runs` or the `machines`.
     pub fn list(&self, what: &str) -> Result<Value, String> {
         match self.post(&format!("list/{what}"), &Value::Null)? {
             (200, list) => Ok(list),

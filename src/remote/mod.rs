@@ -1,5 +1,4 @@
-//! Other machines: encrypted connections, the database that they share, the questions in it, copies of a
-//! repository.
+//! Other machines: encrypted connections, the shared database, its questions, and copies of a repository.
 //!
 //! No hook uses any of it.
 

@@ -1,7 +1,7 @@
 //! Encrypted connections, for what a person sends to another machine. No hook opens one.
 //!
-//! Reads the system's list of authorities. Invariants: the server's name is always checked; without
-//! authorities no server is trusted.
+//! Reads the system's list of certificate authorities. Invariants: the server's name is always checked;
+//! without authorities no server is trusted.
 
 use aops_core::system::env::Env;
 use aops_core::system::wire::{Encrypt, Wire};
@@ -13,7 +13,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Whom we trust, and how.
+/// The certificate authorities we trust, and the TLS settings.
 pub struct Tls(pub Arc<ClientConfig>);
 
 struct TlsStream(StreamOwned<ClientConnection, TcpStream>);
@@ -40,7 +40,7 @@ impl Write for TlsStream {
     }
 }
 
-/// Where systems keep their authorities.
+/// Where systems keep their certificate authorities.
 const LISTS: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -49,7 +49,7 @@ const LISTS: [&str; 5] = [
     "/opt/homebrew/etc/ca-certificates/cert.pem",
 ];
 
-/// What a connection to this address needs: nothing where it is not encrypted.
+/// What a connection to this address needs; `None` if it is not encrypted.
 pub fn for_url(env: &Env, url: &str) -> Result<Option<Box<dyn Encrypt>>, String> {
     if !url.starts_with("https://") {
         return Ok(None);
@@ -57,7 +57,7 @@ pub fn for_url(env: &Env, url: &str) -> Result<Option<Box<dyn Encrypt>>, String>
     Ok(Some(Box::new(trust(env)?)))
 }
 
-/// Whom this machine trusts: `$SSL_CERT_FILE`, else the system's list.
+/// The authorities this machine trusts: `$SSL_CERT_FILE`, or else the system's list.
 pub fn trust(env: &Env) -> Result<Tls, String> {
     let named = env.variables(|name| name == "SSL_CERT_FILE").pop().map(|(_, path)| PathBuf::from(path));
     let list = named.or_else(|| LISTS.iter().map(PathBuf::from).find(|path| path.is_file()));

@@ -1,8 +1,8 @@
 //! The files of runs in a project: packets, summaries and the attempt ledger. They are below `artifacts/`, or
-//! below `.aops/runs/` where the project has an `artifacts/` of its own.
+//! below `.aops/runs/` if the project has an `artifacts/` of its own.
 //!
-//! Reads and writes that folder. Invariants: one driver at a time; no link that a step left is followed when
-//! something is written; a file appears whole; a line is on the disk when `append` returns; a ledger that
+//! Reads and writes that folder. Invariants: one driver at a time; writing never follows a link that a step
+//! left; a file appears completely or not at all; a line is on the disk when `append` returns; a ledger that
 //! does not verify is a failure, never a shorter ledger.
 
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed, Resolved};
@@ -19,17 +19,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const FOLDER: &str = "artifacts";
-/// Where the project has that one for itself.
+/// Used if the project has a folder `artifacts` of its own.
 const SECOND_FOLDER: &str = ".aops/runs";
-/// The attempt ledger, from the folder.
+/// The path of the attempt ledger within the folder.
 pub const LEDGER: &str = "loop_state/attempt_ledger.jsonl";
 const LOCK: &str = "loop_state/driver.lock";
-/// A driver that was killed as it started a program lives on in that program until it is loaded.
+/// Between fork and exec, the child of a killed driver still holds the driver's lock.
 const PATIENCE: Duration = Duration::from_millis(600);
 
 #[derive(Clone, Debug)]
 pub struct RunArtifacts {
-    /// Below the project.
+    /// The folder's name below the project.
     name: &'static str,
     folder: PathBuf,
 }
@@ -74,7 +74,7 @@ impl RunArtifacts {
         self.keep(self.folder.join("steps").join(name), &text)
     }
 
-    /// A file of a run that another machine wrote; its path is from this folder.
+    /// Stores a file of a run that another machine wrote; its path is relative to this folder.
     pub fn keep_file(&self, path: &str, text: &str) -> Result<PathBuf, Failure> {
         self.keep(self.folder.join(path), text)
     }
@@ -88,7 +88,7 @@ impl RunArtifacts {
         Ok(path)
     }
 
-    /// The folder of this file is where it seems to be: the driver may write where no step may.
+    /// Checks that no link redirects the folder of this file: the driver may write where no step may.
     fn check_folder(&self, path: &Path) -> Result<(), Failure> {
         let storage = |e| Failure::storage(path.display(), e);
         let project =
@@ -137,7 +137,7 @@ impl RunArtifacts {
         self.append(&run.run_id, AttemptFact::Resolved(resolved)).map(drop)
     }
 
-    /// What people were asked in this run and decided, oldest first.
+    /// What people were asked in this run and how they decided, oldest first.
     pub fn decisions(&self, run_id: &str) -> Result<Vec<(String, Resolved)>, Failure> {
         let bytes = files::read(self.ledger()).map_err(|e| Failure::storage(self.ledger().display(), e))?;
         let mut asked = String::new();
@@ -152,7 +152,7 @@ impl RunArtifacts {
         Ok(decided)
     }
 
-    /// The packets and summaries of a run, and no link.
+    /// The packets and summaries of a run, without links.
     pub fn files_of(&self, run_id: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for (folder, mark) in PACKETS {
@@ -169,7 +169,7 @@ impl RunArtifacts {
         found
     }
 
-    /// Removes the files of a settled run, then says so in the attempt ledger, whose lines stay.
+    /// Removes the files of a settled run, then records that in the attempt ledger, whose lines stay.
     pub fn remove(&self, run_id: &str) -> Result<usize, Failure> {
         let files = self.files_of(run_id);
         for path in &files {
@@ -179,8 +179,8 @@ impl RunArtifacts {
         Ok(files.len())
     }
 
-    /// Renames what undone steps, their interventions and an end that no longer holds left, so that nothing
-    /// takes it for the present and nothing is written over it.
+    /// Renames the files of undone steps, of their interventions, and of an end that no longer holds: they
+    /// must not be taken for the present ones or overwritten.
     pub fn set_aside(&self, run_id: &str, steps: &[String], version: u64) -> Result<(), Failure> {
         let mended = steps.iter().flat_map(|step| self.interventions_of(run_id, step));
         let of_step = |step: &String| {
@@ -204,7 +204,7 @@ impl RunArtifacts {
         Ok(())
     }
 
-    /// The steps that mended what the verifier of this one found, by the summaries they left.
+    /// The steps that fixed what the verifier of this one found, according to their summaries.
     fn interventions_of(&self, run_id: &str, step: &str) -> Vec<String> {
         let items = fs::read_dir(self.folder.join("steps")).into_iter().flatten().flatten();
         let names = items.filter_map(|item| item.file_name().into_string().ok());
@@ -218,7 +218,6 @@ impl RunArtifacts {
         &self.folder
     }
 
-    /// The attempt ledger.
     pub fn ledger(&self) -> PathBuf {
         self.folder.join(LEDGER)
     }
@@ -235,7 +234,7 @@ impl RunArtifacts {
         }
     }
 
-    /// One more line. A torn line that a killed driver left is cut off: it was never acknowledged.
+    /// Adds a line. An incomplete line left by a killed driver is cut off: it was never acknowledged.
     pub fn append(&self, run_id: &str, deed: AttemptFact) -> Result<AttemptEntry, Failure> {
         let path = self.ledger();
         let storage = |e| Failure::storage(path.display(), e);
@@ -278,7 +277,7 @@ impl RunArtifacts {
         Err(Self::driven())
     }
 
-    /// What a second driver is told.
+    /// The failure for a second driver.
     pub fn driven() -> Failure {
         let what = "another driver is at work in this project, and one task runs at a time";
         Failure::new(Code::ConcurrentExecution, what)
@@ -294,14 +293,14 @@ impl RunArtifacts {
         }
     }
 
-    /// Another process drives a run.
+    /// Whether another process drives a run.
     pub fn is_driven(&self) -> bool {
         let Ok(file) = files::open(self.folder.join(LOCK)) else { return false };
         !within(PATIENCE, || file.try_lock_shared().is_ok())
     }
 }
 
-/// Waits until it is true, and no longer than that.
+/// Waits until it is true, or until the time is up.
 pub(super) fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {
@@ -315,7 +314,7 @@ pub(super) fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Where the packets and summaries of a run are, and how their names begin before its id.
+/// The folders of a run's packets and summaries, and the prefix of their names before the run's id.
 const PACKETS: [(&str, &str); 3] = [("terminal", "TP_"), ("checkpoints", "CP_"), ("steps", "")];
 
 fn begins_with_run(name: &str, mark: &str, run_id: &str) -> bool {
@@ -323,7 +322,7 @@ fn begins_with_run(name: &str, mark: &str, run_id: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(['_', '.']))
 }
 
-/// This path from the folder of artifacts is that of a packet or summary of the run.
+/// Whether this path within the folder is a packet or summary of the run.
 pub fn is_file_of(run_id: &str, path: &str) -> bool {
     let known = |(folder, mark): (&str, &str)| {
         let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));

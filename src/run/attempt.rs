@@ -1,8 +1,8 @@
-//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the words for
-//! how runs stand.
+//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the names of a
+//! run's statuses.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all
-//! lines before it; a torn last line is not taken for a damaged one; every status of a run but `Terminal` can
+//! lines before it; an incomplete last line does not count as damage; a run in any status but `Terminal` can
 //! be continued.
 
 use aops_core::model::call::CallKey;
@@ -44,13 +44,13 @@ pub enum Trigger {
     Interrupted,
     /// The driver itself was killed.
     Terminated,
-    /// A person took the run back to a checkpoint.
+    /// A person moved the run back to a checkpoint.
     RolledBack,
     /// The verifier still finds issues after three interventions.
     VerificationFailed,
-    /// The critic still wants a revision after three of them, or there is no plan to go back to.
+    /// The critic still wants a revision after three revisions, or there is no plan to go back to.
     CriticRevise,
-    /// The critic says that no revision helps.
+    /// The critic says that a revision would not help.
     CriticHalt,
     /// A step ended with a question to a person.
     Question,
@@ -81,18 +81,18 @@ impl Trigger {
         }
     }
 
-    /// Whether a worker or an engine, which types no `resume`, must ask a person. It goes on by itself where
-    /// only the driver was cut off.
+    /// Whether a worker or an engine, which cannot type `resume`, must ask a person. If only the driver was
+    /// interrupted, the run continues by itself.
     pub fn asks_person(self) -> bool {
         !matches!(self, Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
     }
 
-    /// A person must decide before `resume`; for the others `resume` itself is the decision.
+    /// A person must decide before `resume`; for all others, `resume` itself is the decision.
     pub fn wants_decision(self) -> bool {
         !matches!(self, Trigger::Killed | Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
     }
 
-    /// Words are wanted: they are told to every step from there on.
+    /// Whether the person must answer in words, which every later step is told.
     pub fn wants_answer(self) -> bool {
         matches!(self, Trigger::CriticRevise | Trigger::CriticHalt | Trigger::Question)
     }
@@ -117,24 +117,24 @@ pub enum AttemptFact {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
-    /// The commit with which it began, and the branch; `None` in lines of the first releases.
+    /// The commit and branch it started from; `None` in lines of the first releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Millionths of a dollar.
     pub budget: Option<u64>,
-    /// Whose sessions it drives; empty: Claude Code's.
+    /// The client whose sessions it drives; empty means Claude Code.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
     /// Files that belong to the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextRef>,
-    /// Digest of what decides: settings and texts without those that only say where and to whom. `None` in
-    /// older lines, for which the policy's hash counts.
+    /// Digest of the settings and texts that influence decisions, without those that only say where and to
+    /// whom something is sent. `None` in older lines, for which the policy's hash counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<String>,
-    /// The model of steps that name none; `None`: the client's own choice.
+    /// The model of steps that name none; `None` means the client's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub policy_hash: String,
@@ -155,15 +155,15 @@ impl Init {
 /// A file that belongs to a task, as it was when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextRef {
-    /// From the project's root, or absolute where it lies outside.
+    /// Relative to the project's root, or absolute if it is outside.
     pub path: String,
     pub sha256: String,
 }
 
-/// A step is handed out. The same key again is the same step again.
+/// A step is handed out. The same key means the same step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
-    /// Counts how often it was handed out, from 1.
+    /// How many times it was handed out, from 1.
     pub attempt: u64,
     /// Idempotency key, server, tool.
     pub call: CallKey,
@@ -174,7 +174,7 @@ pub struct Begun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub call: CallKey,
-    /// Of the whole run so far, in millionths of a dollar.
+    /// The cost of the whole run so far, in millionths of a dollar.
     pub cost: u64,
     pub duration_ms: u64,
     pub outcome: RunOutcome,
@@ -186,7 +186,7 @@ pub struct Done {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub checkpoint_id: String,
-    /// The checks that failed, where it pauses for those.
+    /// The failed checks, if it pauses because of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
     pub cost: u64,
@@ -196,14 +196,14 @@ pub struct Paused {
     pub step: String,
     pub tokens: u64,
     pub tool_use_id: Option<String>,
-    /// The working tree as the packet was made.
+    /// The working tree when the packet was made.
     pub tree: String,
     pub trigger: Trigger,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
-    /// Who decided, and when, where that was on another machine.
+    /// Who decided, and when, if that was on another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     pub checkpoint_id: String,
@@ -213,7 +213,6 @@ pub struct Resolved {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
-    /// The budget from now on.
     pub budget: Option<u64>,
     pub checkpoint_id: String,
     pub step_timeout_ms: u64,
@@ -225,7 +224,7 @@ pub struct Ended {
     pub reason: String,
 }
 
-/// The run goes back to a checkpoint: steps that were not completed there are done anew.
+/// The run goes back to a checkpoint: steps that were not completed there are run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenBack {
     pub checkpoint: String,
@@ -237,25 +236,25 @@ pub struct TakenBack {
     pub result: String,
 }
 
-/// The critic sent the plan back: the steps from the plan to the review are done anew.
+/// The critic sent the plan back: the steps from the plan to the review are run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revised {
     pub again: Vec<String>,
-    /// The step of the critic.
+    /// The critic's step.
     pub by: String,
     pub problems: String,
 }
 
-/// The work is where it was to go: the remote was asked, and has this commit. Told again once there is a pull
+/// The work has arrived: the remote was asked, and has this commit. Recorded again once there is a pull
 /// request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     pub branch: String,
     pub commit: String,
-    /// Its address.
+    /// The address of the pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<String>,
-    /// `None`: the repository has no remote, and the branch is in it alone.
+    /// `None`: the repository has no remote, and the branch exists only in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
 }
@@ -266,7 +265,8 @@ pub struct Removed {
     pub files: u64,
 }
 
-/// The line around it. Each line commits itself; the digest is that of the line with an empty digest.
+/// The line around a fact. Each line commits to itself: the digest is computed with an empty digest in its
+/// place.
 static LAYOUT: Layout = Layout {
     members: &[
         (Part::Digest, "{\"digest\":"),
@@ -281,7 +281,7 @@ static LAYOUT: Layout = Layout {
     marked: false,
 };
 
-/// One deed, with its run and its time.
+/// One fact, with its run and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptEntry {
     pub run_id: String,
@@ -327,7 +327,7 @@ impl Fold for Attempts {
 }
 
 impl Attempts {
-    /// The ledger in these bytes, and how many bytes at its end are torn.
+    /// The ledger in these bytes, and how many bytes of an incomplete line are at its end.
     pub fn read(bytes: &[u8]) -> Result<(Self, usize), Damage> {
         let mut walk = Walk::new(Self::default(), "", 0);
         let done = walk.feed(bytes)?;
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// The form of the first release: canonical, the digest over the line with an empty digest.
+    /// The format of the first release: canonical JSON, with the digest over the line with an empty digest.
     #[test]
     fn a_line_is_the_published_form() {
         for line in ledger().lines() {

@@ -3,7 +3,7 @@
 //!
 //! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every
 //! start of Claude Code has our hooks, installed or not, and our agents have our prefix, so that a project's
-//! file cannot replace them; Codex is started only where our hooks are registered and trusted.
+//! file cannot replace them; Codex is started only if our hooks are registered and trusted.
 
 pub mod codex;
 
@@ -34,8 +34,8 @@ const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "Note
 pub const DRIVEN: [Client; 2] = [Client::Claude, Client::Codex];
 
 /// The program: `$AOPS_CLAUDE`, the configured one, the one that `install` recorded, or `claude` on `PATH`;
-/// the same for `$AOPS_CODEX` and `codex`. Looked up by its name alone only where nothing is recorded: a step
-/// could plant one on `PATH`.
+/// likewise `$AOPS_CODEX` and `codex`. `PATH` is used only if nothing is recorded, since a step could plant a
+/// program there.
 pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     let client = env.host;
     let has_agent = |(name, _): &(String, String)| env.folder_of(client).join(name).exists();
@@ -130,14 +130,15 @@ impl Kit {
     }
 }
 
-/// With the program that the user's own settings name in our place, so that it goes on being called.
+/// The settings with the program that the user's own settings name as shell prefix, so that it is still
+/// called.
 fn chained(env: &Env, text: String) -> String {
     let own = files::read_text(env.config.join("settings.json")).unwrap_or_default();
     let foreign = prefix::found(&own).filter(|program| !names_us(program));
     foreign.and_then(|program| prefix::with_value(&text, &program).ok()).unwrap_or(text)
 }
 
-/// Every agent in force, in the client's form.
+/// Every agent in force, in the client's format.
 fn agents(texts: &Texts) -> Value {
     let mut all = Map::new();
     for text in texts.of(Kind::Agent) {
@@ -163,14 +164,14 @@ fn agent(id: &str, text: &str) -> Value {
     form
 }
 
-/// What one start of the client printed so far.
+/// What one start of the client has printed so far.
 #[derive(Debug, Default)]
 pub struct Stream {
     path: PathBuf,
     at: u64,
     rest: Vec<u8>,
     counted: BTreeSet<String>,
-    /// The last message of a turn of Codex.
+    /// The last message in a turn of Codex.
     said: String,
     /// A record named the session, so the client got as far as its hooks.
     pub announced: bool,
@@ -196,12 +197,12 @@ impl Stream {
         Self { path, ..Self::default() }
     }
 
-    /// The last words of the client.
+    /// The last message of the client.
     pub fn words(&self) -> &str {
         self.result.as_ref().map_or("", |result| result.words.as_str())
     }
 
-    /// Reads what is new; true if there was something.
+    /// Reads what is new. Returns whether there was something.
     pub fn follow(&mut self) -> bool {
         let Ok(mut file) = files::open(&self.path) else { return false };
         let mut new = Vec::new();

@@ -1,9 +1,9 @@
-//! Where the work of a run goes: a commit on a branch of its own, pushed and read back; then the pull
+//! The delivery of a run's work: a commit on a branch of its own, pushed and read back; then the pull
 //! request.
 //!
-//! Starts `git` and the forge's program. Both are held as the agent's own commands are, so a delivery can do
-//! nothing that a step could not. Invariants: work counts as delivered only if the remote, asked anew, has
-//! the very commit; doing it again after a kill changes nothing; what cannot be delivered stays in the
+//! Starts `git` and the forge's program. Both are jailed like the agent's own commands, so a delivery can do
+//! nothing that a step could not. Invariants: work counts as delivered only if the remote, asked again, has
+//! exactly this commit; repeating it after a kill changes nothing; what cannot be delivered stays in the
 //! repository and in a bundle.
 
 mod repository;
@@ -15,22 +15,21 @@ use aops_core::system::git::{self, Status};
 use repository::Repository;
 use std::path::{Path, PathBuf};
 
-/// What a run made, and where it is to go.
+/// What a run made, and where it should go.
 #[derive(Debug)]
 pub struct Work<'a> {
     pub env: &'a Env,
     pub root: &'a Path,
-    /// The commit and the branch with which the run began.
+    /// The commit at which the run began; `branch` is the branch.
     pub base: &'a str,
     pub began_on: &'a str,
     pub branch: &'a str,
-    /// Of the commit, if one is needed.
+    /// The message of the commit, if one is needed.
     pub message: &'a str,
 }
 
-/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be
-/// delivered. `made` is told of the commit that is made here, and where `HEAD` was before, while nobody else
-/// can have it yet.
+/// Delivers the work of this run; `None` if nothing changed. An error says why it could not be delivered.
+/// `made` is called with the new commit and the previous `HEAD` while nobody else can have the commit yet.
 pub fn deliver(work: &Work, made: &dyn Fn(&str, &str)) -> Result<Option<Delivered>, String> {
     let status = status_of(work)?;
     let is_clean = status.dirty.is_empty();
@@ -77,7 +76,7 @@ fn some_of(paths: &[String]) -> String {
     if more == 0 { some } else { format!("{some} and {more} more") }
 }
 
-/// Everything that the run changed since it began, committed or not, as a bundle of git in this file.
+/// Everything that the run changed since it began, committed or not, as a git bundle in this file.
 pub fn bundle(work: &Work, run: &str, file: PathBuf) -> Result<PathBuf, String> {
     let status = status_of(work)?;
     Repository::of(work.env, &status.root).bundle(&status, work.base, run, &file)?;

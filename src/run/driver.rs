@@ -41,16 +41,15 @@ pub trait Reporter {
     /// What a step's command changed in a throwaway layer.
     fn thrown_away(&mut self, step: &str, words: &str);
     fn note(&mut self, line: &str);
-    /// What whoever reads the run's lines shall know too, be it a program.
+    /// A message for everyone who reads the run's output, including programs.
     fn told(&mut self, words: &str) {
         self.note(words);
     }
-    /// Another driver is at work in this project; called about five times a second.
+    /// Another driver is working in this project; called about five times a second.
     fn waits(&mut self) {}
-    /// A worker left a run.
     fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
-    /// The attempt ledger has grown: before a step's program is started, and after its end. An error stops
-    /// the driver there.
+    /// The attempt ledger has grown: called before a step's program is started, and after its end. An error
+    /// stops the driver there.
     fn recorded(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
@@ -77,7 +76,7 @@ pub struct Finish {
     pub hint: Option<String>,
     /// Where its work is, if it was delivered.
     pub delivered: Option<Delivered>,
-    /// It was paused or its driver died, and it went on.
+    /// It continued after a pause or after its driver died.
     pub resumed: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Runs that any machine may take: put into the database, and worked on by the worker that has the lease.
+//! Runs that any machine may take: stored in the database, and driven by the worker that has the lease.
 //!
-//! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came
-//! to, under its lease; `session` goes on with sessions that asked. Invariant: everything another machine
-//! needs to go on is in the database before a step's program is started.
+//! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes a run's
+//! progress under its lease; `session` continues sessions that asked. Invariant: everything another machine
+//! needs to continue is in the database before a step's program is started.
 
 mod row;
 pub mod place;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// The stored form of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredRequest {
-    /// From the repository's top to the project.
+    /// The path from the top of the repository to the project.
     pub folder: String,
     pub run: RunRequest,
 }
@@ -40,11 +40,11 @@ pub struct Placing {
 #[derive(Clone, Debug)]
 pub struct Enqueued {
     pub id: String,
-    /// The address of its repository has a password here, which was left out.
+    /// The repository's address on this machine has a password, which was left out.
     pub has_secret: bool,
 }
 
-/// Puts a run into the queue. What can be refused here is refused.
+/// Puts a run into the queue. Refuses here what can be refused here.
 pub fn enqueue(
     env: &Env,
     fleet: &mut Fleet,

@@ -1,9 +1,9 @@
 //! The program of one step, watched by a process of its own that survives the driver.
 //!
 //! The driver writes the job and polls its status; the watcher starts the program, enforces its time limit,
-//! and writes how it ended. Invariants: a job is started at most once; its end is written atomically; a dead
-//! watcher is told from a live one by its lock; a program that did not end well has no process left when its
-//! end is written.
+//! and writes how it ended. Invariants: a job is started at most once; its end is written atomically; the
+//! lock shows whether a watcher is alive; if a program did not end well, none of its processes is left when
+//! its end is written.
 
 use crate::run::attempt::Begun;
 use aops_core::system::env::{Env, JOB};
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// The watcher's command; internal.
+/// The watcher's internal verb.
 const WATCH: &str = "__step";
 
-/// From SIGTERM at the time limit until SIGKILL.
+/// The time from SIGTERM at the time limit until SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl JobFiles {
         self.stem.to_string_lossy().into_owned()
     }
 
-    /// `out` and `err` are what the program printed.
+    /// The path of one of the job's files; `out` and `err` hold what the program printed.
     pub fn file(&self, kind: &str) -> PathBuf {
         self.stem.with_extension(kind)
     }
@@ -75,7 +75,7 @@ impl JobFiles {
         let name = self.name();
         variables.push(variable(JOB, &name));
         let mut watcher = detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &name], &variables)?;
-        // A worker lives for long, and would gather dead watchers.
+        // Reaps the watcher: a worker runs for a long time, and would accumulate dead ones.
         thread::spawn(move || watcher.wait());
         Ok(())
     }
@@ -87,7 +87,7 @@ impl JobFiles {
         if !self.file("started").exists() {
             return JobStatus::NotStarted;
         }
-        // The watcher locks `alive` before it claims; without that file a driver claimed the job.
+        // The watcher locks `alive` before it claims; without that file, a driver claimed the job.
         let alone = match files::open(self.file("alive")) {
             Ok(alive) => alive.try_lock().is_ok(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -114,7 +114,7 @@ impl JobFiles {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.file("started")).is_ok()
     }
 
-    /// Signals the program's process group; false if it was not started yet.
+    /// Signals the program's process group; `false` if it was not started yet.
     pub fn signal(&self, signal: Signal) -> bool {
         let group = files::read_text(self.file("pid")).ok();
         let group = group.and_then(|pid| pid.trim().parse().ok()).and_then(Pid::from_raw);
@@ -141,12 +141,12 @@ impl JobFiles {
         let timeout = Duration::from_millis(job.timeout_ms);
         let begun = |pid: u32| files::replace_private(&self.file("pid"), pid.to_string().as_bytes());
         let streams = (private("out")?, private("err")?);
-        // The client, or our own program around a command line: each holds what it starts.
+        // The client, or our own program around a command line: each confines what it starts.
         let ended = Program::find(env, Identity::Client(&job.program)).and_then(|program| {
             detached::supervise(&program, &job.args, &job.folder, streams, begun, (timeout, GRACE))
         });
         if !matches!(ended, Ok(Ending::Exit(0))) {
-            // Else a child could still have an effect after the step was recorded as failed.
+            // Otherwise a child could still have an effect after the step was recorded as failed.
             detached::end_marked(JOB, &self.name());
         }
         let (exit, signal) = match ended {
@@ -168,7 +168,7 @@ pub fn is_verb(word: &str) -> bool {
     word == WATCH
 }
 
-/// The watcher. It prints nothing: its output is not read.
+/// Runs the watcher. It prints nothing, since its output is not read.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, stem] = arguments else { return 2 };
     detached::own_session();
@@ -208,7 +208,8 @@ mod tests {
         assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
     }
 
-    /// A driver claims a job whose watcher never came, and is killed itself: the next one waits for nobody.
+    /// A driver claims a job whose watcher never came, and is then killed itself: the next driver must not
+    /// wait.
     #[test]
     fn a_job_that_a_driver_claimed_is_lost() {
         let folder = tempfile::tempdir().unwrap();
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(place.status(), JobStatus::Lost);
     }
 
-    /// The driver looks at these again and again, and a command of the step can put anything there.
+    /// The driver polls these files, and a command of the step can put anything in their place.
     #[test]
     fn a_job_does_not_wait_for_a_fifo_in_the_place_of_a_file() {
         let folder = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ pub enum TaskSpec {
         context_refs: Vec<String>,
         task: String,
     },
-    /// In packets of the first release.
+    /// The form in packets of the first release.
     Plain(String),
 }
 
@@ -72,13 +72,13 @@ pub struct StepSummary {
     /// Files that the step changed.
     pub artifacts: Vec<String>,
     pub duration_ms: u64,
-    /// `success`, or why it was none: a word of [`RunOutcome`].
+    /// `success`, or else the name of a [`RunOutcome`].
     pub outcome: String,
     pub step_name: String,
 }
 
 impl Pause {
-    /// The packet with its digest over this working tree.
+    /// The packet with its digest, computed over this working tree as well.
     #[must_use]
     pub fn seal(mut self, tree: &str) -> Self {
         self.digest = self.digest_with(tree);
@@ -90,7 +90,7 @@ impl Pause {
         sha256(&[canonical(&bare).as_bytes(), b"\0", tree.as_bytes()])
     }
 
-    /// The decision; `None` unless both fields hold it.
+    /// The decision; `None` unless both fields agree on it.
     pub fn decision(&self) -> Option<Decision> {
         self.resolution_decision.filter(|_| self.resolved)
     }
@@ -113,8 +113,8 @@ fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
     }
 }
 
-/// A record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in
-/// double quotes. What is written is read back as it was.
+/// A record as YAML: keys are sorted; words in capitals, numbers and `true` are bare, every other text is in
+/// double quotes. Reading it back gives the same record.
 pub fn to_yaml<T: Serialize>(packet: &T) -> String {
     lines(&to_map(packet), "")
 }
@@ -144,7 +144,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// Quoted as in JSON; characters that YAML does not print are escaped too.
+/// Quoted as in JSON; characters that YAML considers non-printable are escaped too.
 fn double_quote(text: &str) -> String {
     let escape = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
@@ -246,7 +246,7 @@ mod tests {
         assert_ne!(packet.digest_with("another"), packet.digest);
     }
 
-    /// The document's form; and a packet of the first release, where the task stood alone.
+    /// The format of the document; and a packet of the first release, in which the task is plain text.
     #[test]
     fn a_task_is_named_with_its_files() {
         let text = to_yaml(&pause());

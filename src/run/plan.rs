@@ -18,10 +18,10 @@ pub struct PlannedStep {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// The workflow that says how to do it.
+    /// The workflow that describes how to do it.
     pub inner: Option<String>,
     pub does: StepAction,
-    /// The model it is done with; `None`: the run's.
+    /// The model to use; `None` means the run's model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub phase: Phase,
@@ -30,7 +30,7 @@ pub struct PlannedStep {
     pub closes: bool,
     /// Changes since the last verification are verified in this step, before it closes.
     pub verifies: bool,
-    /// The step whose verifier found what this one mends.
+    /// The step whose verifier found what this one fixes.
     #[serde(skip)]
     pub mends: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct PlannedStep {
 pub enum StepAction {
     /// A shell command.
     Run(String),
-    /// The client: for the verdict of one of our agents, as another agent, or plain.
+    /// The client: for the verdict of one of our agents, as another agent, or without an agent.
     Client { agent: Option<String>, tools: Option<Vec<String>> },
 }
 
@@ -115,7 +115,7 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
     Ok(steps)
 }
 
-/// Has the closing step verify the changes made after the verification; false if no step closes.
+/// Makes the closing step verify the changes made after the verification. Returns `false` if no step closes.
 fn verify_at_close(after: &mut [PlannedStep]) -> bool {
     let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, StepAction::Client { .. }));
     closes.map(|step| step.verifies = true).is_some()
@@ -148,8 +148,8 @@ fn planned(step: &Step) -> PlannedStep {
     }
 }
 
-/// Where the plan that a critic reviews is made, among the steps before that review: the first client step of
-/// phase `hydrate` after the last planner's, or that planner's itself.
+/// The index of the step that makes the plan a critic reviews, among the steps before that review: the first
+/// client step of phase `hydrate` after the last planner's, or the planner's itself.
 pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
     let is_planner = |step: &PlannedStep| step.verdict_of() == Some(AgentId::Hydrator);
     let plans =
@@ -159,7 +159,7 @@ pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
     before[after..].iter().position(plans).map(|at| after + at).or(planner)
 }
 
-/// The step that mends what the verifier found in this one.
+/// The step that fixes what the verifier found in this one.
 pub fn intervention(verify: &PlannedStep, round: u64, issues: &str) -> PlannedStep {
     PlannedStep {
         id: intervention_id(&verify.id, round),

@@ -23,36 +23,36 @@ pub struct RunState {
     /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
     pub current: Option<Begun>,
-    /// When that one began.
+    /// When the current step began.
     pub current_since: String,
-    /// The step that ended last, and how. Not one that paused.
+    /// The step that ended last, and how; a step that paused does not count.
     pub last: Option<(String, RunOutcome)>,
-    /// The last attempt of each step since the run was taken back, if it was.
+    /// The last attempt of each step since the run last went back, if it ever did.
     pub begun: BTreeMap<String, Begun>,
-    /// How often each step was handed out in all.
+    /// How often each step was handed out in total.
     pub attempts: BTreeMap<String, u64>,
-    /// How each step passed last, also those that were taken back since.
+    /// How each step last passed, including steps that were undone since.
     pub passed: BTreeMap<String, Done>,
-    /// Steps that were taken back and have not passed since.
+    /// Steps that were undone and have not passed since.
     pub taken_back: BTreeSet<String>,
-    /// By step: how often its verifier found issues or its critic wanted a revision, and how often a person
-    /// granted more of these rounds.
+    /// By step: how often its verifier found issues or its critic wanted a revision; `granted` says how often
+    /// a person granted more of these rounds.
     pub rounds: BTreeMap<String, u64>,
     pub granted: BTreeMap<String, u64>,
-    /// How often the run was taken back to a checkpoint.
+    /// How often the run went back to a checkpoint.
     pub rollbacks: u64,
-    /// By step: how often it is done anew because the critic sent the plan back.
+    /// By step: how often it is repeated because the critic sent the plan back.
     pub revisions: BTreeMap<String, u64>,
-    /// By step that is done anew: what the critic found. Until it has passed.
+    /// By step being repeated: what the critic found, until the step has passed.
     pub sent_back: BTreeMap<String, String>,
-    /// How often steps were undone or sent back: the version of what they left.
+    /// How often steps were undone or sent back: the version number of their old files.
     pub versions: u64,
     /// What a person answered, oldest first.
     pub answers: Vec<Answered>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
     pub delivered: Option<Delivered>,
-    /// The call that a person approved last. The session's ledger says whether it was made since.
+    /// The call that a person last approved. The session's ledger says whether it was made since.
     pub approved: Option<String>,
     /// By step: the checks that a person waived.
     pub waived: BTreeMap<String, Vec<String>>,
@@ -81,31 +81,31 @@ impl RunState {
         self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::Pass)
     }
 
-    /// The steps that are completed, in the order of the plan.
+    /// The completed steps, in the order of the plan.
     pub fn executed(&self) -> Vec<String> {
         self.init.steps.iter().filter(|step| self.has_passed(step)).cloned().collect()
     }
 
-    /// The round of intervention that a step waits for: its verifier found issues, which are not mended yet.
+    /// The round of intervention that a step waits for: its verifier found issues that are not fixed yet.
     pub fn mending(&self, step: &str) -> Option<u64> {
         let round = *self.rounds.get(step)?;
         let found = self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::InterventionRequired);
         (found && !self.has_passed(&intervention_id(step, round))).then_some(round)
     }
 
-    /// The verifier found issues more often than interventions are allowed.
+    /// Whether the verifier found issues more often than interventions are allowed.
     pub fn is_beyond_mending(&self, step: &str) -> bool {
         let allowed = MOST_ROUNDS * (1 + self.granted.get(step).unwrap_or(&0));
         self.rounds.get(step).is_some_and(|rounds| *rounds > allowed)
     }
 
-    /// What the critic in this step found, where the plan is to be made anew.
+    /// What the critic in this step found, if the plan must be made again.
     pub fn sends_back(&self, step: &str) -> Option<&Done> {
         let sent = [RunOutcome::InterventionRequired, RunOutcome::EscalationRequested];
         self.done.get(step).filter(|done| sent.contains(&done.outcome))
     }
 
-    /// The plan may be made anew without asking a person. `has_plan`: there is a step that makes it.
+    /// Whether the plan may be made again without asking a person. `has_plan`: there is a step that makes it.
     pub fn may_revise(&self, step: &str, has_plan: bool) -> bool {
         let rounds = self.rounds.get(step).unwrap_or(&0);
         let granted = self.granted.get(step).unwrap_or(&0);
@@ -119,14 +119,14 @@ impl RunState {
         self.last.as_ref().filter(|(last, _)| last == step).map(|(_, outcome)| *outcome)
     }
 
-    /// A person answered the question with which this step ended, and it has not passed since.
+    /// Whether a person answered the question with which this step ended, and it has not passed since.
     pub fn is_answered(&self, step: &str) -> bool {
         let asked = |answered: &Answered| answered.step == step && answered.trigger == Trigger::Question;
         !self.has_passed(step) && self.answers.last().is_some_and(asked)
     }
 
-    /// Nothing of it waits for a person or can be continued: it passed, or a person rejected what it paused
-    /// for.
+    /// Whether nothing in it waits for a person or can be continued: it passed, or a person rejected what it
+    /// paused for.
     pub fn is_settled(&self) -> bool {
         let rejected = self.resolved.as_ref().is_some_and(|resolved| resolved.decision == Decision::Rejected);
         rejected || self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
@@ -193,7 +193,7 @@ impl RunState {
         self.status = RunStatus::Checkpoint;
         self.outcome = Some(paused.outcome);
         if paused.trigger == Trigger::Terminated {
-            // Its step may have ended since; `resume` looks.
+            // Its step may have ended since; `resume` checks that.
             self.status = RunStatus::Terminated;
         } else {
             self.current = None;
@@ -205,7 +205,7 @@ impl RunState {
         self.resolved = None;
     }
 
-    /// What the pause was about is settled: its checks are waived, a failed verification or review gets more
+    /// Settles what the pause was about: its checks are waived, a failed verification or review gets more
     /// rounds, and an answer is kept.
     fn go_on(&mut self, resumed: &Resumed) {
         if let Some(paused) = self.paused.take() {
@@ -220,7 +220,7 @@ impl RunState {
                     *self.granted.entry(paused.step.clone()).or_default() += 1;
                 }
                 Trigger::CriticHalt => {
-                    // Answered, it is a plan to be revised.
+                    // With the person's answer, the plan can be revised.
                     if let Some(halted) = self.done.get_mut(&paused.step) {
                         halted.outcome = RunOutcome::InterventionRequired;
                     }
@@ -259,7 +259,7 @@ impl RunState {
         }
     }
 
-    /// Neither done nor begun any more, nor what its verifier had mended. Returns whether it was begun.
+    /// The step is no longer done or begun, and neither are its interventions. Returns whether it was begun.
     fn forget(&mut self, step: &str) -> bool {
         self.done.remove(step);
         self.done.retain(|id, _| !is_intervention(id, step));
@@ -267,8 +267,8 @@ impl RunState {
         self.begun.remove(step).is_some()
     }
 
-    /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back
-    /// completes them.
+    /// Steps that were not completed at the checkpoint are incomplete again. Going back to a later checkpoint
+    /// can complete steps.
     fn take_back(&mut self, back: &TakenBack) {
         self.rollbacks += 1;
         self.versions += 1;
@@ -320,10 +320,10 @@ impl RunState {
     }
 }
 
-/// Interventions after one another before a person is asked.
+/// How many interventions follow each other before a person is asked.
 pub const MOST_ROUNDS: u64 = 3;
 
-/// The step that mends what the verifier of `step` found. Step ids have at most 64 characters.
+/// The id of the step that fixes what the verifier of `step` found. Step ids have at most 64 characters.
 pub fn intervention_id(step: &str, round: u64) -> String {
     format!("{}-intervene-{round}", cut(step, 40))
 }

@@ -1,5 +1,5 @@
-//! Measures one database: machines report, runs are put in, taken, recorded and finished. `bench/fleet`
-//! starts it.
+//! Measures one database with machines that report and runs that are queued, taken, recorded and finished.
+//! `bench/fleet` starts it.
 //!
 //! usage: fill URL MACHINES RUNS WORKERS
 
@@ -72,7 +72,7 @@ fn work_together(url: &str, workers: usize) -> [Vec<Duration>; 3] {
     done
 }
 
-/// Each machine registers and tells of ten sessions.
+/// Each machine registers and reports ten sessions.
 fn report(fleet: &mut Fleet, machines: usize) -> [Vec<Duration>; 2] {
     let mut registers = Vec::new();
     let mut reports = Vec::new();

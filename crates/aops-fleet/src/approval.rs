@@ -1,6 +1,6 @@
-//! Questions of paused runs, and the one answer to each.
+//! The questions of paused runs, each with its one answer.
 //!
-//! Invariants: a question is answered once; the answer and what becomes of the run are one transaction; the
+//! Invariants: a question is answered once; the answer and its effect on the run are one transaction; the
 //! token in an announcement is stored only as its SHA-256.
 
 use crate::connect::Fleet;
@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The run goes on, with the very call or step it asked for.
+    /// The run continues with exactly the call or step it asked about.
     Approve,
-    /// The run goes on to its end, and is told that a person said no.
+    /// The run continues to its end, and is told that a person said no.
     Reject,
-    /// The run ends now, whatever it does.
+    /// The run ends now, whatever it is doing.
     Block,
 }
 
@@ -45,20 +45,20 @@ pub struct Approval {
     pub machine: String,
 }
 
-/// The answer to the question that a run asked last.
+/// The answer to the run's latest question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub answer: Answer,
-    /// The digest of the packet that was asked about.
+    /// The digest of the packet that the question was about.
     pub about: String,
     pub who: String,
     pub at: String,
     pub note: Option<String>,
 }
 
-/// HMAC-SHA-256 in hex digits: what a receiver of an announcement computes too.
+/// HMAC-SHA-256 in hex digits; a receiver of an announcement computes it too, to check the sender.
 pub fn sign(key: &[u8], text: &[u8]) -> String {
-    // Only a key of a fixed length can be of the wrong one.
+    // HMAC takes a key of any length, so this cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
     mac.update(text);
     let signature: [u8; 32] = mac.finalize().into_bytes().into();
@@ -71,14 +71,13 @@ pub fn token_digest(token: &str) -> String {
     digest.map(|byte| format!("{byte:02x}")).concat()
 }
 
-/// What a session asks that has no run.
+/// A question of a session that has no run yet.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// The id of the run that goes on with the session after the answer.
+    /// The id of the run that continues the session after the answer.
     pub run: &'a str,
     /// The only machine that has the session.
     pub machine: &'a str,
-    /// The project.
     pub repository: &'a str,
     pub request: &'a str,
     pub question: &'a str,
@@ -89,7 +88,7 @@ pub struct Question<'a> {
 }
 
 impl Fleet {
-    /// Asks what a session asks, once. False: it was asked before.
+    /// Stores a session's question once. `false`: it was stored before.
     pub fn ask(&mut self, asked: &Question) -> Result<bool, Error> {
         let Question { run, machine, repository, request, question, about, token } = asked;
         let mut all = self.client.transaction()?;
@@ -135,7 +134,7 @@ impl Fleet {
         Ok(row.map(|row| row.get(0)))
     }
 
-    /// Answers a question, by its id or by that of its run. False: it is not open.
+    /// Answers a question, named by its own id or its run's. `false`: the question is not open.
     pub fn answer(&mut self, id: &str, answer: Answer, who: &str, note: Option<&str>) -> Result<bool, Error> {
         let mut all = self.client.transaction()?;
         let run = all.query_opt(
@@ -156,7 +155,8 @@ impl Fleet {
         Ok(true)
     }
 
-    /// Ends a run, whatever it does. Its worker is fenced off and stops. False: it is over, or not known.
+    /// Ends a run, whatever it is doing; its worker is fenced off and stops. `false`: the run is over or
+    /// unknown.
     pub fn block(&mut self, run: &str, who: &str, note: Option<&str>) -> Result<bool, Error> {
         let mut all = self.client.transaction()?;
         let why = note.map(|note| format!(": {note}")).unwrap_or_default();
@@ -170,7 +170,7 @@ impl Fleet {
         Ok(ended)
     }
 
-    /// The answer to the question that the run asked last, if there is one.
+    /// The answer to the run's latest question, if there is one.
     pub fn answered(&mut self, run: &str) -> Result<Option<Answered>, Error> {
         let row = self.client.query_opt(
             "select decision, who, to_char(answered at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), note, about

@@ -1,8 +1,8 @@
 //! One connection to the database.
 //!
-//! Opens a socket. Invariants: a password is never part of the address; a server on another machine is spoken
-//! to encrypted and by a name that is checked, unless the address says `sslmode=disable`; no call waits for
-//! ever.
+//! Opens a socket. Invariants: a password is never part of the address; a connection to another machine is
+//! encrypted and its host name is checked, unless the address says `sslmode=disable`; every call has a time
+//! limit.
 
 use crate::error::Error;
 use crate::schema;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Where the database is and how to come in.
+/// Where the database is and how to log in.
 pub struct Access<'a> {
     /// `postgresql://user@host/database`, without a password.
     pub url: &'a str,
     pub password: Option<&'a str>,
-    /// Whom to trust; asked only if the connection is encrypted.
+    /// The certificates to trust; called only if the connection is encrypted.
     pub trust: &'a dyn Fn() -> Result<Arc<ClientConfig>, String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Fleet {
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Also tells the server, so that a lost client holds no lock.
+/// Time limits are set on the server too, so that a lost client holds no lock.
 const SETTINGS: &str = "set search_path to aops, pg_temp; set statement_timeout to '20s'; set lock_timeout to '10s'; \
      set idle_in_transaction_session_timeout to '30s'";
 
@@ -40,7 +40,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The same, whatever the tables are.
+    /// Opens a connection without checking the version of the tables.
     pub fn open_any(access: &Access) -> Result<Self, Error> {
         let mut config = read(access.url)?;
         config.application_name("aops-hook").connect_timeout(PATIENCE).tcp_user_timeout(4 * PATIENCE);
@@ -57,7 +57,7 @@ impl Fleet {
         Ok(Self { client })
     }
 
-    /// The version of the tables; 0 where there are none.
+    /// The version of the tables; 0 if there are none.
     pub fn version(&mut self) -> Result<i32, Error> {
         schema::version(&mut self.client)
     }
@@ -71,7 +71,7 @@ impl Fleet {
 /// The address, checked.
 pub fn read(url: &str) -> Result<Config, Error> {
     let refuse = |what: &str| Err(Error::Refused(what.to_owned()));
-    // What the library says may repeat the address, and with it a password.
+    // The library's message may repeat the address, and with it a password.
     let Ok(mut config) = url.parse::<Config>() else {
         return refuse(
             "`fleet.url` is no address of a PostgreSQL\nhint: write `postgresql://aops@db.example/aops`",

@@ -1,19 +1,19 @@
-//! What can go wrong. Invariant: no password is ever in the words.
+//! What can go wrong. Invariant: an error text never contains a password.
 
 use postgres::error::SqlState;
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The database cannot be reached, or went away: the same call may succeed later.
+    /// The database cannot be reached or the connection broke: the same call may succeed later.
     Down(String),
-    /// Another worker has the run, or it is over: this one may not write any more.
+    /// Another worker has the run, or the run is over: this worker may no longer write.
     Fenced,
-    /// So many runs wait already.
+    /// This many runs are waiting already.
     Full(i64),
-    /// The tables have this version, and this program needs the other.
+    /// The tables have version `found`, but this program needs `wanted`.
     Schema { found: i32, wanted: i32 },
-    /// The database said no, or the address cannot be used.
+    /// The database rejected the call, or the address cannot be used.
     Refused(String),
 }
 
@@ -61,8 +61,8 @@ impl From<postgres::Error> for Error {
             return if is_away || is_late { Self::Down(words) } else { Self::Refused(words) };
         };
         let code = said.code();
-        // Classes 08 and 57: connections, and what an administrator stops. 53: too many connections, a full
-        // disk.
+        // Classes 08 and 57 are connection failures and shutdowns by an administrator; 53 is too many
+        // connections or a full disk.
         let passes = ["08", "53", "57"].iter().any(|class| code.code().starts_with(class));
         if passes || [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
             return Self::Down(said.message().to_owned());

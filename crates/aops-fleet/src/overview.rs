@@ -1,4 +1,4 @@
-//! What is there now: counts, machines, sessions, runs.
+//! The present state: counts, machines, sessions, runs.
 
 use crate::connect::Fleet;
 use crate::error::Error;
@@ -10,11 +10,11 @@ pub struct Overview {
     pub running: i64,
     pub paused: i64,
     pub done: i64,
-    /// Running, and their workers are gone: the next worker takes them.
+    /// Marked as running, but their workers are gone: the next free worker takes them.
     pub lost: i64,
     pub approvals: i64,
     pub sessions: i64,
-    /// How many policies the machines have that were seen in the last day.
+    /// How many different policies the machines seen in the last day have.
     pub policies: i64,
     pub machines: Vec<MachineRow>,
 }
@@ -25,7 +25,7 @@ pub struct MachineRow {
     pub version: String,
     pub labels: Vec<String>,
     pub policy: String,
-    /// JSON; empty where no bundle is installed.
+    /// JSON; empty if no bundle is installed.
     pub bundle: String,
     /// Seconds since it was seen.
     pub age_s: i64,
@@ -59,7 +59,7 @@ pub struct SessionRow {
 }
 
 impl Fleet {
-    /// Counts, and the machines that were seen last.
+    /// Counts, and the most recently seen machines.
     pub fn overview(&mut self, most: i64) -> Result<Overview, Error> {
         let counts = self.client.query_one(
             "select count(*) filter (where state = 'waiting'), count(*) filter (where state = 'running'),
@@ -96,7 +96,7 @@ impl Fleet {
         })
     }
 
-    /// Runs, newest change first.
+    /// Runs, the most recently changed first.
     pub fn runs(&mut self, most: i64) -> Result<Vec<RunRow>, Error> {
         let rows = self.client.query(
             "select id, state, outcome, reason, repository, machine, priority, labels, request,
@@ -120,7 +120,7 @@ impl Fleet {
         Ok(rows.iter().map(one).collect())
     }
 
-    /// Sessions, newest report first.
+    /// Sessions, the most recently reported first.
     pub fn sessions(&mut self, most: i64) -> Result<Vec<SessionRow>, Error> {
         let rows = self.client.query(
             "select machine, id, project, entries, phase, mode, cost, extract(epoch from now() - seen)::bigint
@@ -140,7 +140,7 @@ impl Fleet {
         Ok(rows.iter().map(one).collect())
     }
 
-    /// How far this machine's clock is from the database's, in milliseconds.
+    /// The difference between this machine's clock and the database's, in milliseconds.
     pub fn clock_skew_ms(&mut self, now_ms: i64) -> Result<i64, Error> {
         let row =
             self.client.query_one("select (extract(epoch from clock_timestamp()) * 1000)::bigint", &[])?;

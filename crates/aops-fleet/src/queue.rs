@@ -1,8 +1,8 @@
 //! The queue of runs: `waiting` → `running` → `paused` → `waiting` … → `done`.
 //!
 //! Invariants: a run has at most one lease; each lease has a larger fencing number than the one before; a
-//! write that names an older number changes nothing; a call that is made again after a lost answer has the
-//! same effect once.
+//! write that names an older number changes nothing; a call repeated after a lost answer takes effect only
+//! once.
 
 use crate::connect::Fleet;
 use crate::error::Error;
@@ -15,23 +15,23 @@ pub struct NewRun<'a> {
     pub id: &'a str,
     pub repository: &'a str,
     pub commit: &'a str,
-    /// What the driver gets; nothing of it is read here.
+    /// Passed to the driver; not read here.
     pub request: &'a str,
-    /// A worker takes it only if it has all of these.
+    /// A worker takes the run only if it has all of these labels.
     pub labels: &'a [String],
-    /// More is earlier.
+    /// A higher number is taken earlier.
     pub priority: i32,
-    /// The only machine that has the repository, if it is so.
+    /// The only machine that has the repository, if there is only one.
     pub only_on: Option<&'a str>,
 }
 
-/// Who takes.
+/// The worker that takes a run, and its limits.
 #[derive(Clone, Debug)]
 pub struct Taker<'a> {
     pub machine: &'a str,
     pub labels: &'a [String],
     pub lease_s: f64,
-    /// Runs of one repository at a time; 0 is any number.
+    /// How many runs of one repository may run at the same time; 0 means any number.
     pub per_repository: i64,
 }
 
@@ -45,7 +45,7 @@ pub struct TakenRun {
     pub request: String,
 }
 
-/// The lease under which is written.
+/// The lease that a write is made under.
 #[derive(Clone, Copy, Debug)]
 pub struct Lease<'a> {
     pub run: &'a str,
@@ -53,14 +53,14 @@ pub struct Lease<'a> {
     pub lease_s: f64,
 }
 
-/// What a run came to so far: as it is recorded, and as another machine gets it.
+/// The progress of a run, as it is recorded and as another machine receives it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Lines of the attempt ledger.
     pub lines: Vec<String>,
     /// Path and content of packets and summaries.
     pub files: Vec<(String, String)>,
-    /// `None`: as it was recorded last.
+    /// `None`: unchanged since the last record.
     pub tree: Option<Snapshot>,
 }
 
@@ -71,16 +71,17 @@ pub struct Snapshot {
     pub head: String,
     /// The name of the git tree.
     pub tree: String,
-    /// A git bundle of what the repository does not have; `None` where there is nothing, or it is too large.
+    /// A git bundle of what the remote repository lacks; `None` if nothing is missing or the bundle would be
+    /// too large.
     pub bundle: Option<Vec<u8>>,
 }
 
 /// How a worker leaves a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leave<'a> {
-    /// Another may go on at once.
+    /// Another worker may continue at once.
     GiveBack,
-    /// It waits for an answer: the question, the digest of its packet, and the SHA-256 of the token that
+    /// The run waits for an answer: the question, the digest of its packet, and the SHA-256 of the token that
     /// answers it.
     Pause {
         question: &'a str,
@@ -94,7 +95,7 @@ pub enum Leave<'a> {
 }
 
 impl Fleet {
-    /// Puts a run into the queue, unless so many wait already.
+    /// Puts a run into the queue, unless `most` runs wait already.
     pub fn enqueue(&mut self, run: &NewRun, most: i64) -> Result<(), Error> {
         let waiting = "select count(*) from (select 1 from runs where state = 'waiting' limit $1) as waiting";
         if self.client.query_one(waiting, &[&most])?.get::<_, i64>(0) >= most {
@@ -108,18 +109,19 @@ impl Fleet {
         Ok(())
     }
 
-    /// The next run for this worker: a waiting one, or one whose worker lost its lease. The machine of a lost
-    /// worker comes first, for the length of one more lease: the step may still run there, and is taken over
-    /// as it stands.
+    /// The next run for this worker: a waiting one, or one whose worker lost its lease. For one lease longer,
+    /// a lost run is offered only to the machine it ran on: the step may still run there and can be taken
+    /// over.
     pub fn take(&mut self, taker: &Taker) -> Result<Option<TakenRun>, Error> {
         let mut all = self.client.transaction()?;
         if taker.per_repository > 0 {
-            // Else two workers could each count the same runs of a repository, and both take one more.
+            // Without this lock, two workers could each count the same runs of a repository, and both take
+            // one more.
             all.execute("select pg_advisory_xact_lock(hashtext('aops take'))", &[])?;
         }
         let given: [&(dyn ToSql + Sync); 4] =
             [&taker.machine, &taker.labels, &taker.lease_s, &taker.per_repository];
-        // One after the other: each has its index, so a long queue costs no more than a short one.
+        // Two queries, because each has its own index: a long queue costs no more than a short one.
         let row = match all.query_opt(&take_where(LOST), &given)? {
             Some(row) => Some(row),
             None => all.query_opt(&take_where("state = 'waiting'"), &given)?,
@@ -144,7 +146,7 @@ impl Fleet {
         if renewed == 1 { Ok(()) } else { Err(Error::Fenced) }
     }
 
-    /// Stores what the run came to: lines after the first `known`, files, and the tree if it is given.
+    /// Stores the run's progress: lines after the first `known`, files, and the tree if it is given.
     pub fn record(
         &mut self,
         lease: Lease,
@@ -157,7 +159,7 @@ impl Fleet {
         Ok(all.commit()?)
     }
 
-    /// The same, and the worker leaves the run. Made again after a lost answer, it does nothing.
+    /// Records the progress, and the worker leaves the run. Repeated after a lost answer, it does nothing.
     pub fn leave(
         &mut self,
         lease: Lease,
@@ -198,7 +200,7 @@ impl Fleet {
         Ok(all.commit()?)
     }
 
-    /// Which of these runs are over for so many seconds; `None`: those that passed, since when it may be.
+    /// Which of these runs ended at least `for_s` seconds ago; with `None`, which of them passed.
     pub fn over(&mut self, runs: &[String], for_s: Option<f64>) -> Result<Vec<String>, Error> {
         let rows = self.client.query(
             "select id from runs where id = any($1) and state = 'done'
@@ -209,7 +211,7 @@ impl Fleet {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// What is recorded of a run.
+    /// What is recorded about a run.
     pub fn progress(&mut self, run: &str) -> Result<Progress, Error> {
         let lines = self.client.query("select line from steps where run = $1 order by seq", &[&run])?;
         let files =
@@ -261,7 +263,7 @@ fn write(
         return Err(Error::Fenced);
     }
     for (seq, line) in (1_i64..).zip(&progress.lines).skip(known) {
-        // The same line may be there already: the answer to the first try was lost.
+        // The same line may be there already, if the answer to the first try was lost.
         all.execute(
             "insert into steps (run, seq, line, machine) values ($1, $2, $3, $4) on conflict do nothing",
             &[&lease.run, &seq, line, &machine],

@@ -1,7 +1,7 @@
-//! The tables, by numbered migrations. A migration that was released is never changed: a change is the next
+//! The tables, by numbered migrations. A released migration is never changed; every change gets the next
 //! number.
 //!
-//! Invariants: one program migrates at a time; a migration is applied whole or not at all.
+//! Invariants: one program migrates at a time; a migration is applied as a whole or not at all.
 
 use crate::error::Error;
 use postgres::Client;
@@ -13,10 +13,10 @@ const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a handful")]
 pub const VERSION: i32 = MIGRATIONS.len() as i32;
 
-/// Any number: it only has to be ours. Held while the tables change.
+/// The id of the advisory lock held while the tables change: arbitrary, but unlikely to be anyone else's.
 const LOCK: i64 = 0x616f_7073;
 
-/// The version of the tables; 0 where there are none.
+/// The version of the tables; 0 if there are none.
 pub fn version(client: &mut Client) -> Result<i32, Error> {
     let there = client.query_one("select to_regclass('aops.migrations') is not null", &[])?;
     if !there.get::<_, bool>(0) {

@@ -1,7 +1,7 @@
-//! What machines report: that they are there, the heads of their sessions, what these came to, and
-//! checkpoints of their logs.
+//! What machines report: that they are alive, the heads and results of their sessions, and checkpoints of
+//! their logs.
 //!
-//! Invariant: a head never goes back, so reports may come twice and in any order.
+//! Invariant: a head never moves back, so reports may arrive twice and in any order.
 
 use crate::connect::Fleet;
 use crate::error::Error;
@@ -10,11 +10,11 @@ use crate::error::Error;
 pub struct Machine<'a> {
     pub name: &'a str,
     pub version: &'a str,
-    /// `None`: as they were; only a worker knows them.
+    /// `None`: unchanged; only a worker knows its labels.
     pub labels: Option<&'a [String]>,
     /// The hash of the policy in force.
     pub policy: &'a str,
-    /// The bundle that is installed, as JSON; empty where there is none.
+    /// The installed bundle, as JSON; empty if there is none.
     pub bundle: &'a str,
 }
 
@@ -22,7 +22,7 @@ pub struct Machine<'a> {
 pub struct SessionHead {
     pub id: String,
     pub project: String,
-    /// How many entries its ledger has.
+    /// The number of entries in the session's ledger.
     pub entries: i64,
     pub head: String,
     pub phase: String,
@@ -34,7 +34,7 @@ pub struct SessionHead {
 }
 
 impl Fleet {
-    /// The machine is there now.
+    /// Records that the machine is alive now.
     pub fn register(&mut self, machine: &Machine) -> Result<(), Error> {
         let mut all = self.client.transaction()?;
         all.execute(
@@ -69,8 +69,8 @@ impl Fleet {
         Ok(all.commit()?)
     }
 
-    /// Stores the newest signed checkpoint of the machine's log. One of the same size may have more
-    /// signatures.
+    /// Stores the newest signed checkpoint of the machine's log. A checkpoint of the same size replaces it if
+    /// it has more signatures.
     pub fn checkpoint(&mut self, machine: &str, origin: &str, size: i64, note: &str) -> Result<(), Error> {
         self.client.execute(
             "insert into checkpoints (machine, origin, size, note) values ($1, $2, $3, $4)
@@ -81,7 +81,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Stores what a session came to, in the place of what was known.
+    /// Stores the result of a session, replacing what was known.
     pub fn conclude(&mut self, machine: &str, session: &str, document: &str) -> Result<(), Error> {
         self.client.execute(
             "insert into insights (machine, session, document) values ($1, $2, $3)

@@ -1,17 +1,18 @@
-//! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed
-//! or unreadable makes it a write, and so does a file a redirection writes or a variable that changes what
-//! other programs do.
+//! The class of a shell line: the gravest class of its simple commands. Invariant: an unknown, guessed or
+//! unreadable part makes the line a write, and so does a redirection into a file or a variable that changes
+//! what other programs do.
 
 use crate::commands::{self, Class, is_nowhere, only_prints};
 use crate::effect::Effect;
 use crate::syntax::{Bit, Ground, Line, Simple, Word};
 
-/// The class of a call: its effect and, for a write, why it is one.
+/// The class of a call: its effect and, for a write, the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallClass {
     pub effect: Effect,
     pub why: String,
-    /// A write into the working tree or its repository: more than running something, such as tests.
+    /// The write goes into the working tree or its repository; merely running something, such as tests, does
+    /// not.
     pub touches_tree: bool,
 }
 
@@ -27,9 +28,9 @@ impl CallClass {
 #[derive(Clone, Copy)]
 pub struct LineSetting<'a> {
     pub ground: Ground<'a>,
-    /// The root of the working tree, beside the folder that the line runs in.
+    /// The root of the working tree; the line may run in another folder.
     pub project: Option<&'a str>,
-    /// What the user's `[effects]` say of a program with these arguments.
+    /// What the user's `[effects]` say about a program with these arguments.
     pub listed: &'a dyn Fn(&str, &[Word]) -> Option<Effect>,
 }
 
@@ -60,7 +61,7 @@ fn gravest(line: &Line, around: &LineSetting) -> Class {
     Ok(worst)
 }
 
-/// Close is a write to the sandbox; tracker and control are free, but more than reading.
+/// How grave an effect is: tracker and control calls need no plan, but rank above reading.
 fn rank(effect: Effect) -> usize {
     match effect {
         Effect::Read => 0,
@@ -78,7 +79,7 @@ fn one(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     program(line, simple, around)
 }
 
-/// Without its redirections.
+/// The class of a simple command without its redirections.
 fn program(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     let Some(program) = simple.words.first() else { return assigned(simple, "") };
     let Some(name) = program.literal().filter(|_| program.is_firm()) else {
@@ -93,7 +94,7 @@ fn program(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     match (around.listed)(known.unwrap_or(&name), &simple.words[1..]) {
         Some(Effect::Write) => Err(format!("your `[effects]` list `{name}` under `write`")),
         Some(Effect::Read) => Ok(Effect::Read),
-        // The user's tracker, whatever it is called and wherever it is.
+        // The user's own tracker, whatever its name and path.
         Some(Effect::Tracker) => {
             commands::class(if name.ends_with("/mb") { "mb" } else { "bd" }, simple, line)
         }
@@ -101,10 +102,10 @@ fn program(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     }
 }
 
-/// Programs that change the files they name and nothing else.
+/// Programs that change only the files they name.
 const PLAIN: &[&str] = &["cp", "mkdir", "rm", "rmdir", "tee", "touch", "truncate", "unlink"];
 
-/// Beside reading, this line makes, changes and removes files that it names, and does nothing else.
+/// Apart from reading, this line only creates, changes and removes files that it names.
 pub fn only_changes_named(line: &Line, around: &LineSetting) -> bool {
     let clear = !line.unclear && line.guessed.is_none() && commands::variables(line).is_ok();
     clear && line.commands.iter().all(|simple| is_plain(line, simple, around))
@@ -121,8 +122,8 @@ fn is_plain(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
     alone && known.is_some_and(|name| PLAIN.contains(&name))
 }
 
-/// Beside looking and closing the work, this line only brings it together with that of others, where it runs:
-/// `git pull`, `bd sync`.
+/// Apart from reading and closing the work, this line only syncs with the work of others, in the folder it
+/// runs in: `git pull`, `bd sync`.
 pub fn only_syncs(line: &Line, around: &LineSetting) -> bool {
     let plain = |simple: &Simple| {
         let stays = simple.writes.iter().all(is_nowhere) && !simple.function;
@@ -140,14 +141,14 @@ fn syncs(simple: &Simple, around: &LineSetting) -> bool {
     here && firm && matches!(words.as_slice(), ["git", "pull" | "merge" | "rebase", ..] | ["bd", "sync", ..])
 }
 
-/// The texts of words; nothing for one that is not certain.
+/// The texts of words; `None` for a word whose value is not certain.
 pub fn certain(words: &[Word]) -> Vec<Option<String>> {
     words.iter().map(|word| word.literal().filter(|_| word.is_firm() && !word.splits)).collect()
 }
 
 /// Variables set for this command alone.
 fn assigned(simple: &Simple, name: &str) -> Class {
-    // `IFS= read` is heard by the shell alone.
+    // `IFS= read` sets `IFS` only for the shell itself.
     let free = |(set, value): &(&String, &Word)| only_prints(set, value) || *set == "IFS" && name == "read";
     match simple.assigned.iter().zip(&simple.values).find(|set| !free(set)) {
         Some((set, _)) => Err(format!("it sets `{set}`")),
@@ -155,8 +156,8 @@ fn assigned(simple: &Simple, name: &str) -> Class {
     }
 }
 
-/// A write goes into the working tree or its repository, rather than only running something, such as tests. A
-/// path or program that is not certain does.
+/// Whether a write goes into the working tree or its repository. Merely running something, such as tests,
+/// does not; an uncertain path or program does.
 fn touches_tree(line: &Line, around: &LineSetting) -> bool {
     line.unclear || line.guessed.is_some() || line.commands.iter().any(|simple| touches(line, simple, around))
 }
@@ -189,14 +190,13 @@ fn fixes(name: &str, arguments: &[Word]) -> bool {
         || formats && !arguments.iter().any(|word| word.is("--check"))
 }
 
-/// This write is one only because something in it is not known: no part of the line is known to change a
+/// Whether this is a write only because something in it is unknown: no part of the line is known to change a
 /// file, to stop or set something on this machine, or to use the repository.
 pub fn is_only_unknown(line: &Line, around: &LineSetting) -> bool {
     is_only_unknown_beside(line, around, &|_, _| false)
 }
 
-/// The same where what it prints may go into files that nobody misses, by name and the folder that it is
-/// named from.
+/// Like [`is_only_unknown`], but output may go into files that `is_free` accepts.
 pub fn is_only_unknown_beside(
     line: &Line,
     around: &LineSetting,
@@ -231,7 +231,7 @@ fn edits_in_place(name: &str, arguments: &[Word]) -> bool {
     matches!(name, "perl" | "ruby") && arguments.iter().any(in_place)
 }
 
-/// The paths a word may be: itself, what follows `=`, what is glued to an option.
+/// The paths that a word may name: the word itself, the part after `=`, and a value glued to an option.
 fn paths(word: &Word) -> impl Iterator<Item = Word> {
     let whole = (!word.is_option()).then(|| word.clone());
     let takes = ["-o", "-t", "-d", "-C", "-P"].iter().any(|option| word.starts_with(option));
@@ -239,7 +239,7 @@ fn paths(word: &Word) -> impl Iterator<Item = Word> {
     [whole, word.past('='), glued].into_iter().flatten()
 }
 
-/// Below the folder the line runs in, or the project's.
+/// Whether the path is inside the folder that the line runs in, or inside the project.
 fn is_inside(simple: &Simple, word: &Word, around: &LineSetting) -> bool {
     let roots = [Some(around.ground.cwd), around.project];
     let below = |path: &str, root: &str| {
@@ -255,7 +255,8 @@ fn normal(path: &Word) -> Option<String> {
     let firm = path.bits.iter().take(path.shifts.unwrap_or(usize::MAX));
     let known: Vec<Bit> = firm.take_while(|bit| matches!(bit, Bit::Char(_))).copied().collect();
     let whole = known.len() == path.bits.len();
-    // A file of unknown name in a known folder; with `..` behind, anywhere.
+    // The file name is unknown but its folder is known; with a `..` after the unknown part, it could be
+    // anywhere.
     if !whole && (path.shifts.is_some() || path.lossy().contains("..")) {
         return None;
     }

@@ -1,6 +1,6 @@
-//! What is known of commands: one table, one option sorter, and a file for each program that is too odd for a
-//! row (`sed`, `awk`, `find`, `git`, ...). Invariants: a command that is not known is a write, and may write
-//! whatever its arguments name; what is classed as a read touches nothing.
+//! What we know about commands: one table, one option sorter, and a file for each program that is too
+//! irregular for a row (`sed`, `awk`, `find`, `git`, ...). Invariants: an unknown command is a write, and may
+//! write whatever its arguments name; a command classed as a read touches nothing.
 
 mod options;
 mod showing;
@@ -33,7 +33,7 @@ use crate::effect::Effect;
 use command::{ClassRule, Invocation, Row, Touches, all, every};
 use std::borrow::Cow;
 
-/// The program's name, if it is looked up on the path or stands where the system's programs are.
+/// The program's name, if it is looked up on `PATH` or is in a folder of the system's programs.
 pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
     let Some((folder, name)) = word.rsplit_once('/') else { return Some(word) };
     let own = || folder.strip_prefix(home).is_some_and(|rest| matches!(rest, "/.local/bin" | "/.cargo/bin"));
@@ -46,12 +46,12 @@ pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     class_of(known, &invocation(known, name, simple, line))
 }
 
-/// A command that reads may read files which no word of it names.
+/// Whether a command that reads may open files that none of its words name.
 pub fn opens_unnamed(name: &str, simple: &Simple, line: &Line) -> bool {
     unnamed::opens(&invocation(table::find(name), name, simple, line))
 }
 
-/// What the table has on a command of this name, in a word.
+/// The table's entry for a command of this name, in one word.
 pub fn entry(name: &str) -> &'static str {
     match table::find(name).map_or(ClassRule::Unknown, |row| row.rule) {
         ClassRule::Reads => "reads",
@@ -82,7 +82,7 @@ fn new_class(known: Option<Row>, command: &Invocation) -> Class {
         ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
         ClassRule::Listed => command.sorted().map(|_| Effect::Read),
         ClassRule::Needs(options) => {
-            // Behind an operand it may be one itself: `unzip a.zip '*' -l`.
+            // After an operand, an option may itself be an operand: `unzip a.zip '*' -l`.
             let sorted = command.sorted()?;
             let leads = command.arguments.first().is_some_and(Word::is_option);
             command.reads_if(leads && sorted.has(options), "")
@@ -112,7 +112,8 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
     touched
 }
 
-/// It is classed as a read. Not so a program that only has the name of one, nor a command that runs another.
+/// Whether it is classed as a read. A program that merely has a known name is not, nor is a command that runs
+/// another.
 fn reads(known: Option<Row>, command: &Invocation) -> bool {
     let program = command.simple.words[0].lossy();
     let runs = |known: Row| match known.touches {
@@ -148,19 +149,18 @@ fn by_row(known: Option<Row>, command: &Invocation) -> Touched {
     }
 }
 
-/// A command that is not known: every argument, the lines in them, and a program on its standard input.
+/// An unknown command may touch every argument, the lines inside them, and a program on its standard input.
 fn anything(simple: &Simple) -> Touched {
     let lines = programs::lines(&simple.words);
     Touched { programs: scripts(simple), lines, ..Touched::files(every(&simple.words[1..])) }
 }
 
-/// Standard input, if it shows a sign of writing.
+/// Standard input, if it looks like a program that writes.
 fn scripts(simple: &Simple) -> Vec<String> {
     simple.script.iter().filter(|text| program_writes(text)).cloned().collect()
 }
 
-/// The words among which are the files that a command changes by itself; `None` if it only reads or runs
-/// something.
+/// The words that may name the files a command changes by itself; `None` if it only reads or runs something.
 pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
     use Touches::{ChangesBy, Every, Operands, Outputs, Second};
     let known = table::find(name)?;
@@ -173,7 +173,8 @@ pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a
     }
 }
 
-/// It is known to act on something that is no file, such as a process or the clock, or on something far away.
+/// Whether it is known to act on something that is not a file, such as a process or the clock, or on
+/// something remote.
 pub fn acts(name: &str, simple: &Simple, line: &Line) -> bool {
     let Some(known) = table::find(name) else {
         return matches!(name, "pkill" | "killall" | "xkill" | "tmux" | "screen" | "at" | "batch");

@@ -1,11 +1,11 @@
 //! Which command of a line is dangerous: it loses work, breaks the system, runs what it downloads, gives
 //! secrets away, destroys what others use, or publishes.
 //!
-//! `RULES` is the one table, a row for each rule with its reason, what to do instead, and examples. The rules
-//! ask the same reading of the line as every other question: wrappers, substitutions, variables and
-//! here-documents are seen through.
-//! Invariants: a rule that finds nothing it is sure of stays silent; a command whose program no rule knows
-//! costs one look at its name.
+//! `RULES` is the one table, with a row for each rule: its reason, what to do instead, and examples. The
+//! rules use the same reading of the line as all other checks, which sees through wrappers, substitutions,
+//! variables and here-documents.
+//! Invariants: a rule that is not sure stays silent; a command whose program no rule knows costs one lookup
+//! of its name.
 
 mod rule;
 mod rules;
@@ -47,41 +47,41 @@ use call::Call;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Lines inside lines.
+/// How deeply nested lines are followed.
 const DEEPEST: usize = 8;
-/// Words of one command that is looked for in a text which is not read whole.
+/// How many words of a command are examined inside text that is not parsed in full.
 const SHOWN: usize = 16;
 
-/// What is dangerous in this line, in the order of its commands; each rule once.
+/// The dangers in this line, in the order of its commands; each rule once.
 pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
     let mut search = Search::new(place);
     search.line(line);
     search.found
 }
 
-/// What is said of a call that holds more than is looked at.
+/// The danger reported for a call that is too large to be examined.
 pub fn unread(what: &str) -> Option<Danger> {
     rule("unread-line").map(|rule| Danger { rule, what: what.chars().take(80).collect() })
 }
 
-/// A search in a line and in the lines that its commands carry.
+/// A search through a line and the lines that its commands carry.
 struct Search<'a> {
     place: &'a Place<'a>,
     found: Vec<Danger>,
     /// Commands that print a secret variable.
     shown: Vec<Simple>,
-    /// Commands that read a file of secrets for another one.
+    /// Commands that read a file of secrets, whose output another command receives.
     captured: Vec<Simple>,
-    /// Links that the line makes, and where they lead.
+    /// Links that the line makes, and their targets.
     links: Vec<(Word, Word)>,
     /// The names of pipes that the line makes.
     pipes: Vec<String>,
     /// The commands of the line that is being looked at.
     around: Vec<Rc<Simple>>,
     depth: usize,
-    /// What the line prints goes into a pipe of the line around it.
+    /// The output of this line goes into a pipe of the line around it.
     in_pipe: bool,
-    /// The line is one part of a text that could not be read.
+    /// This line is a fragment of a text that could not be parsed as a whole.
     is_part: bool,
 }
 
@@ -108,13 +108,13 @@ impl<'a> Search<'a> {
     fn line(&mut self, line: &Line) {
         system::fork_bomb(self, line);
         if line.runs_arriving {
-            // `xargs -I{} sh -c 'cd x && {}'`: what arrives becomes a command.
+            // `xargs -I{} sh -c 'cd x && {}'`: the input becomes a command.
             self.add_what("unknown-code", line.text.chars().take(80).collect());
         }
         self.links.extend(line.links.iter().cloned());
         self.pipes.extend(outgoing::pipes(line));
         let outer = std::mem::replace(&mut self.around, line.commands.clone());
-        // What a line shows is asked of that line alone.
+        // The secrets that a line shows are judged within that line alone.
         let shown = std::mem::take(&mut self.shown);
         let captured = std::mem::take(&mut self.captured);
         for simple in &line.commands {
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         let name = name.strip_suffix(".exe").unwrap_or(&name);
         if let Some(judge) = programs::judge(name) {
             let call = Call::new(name, simple);
-            // Asked about itself, or told to change nothing.
+            // Help, version or dry-run calls are not judged.
             if !call.only_tells() || call.name == "find" {
                 judge(self, &call);
             }
@@ -196,10 +196,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A text that is no program, at least none of bash, or too much of one. What each of its parts would do
-    /// on its own.
+    /// Text that is not a program, at least not one of bash, or is too complex: judges what each of its parts
+    /// would do on its own.
     fn pieces(&mut self, text: &str) {
-        // Longer than any system takes as a command: the guard refuses it.
+        // Longer than any system accepts as a command: the guard blocks it.
         if text.len() > LONGEST {
             return;
         }
@@ -218,13 +218,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One row of such a text: all of it, or each of its statements, or whatever stands between two signs.
+    /// One row of such a text: tried as a whole, then statement by statement, then between any two
+    /// separators.
     fn row(&mut self, row: &str, unread: usize, ground: &Ground) {
         const SIGNS: [char; 8] = [';', '&', '|', '(', ')', '{', '}', '`'];
         let inner = row.rsplit_once("$(").map(|(_, inner)| inner);
         let closed = row.trim_end_matches([')', '}', ';', ' ']);
         let closed = Some(closed).filter(|closed| closed.len() < row.len());
-        // What is as long as the text that could not be read is that text.
+        // A piece as long as the unparsed text is that text, so parsing it again would never end.
         for whole in [Some(row), closed, inner].into_iter().flatten().filter(|whole| whole.len() < unread) {
             let line = cut(whole, ground);
             if !line.unclear {
@@ -253,8 +254,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What may begin at each word of a text, where there are too many of them around one another:
-    /// `eval eval …`.
+    /// Judges the command that may begin at each word, for text with too many nested commands: `eval eval …`.
     fn words_of(&mut self, text: &str, ground: &Ground) {
         let plain = text.replace(['"', '\'', '\\'], "");
         let words: Vec<&str> = plain.split_whitespace().collect();
@@ -274,7 +274,7 @@ impl<'a> Search<'a> {
         self.inner(text, simple, true);
     }
 
-    /// The same of a text that may be something else, such as a program of another language.
+    /// Like `text`, for text that may be something else, such as a program of another language.
     fn perhaps(&mut self, text: &str, simple: &Simple) {
         self.inner(text, simple, false);
     }
@@ -323,18 +323,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A line of its own that stands in these words, though it is not cut into them.
+/// The line that these words hold without being split into words.
 fn joined(words: &[Word]) -> Option<String> {
     let line = || words.iter().map(Word::code).collect::<Vec<_>>().join(" ");
     if words.iter().any(|word| word.unknown.iter().any(|name| name == "IFS")) {
-        // `rm${IFS}-rf${IFS}/`: what splits words is a blank.
+        // In `rm${IFS}-rf${IFS}/`, the variable that splits words becomes a blank.
         return Some(line().replace("${_unknown}", " "));
     }
     // `parallel 'rm -rf {}'`
     words[0].lossy().contains(' ').then(line)
 }
 
-/// The text behind what opens brackets, branches and loops around it.
+/// The text without leading brackets and keywords of branches and loops.
 fn opened(text: &str) -> &str {
     const WORDS: [&str; 8] = ["coproc ", "then ", "do ", "else ", "if ", "while ", "until ", "! "];
     let mut text = text.trim();
@@ -356,7 +356,7 @@ fn init_script(simple: &Simple, name: &str) -> Option<String> {
     is_script.then(|| format!("service {name} {}", rest()))
 }
 
-/// The line behind what its command is fed with: `cat x | line`.
+/// The line with its input in front: `cat x | line`.
 fn fed(simple: &Simple, line: &str) -> String {
     simple.fed.iter().map(|fed| &**fed).chain([line]).collect::<Vec<_>>().join(" | ")
 }

@@ -1,4 +1,4 @@
-//! What a command or a call does to the world. Stored by name, in lower case.
+//! The effect of a command or a call. Stored by name, in lower case.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ pub enum Effect {
     #[default]
     Read,
     Write,
-    /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was
-    /// verified stays so.
+    /// Closes the work without changing files: `git add|commit|push|tag|fetch`. A write, but verified work
+    /// stays verified.
     Close,
     Spawn,
     Tracker,
@@ -17,7 +17,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Changes something.
+    /// Whether it changes something.
     pub fn is_write(self) -> bool {
         matches!(self, Effect::Write | Effect::Close)
     }

@@ -1,16 +1,17 @@
-//! Files that tools make again: one list for danger rules, weight, debts, checkpoints and leases. Invariant:
-//! whether git tracks a folder is not known here, and decides for all but the danger rules.
+//! Files that tools recreate: one list for danger rules, weight, debts, checkpoints and leases. Invariant:
+//! this module does not know whether git tracks a folder, which decides everywhere except in the danger
+//! rules.
 
 /// How certain a folder's name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
-    /// No tool but one makes it, wherever it is.
+    /// Only one tool uses this name, in any place.
     Everywhere,
-    /// A tool makes it in a project.
+    /// A tool creates it in a project.
     Tool,
-    /// An ordinary word that tools use for what they make; below a folder of sources it is somebody's module.
+    /// An ordinary word that tools use for their output; below a source folder it is somebody's module.
     Word,
-    /// Often generated, as often written by hand. Its loss is small, but what is made in it counts as work.
+    /// As often generated as written by hand. Losing it costs little, but files created in it count as work.
     Perhaps,
 }
 
@@ -31,23 +32,23 @@ const FOLDERS: &[(&str, Name)] = &[
     ("playwright-report", Tool), ("pods", Perhaps), ("site", Perhaps), ("storybook-static", Tool), ("target", Word),
     ("temp", Perhaps), ("test-results", Tool), ("tmp", Perhaps), ("vendor", Perhaps), ("venv", Word),
 ];
-/// Below these an ordinary word names a module: `src/build/mod.rs`.
+/// Below these folders an ordinary word names a module: `src/build/mod.rs`.
 const SOURCES: &[&str] = &[
     "cmd", "include", "internal", "lib", "libs", "pkg", "source", "sources", "spec", "src", "test", "tests",
 ];
-/// How the names of files end that a tool makes again.
+/// Endings of files that a tool recreates.
 const ENDS: &[&str] =
     &[".pyc", ".pyo", ".class", ".o", ".egg-info", ".tsbuildinfo", ".gcda", ".gcno", ".profraw", ".beam"];
 const NAMES: &[&str] =
     &["__pycache__", ".DS_Store", "node_modules", ".pytest_cache", "Thumbs.db", ".mypy_cache", ".ruff_cache"];
-/// How the names of local databases end: nobody's work, but not made again.
+/// Endings of local databases: nobody's work, but nothing recreates them.
 const DATABASES: &[&str] = &[".db", ".db3", ".sqlite", ".sqlite3"];
-/// What a database keeps beside itself while it is open.
+/// Endings of the files that a database keeps next to itself while it is open.
 const BESIDE: &[&str] = &["-journal", "-shm", "-wal"];
-/// Files that keep a folder in the repository whose content is generated.
+/// Files that only keep a generated folder in the repository.
 const KEEPERS: &[&str] = &[".gitignore", ".gitkeep", ".keep"];
 
-/// What package managers write beside the list of what is wanted. In lower case.
+/// Lock files of package managers, in lower case.
 #[rustfmt::skip]
 const LOCKS: &[&str] = &[
     ".terraform.lock.hcl", "bun.lock", "bun.lockb", "cabal.project.freeze", "cargo.lock", "chart.lock", "composer.lock",
@@ -57,7 +58,7 @@ const LOCKS: &[&str] = &[
     "rebar.lock", "renv.lock", "shard.lock", "stack.yaml.lock", "uv.lock", "yarn.lock",
 ];
 
-/// A package manager's record of what it chose. It is tracked, and yet nobody writes it by hand.
+/// Whether it is a package manager's record of the versions it chose: tracked, but not written by hand.
 pub fn is_lock_file(path: &str) -> bool {
     LOCKS.contains(&path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase().as_str())
 }
@@ -67,36 +68,36 @@ fn name(part: &str) -> Option<Name> {
     FOLDERS.iter().find(|(known, _)| *known == part).map(|(_, name)| *name)
 }
 
-/// A part of the path is the name of a folder that tools make again, or often do.
+/// Whether a part of the path is the name of a folder that tools recreate, or often do.
 pub fn may_be_made(path: &str) -> bool {
     path.split('/').any(|part| name(part).is_some())
 }
 
-/// A part of the path is the name of such a folder that means nothing else, whatever is around it.
+/// Whether a part of the path is a folder name that only tools use, wherever it is.
 pub fn is_made_everywhere(path: &str) -> bool {
     path.split('/').any(|part| name(part) == Some(Everywhere))
 }
 
-/// A pattern for files that a tool makes again: `*.pyc`.
+/// Whether this is a pattern for files that a tool recreates: `*.pyc`.
 pub fn is_made_pattern(pattern: &str) -> bool {
     NAMES.contains(&pattern) || pattern.strip_prefix('*').is_some_and(|end| ENDS.contains(&end))
 }
 
-/// The generated folders that this path of a project lies in or is, outermost first. Where git tracks
-/// something in one of them, that one is work all the same.
+/// The generated folders in this project path, outermost first. If git tracks something in one of them, that
+/// folder counts as work.
 pub fn folders(path: &str) -> impl Iterator<Item = &str> {
     all_folders(path).filter(|folder| is_folder(folder))
 }
 
-/// The file by which a virtual environment of Python is known.
+/// The file that identifies a virtual environment of Python.
 pub const ENVIRONMENT: &str = "pyvenv.cfg";
 
-/// The folders that this path of a project lies in, and itself, outermost first.
+/// The folders of this project path and the path itself, outermost first.
 pub fn all_folders(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| at).chain([path.len()]).map(|end| &path[..end])
 }
 
-/// This path of a project is that of a generated folder.
+/// Whether this project path is a generated folder.
 pub fn is_folder(path: &str) -> bool {
     let (above, own) = path.rsplit_once('/').unwrap_or(("", path));
     match name(own) {
@@ -107,7 +108,7 @@ pub fn is_folder(path: &str) -> bool {
     }
 }
 
-/// A file that is nobody's work wherever it is, unless git tracks it: a tool's, or a local database.
+/// Whether a file is nobody's work anywhere, unless git tracks it: a tool's file, or a local database.
 pub fn is_made_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let coverage =
@@ -115,7 +116,7 @@ pub fn is_made_file(path: &str) -> bool {
     NAMES.contains(&name) || coverage || ends(name, ENDS) || is_database(name)
 }
 
-/// A local database, or what one keeps beside itself.
+/// Whether it is a local database, or a file that one keeps next to itself.
 pub fn is_database(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     ends(BESIDE.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name), DATABASES)
@@ -125,8 +126,8 @@ fn ends(name: &str, ends: &[&str]) -> bool {
     ends.iter().any(|end| name.len() > end.len() && name.ends_with(end))
 }
 
-/// What git tracks at this path says that the folder around it is work: it is not there for the folder's sake
-/// alone.
+/// Whether a tracked file at this path makes the folder around it work: a file that only keeps the folder in
+/// git does not.
 pub fn is_work_in(path: &str) -> bool {
     !KEEPERS.contains(&path.rsplit('/').next().unwrap_or_default())
 }

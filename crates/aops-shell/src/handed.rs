@@ -1,18 +1,18 @@
 //! What a program that no jail can hold is told to run: `sudo apt-get install x` is known, `sudo ./x.sh` is
 //! not.
 //!
-//! Reads words as a program gets them. Invariant: whatever is not in these tables is not known: a script, a
-//! shell, an option that changes what runs or where from, a file that holds code, a reader whose file the
-//! user may have put a link in the place of.
+//! Reads words as the program receives them. Invariant: whatever is not in these tables is unknown: a script,
+//! a shell, an option that changes what runs or where it comes from, a file that contains code, a reader of a
+//! file that the user may have replaced with a link.
 
 use crate::commands::{Showing, program, showing};
 use crate::syntax::Word;
 
-/// Options of a program: those that take nothing, and those that take a value.
+/// Options of a program: those without a value, and those with one.
 struct Options {
     plain: &'static [&'static str],
     valued: &'static [&'static str],
-    /// With one of these at the end it runs nothing; before a command some do: `sudo -k ./x.sh`.
+    /// If one of these is last, no command runs; before a command some still run it: `sudo -k ./x.sh`.
     instead: &'static [&'static str],
 }
 
@@ -25,7 +25,7 @@ const SUDO: Options = Options {
 };
 const DOAS: Options = Options { plain: &["-n"], valued: &["-u"], instead: &["-L"] };
 
-/// A program whose words are a verb, options without a value, and plain names.
+/// A program called with a verb, options without a value, and plain names.
 struct Manager {
     names: &'static [&'static str],
     verbs: &'static [&'static str],
@@ -57,17 +57,16 @@ static MANAGERS: &[Manager] = &[
         options: &["-a", "-l", "-q", "--all", "--failed", "--full", "--no-pager", "--now", "--quiet"],
     },
 ];
-/// They show what the system logged or has open, and are asked about only where the line is not known to
-/// read.
+/// They show what the system has logged or opened. They need approval only if the line is not known to read.
 const LOOKING: [&str; 5] = ["dmesg", "dpkg-query", "journalctl", "lsof", "ss"];
 
-/// What looks, of `podman` and `buildah`, and with which options: others name programs and configuration,
-/// before the verb and behind it.
+/// Verbs of `podman` and `buildah` that only look, and their options. Other options, before or after the
+/// verb, can name programs and configuration.
 const CONTAINERS: [&str; 18] = [
     "containers", "diff", "history", "image", "images", "info", "inspect", "logs", "network", "port", "ps",
     "search", "stats", "system", "top", "version", "volume", "--version",
 ];
-/// Behind a verb that has more of them.
+/// Second words that only look, for verbs that take one.
 const SECOND: [&str; 8] = ["df", "exists", "history", "info", "inspect", "list", "ls", "tree"];
 const LOOKING_AT_CONTAINERS: [&str; 27] = [
     "-a", "-f", "-l", "-n", "-p", "-q", "-s", "-t", "-v", "--all", "--digests", "--filter", "--follow",
@@ -75,15 +74,15 @@ const LOOKING_AT_CONTAINERS: [&str; 27] = [
     "--noheading", "--quiet", "--since", "--size", "--tail", "--until",
 ];
 
-/// What is known of the line and of the disk.
+/// What is known about the line and the disk.
 pub struct Outside<'a> {
     /// The line as a whole is known to read.
     pub reads: bool,
-    /// The user cannot change where this path leads.
+    /// Whether the user is unable to change where this path leads.
     pub fixed: &'a dyn Fn(&str) -> bool,
 }
 
-/// What in this command is not known, in a few words; nothing where it is.
+/// The part of this command that is unknown, in a few words; `None` if all of it is known.
 pub fn unknown(words: &[String], around: &Outside) -> Option<String> {
     let (first, rest) = words.split_first()?;
     match first.rsplit('/').next().unwrap_or(first) {
@@ -95,7 +94,8 @@ pub fn unknown(words: &[String], around: &Outside) -> Option<String> {
             .iter()
             .find(|word| word.starts_with('-') && !is_of(word, &["-u", "-q", "-z", "-uz", "-V"]))
             .cloned(),
-        // It takes numbers alone, and another program of the user's list is the user's own choice.
+        // Such a program takes only numbers; any other one is on the user's own list, and so the user's
+        // choice.
         _ => None,
     }
 }
@@ -104,7 +104,7 @@ fn is_of(word: &str, known: &[&str]) -> bool {
     known.contains(&word)
 }
 
-/// The command behind these options.
+/// The command after these options.
 fn behind(words: &[String], options: &Options, around: &Outside) -> Option<String> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -129,7 +129,7 @@ fn behind(words: &[String], options: &Options, around: &Outside) -> Option<Strin
 fn command(words: &[String], around: &Outside) -> Option<String> {
     let Some((first, rest)) = words.split_first() else { return Some("a shell".to_owned()) };
     let not_known = || Some(first.clone());
-    // Also a variable that is set for it, and a program elsewhere.
+    // An assignment before the command, or a program in another folder, is unknown too.
     let Some(name) = program(first, "\0") else { return not_known() };
     if let Some(known) = showing(name) {
         return shown(name, rest, known, around);
@@ -152,7 +152,8 @@ fn command(words: &[String], around: &Outside) -> Option<String> {
     }
 }
 
-/// What a reader is told to show that is not known: an option, or a file where the user may put a link.
+/// The unknown part of a reader's arguments: an option, or a file that the user may have replaced with a
+/// link.
 fn shown(name: &str, words: &[String], known: Showing, around: &Outside) -> Option<String> {
     let words: Vec<Word> = words.iter().map(|word| Word::of(word)).collect();
     let unknown = match known {
@@ -166,7 +167,8 @@ fn shown(name: &str, words: &[String], known: Showing, around: &Outside) -> Opti
     unknown.map(|word| format!("{name} {word}"))
 }
 
-/// The name of a package or a service: no option, no path, no file that brings programs.
+/// Whether it is the plain name of a package or a service: not an option, a path, or a file that could
+/// contain programs.
 fn is_plain(word: &str) -> bool {
     let extension = word.rsplit_once('.').map_or("", |(_, extension)| extension);
     let holds_code = is_of(extension, &["apk", "deb", "rpm", "xz", "zst"]);

@@ -1,11 +1,11 @@
-//! Which hosts a line names and would reach, so that a person can be asked before it runs.
+//! Which hosts a line names and would reach, so that a person can approve them before it runs.
 //!
-//! Reads the line, looks at no file. Invariant: what is found here is a question asked sooner, never a
-//! permission: a host that only the running shell knows is judged where it is reached.
+//! Reads the line, but no file. Invariant: a host found here only makes the question come earlier and never
+//! allows anything; a host that is known only at run time is judged when it is reached.
 
 use crate::syntax::{Bit, Line, Simple, Word};
 
-/// A host as it is spelt, and the port.
+/// A host as it is written, and the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     pub name: String,
@@ -18,11 +18,11 @@ const BY_URL: &[&str] = &[
     "httpie", "https", "links", "lynx", "mongosh", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "psql",
     "redis-cli", "svn", "uv", "uvx", "w3m", "wget", "xh", "yarn",
 ];
-/// Of these, a word without a scheme is a URL too.
+/// For these programs, a word without a scheme is a URL too.
 const BARE: &[&str] = &["curl", "http", "https", "wget", "xh"];
-/// What git does with a remote that the line names.
+/// Git verbs that contact a remote named in the line.
 const GIT: &[&str] = &["archive", "clone", "fetch", "ls-remote", "pull", "push", "submodule"];
-/// Words after which nothing is reached yet.
+/// After these words, nothing is contacted yet.
 const SETTINGS: &[&str] = &["config", "set"];
 const SCHEMES: &[(&str, u16)] = &[
     ("amqp", 5672),
@@ -42,9 +42,9 @@ const SCHEMES: &[(&str, u16)] = &[
     ("ws", 80),
     ("wss", 443),
 ];
-/// Letters of `curl` and `wget` behind which the next word is a value that is not reached.
+/// Letters of `curl` and `wget` that take the next word as a value, which is not contacted.
 const VALUED: &[(&str, &str)] = &[("curl", "AbcCdDeEFHKmoPQrtTuUwXyYz"), ("wget", "aBDeiIloOPQRtTUwX")];
-/// Long options of them that stand alone; every other one takes a value.
+/// Long options of `curl` and `wget` without a value; all others take one.
 const ALONE: &[&str] = &[
     "--compressed", "--fail", "--fail-with-body", "--get", "--head", "--http1.1", "--http2", "--include",
     "--insecure", "--ipv4", "--ipv6", "--location", "--no-check-certificate", "--no-progress-meter",
@@ -65,7 +65,7 @@ pub fn named(line: &Line) -> Vec<Host> {
     all
 }
 
-/// The host of a URL with a scheme that we know.
+/// The host of a URL, if its scheme is known.
 pub fn of_url(text: &str) -> Option<Host> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.rsplit('+').next().unwrap_or_default().to_ascii_lowercase();
@@ -73,9 +73,9 @@ pub fn of_url(text: &str) -> Option<Host> {
     of_authority(rest, *usual)
 }
 
-/// The host that a client's own tool would ask for this URL, as the URL standard reads it: blanks around it,
-/// any number of slashes of either kind, signs in percent. What is no name is returned as it stands; nothing
-/// where the URL is one of another kind.
+/// The host that a client's own tool would contact for this URL, read as the URL standard says: with blanks
+/// around it, any number of slashes of either kind, percent-encoded characters. An invalid host name is
+/// returned as it is; `None` for URLs of other kinds.
 pub fn of_fetch(text: &str) -> Option<Host> {
     let text = text.trim_matches(|c: char| c <= ' ').replace(['\t', '\n', '\r'], "");
     let (scheme, rest) = text.split_once(':')?;
@@ -108,7 +108,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// This machine, in the usual ways to write it.
+/// Whether this is a usual way to write this machine.
 pub fn is_this_machine(name: &str) -> bool {
     let parts: Vec<&str> = name.split('.').collect();
     let is_loopback =
@@ -116,7 +116,7 @@ pub fn is_this_machine(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost") || name == "[::1]" || is_loopback
 }
 
-/// `user@host:port` at the beginning of this.
+/// Parses `user@host:port` at the start of the text.
 fn of_authority(text: &str, usual: u16) -> Option<Host> {
     let authority = text.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit('@').next()?;
@@ -127,7 +127,7 @@ fn of_authority(text: &str, usual: u16) -> Option<Host> {
     (!name.is_empty()).then(|| Host { name: name.trim_end_matches('.').to_ascii_lowercase(), port })
 }
 
-/// This machine, or an address: a name is judged, and nothing else is one.
+/// Whether it is this machine or an IP address; only host names are judged.
 fn is_own(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     let address = last.starts_with(|c: char| c.is_ascii_digit()) || name.contains([':', '[']);
@@ -159,7 +159,7 @@ fn of_command(simple: &Simple) -> Vec<Host> {
     }
 }
 
-/// What the line says of a word. Where the rest of a URL is not known, its host may be.
+/// The part of a word that is known. If the rest of a URL is unknown, its host may still be known.
 fn known(word: &Word) -> Option<String> {
     let mut text = String::with_capacity(word.bits.len());
     for bit in &word.bits {
@@ -175,12 +175,12 @@ fn known(word: &Word) -> Option<String> {
     Some(text)
 }
 
-/// The first word of git that is no option, nor what one names.
+/// The first word of git that is neither an option nor an option's value.
 fn is_verb(word: &str) -> bool {
     !word.starts_with('-') && !word.contains(['/', '=', '.'])
 }
 
-/// The URLs among these words, and for some programs every operand.
+/// The URLs among these words; for some programs, every operand.
 fn of_downloader(name: &str, words: &[Option<String>]) -> Vec<Host> {
     let mut hosts = Vec::new();
     let mut is_value = false;
@@ -203,7 +203,7 @@ fn of_downloader(name: &str, words: &[Option<String>]) -> Vec<Host> {
     hosts
 }
 
-/// The next word belongs to this option, and is not reached.
+/// Whether the next word is the value of this option, and so not contacted.
 fn takes_value(name: &str, option: &str) -> bool {
     let Some((_, letters)) = VALUED.iter().find(|(known, _)| *known == name) else { return false };
     match option.strip_prefix("--") {
@@ -215,7 +215,7 @@ fn takes_value(name: &str, option: &str) -> bool {
     }
 }
 
-/// `user@host:path`, as scp, rsync and git take it.
+/// `user@host:path`, the form that scp, rsync and git accept.
 fn of_copy(word: &str) -> Option<Host> {
     let (host, _) =
         word.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with("//"))?;

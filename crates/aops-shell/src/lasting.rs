@@ -1,6 +1,6 @@
-//! Whether a line is meant to go on after it has come back: in the background, or as a server.
+//! Whether a line is meant to keep running after it returns: in the background, or as a server.
 //!
-//! Reads the line, looks at no file. What a program does by itself is not known here.
+//! Reads the line, but no file. What a program does by itself is not known here.
 
 use crate::syntax::Line;
 
@@ -28,13 +28,13 @@ const RUNNERS_WITH_VERB: &[(&str, &[&str])] = &[
     ("uv", &["run"]),
     ("yarn", &["dlx", "exec"]),
 ];
-/// Programs that do nothing but serve.
+/// Programs that only serve.
 const SERVERS: &[&str] = &[
     "caddy", "daphne", "gunicorn", "http-server", "http.server", "hypercorn", "json-server", "jupyter",
     "jupyter-lab", "live-server", "mongod", "mysqld", "nginx", "nodemon", "postgres", "puma", "redis-server",
     "serve", "uvicorn",
 ];
-/// Programs of which some verbs serve, or watch.
+/// Programs with some verbs that serve or watch.
 const WITH_VERB: &[&str] = &[
     "artisan", "astro", "cargo", "deno", "docusaurus", "dotnet", "expo", "fastapi", "flask", "gatsby",
     "gmake", "hugo", "jekyll", "just", "make", "manage.py", "mkdocs", "next", "ng", "npm", "nuxt", "parcel",
@@ -44,7 +44,8 @@ const WITH_VERB: &[&str] = &[
 const VERBS: &[&str] =
     &["-S", "dev", "develop", "preview", "runserver", "s", "serve", "server", "start", "storybook", "watch"];
 
-/// The line leaves something running, or runs a server. A line that waits for what it started leaves nothing.
+/// How the line leaves something running or runs a server, if it does. A line that waits for what it started
+/// leaves nothing running.
 pub fn lasts(line: &Line) -> Option<Lasting> {
     let waits = line.commands.iter().any(|simple| simple.name() == Some("wait"));
     if line.background && !waits {

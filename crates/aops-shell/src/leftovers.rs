@@ -1,6 +1,7 @@
-//! What a command leaves behind that nobody calls a result: caches always, generated files after a test run.
+//! What a command leaves behind that nobody counts as a result: caches always, generated files after a test
+//! run.
 //!
-//! Reads names and words, looks at no file.
+//! Reads names and words, but no file.
 
 use crate::danger::is_generated;
 
@@ -10,7 +11,7 @@ const CACHES: &[&str] = &[
     ".ipynb_checkpoints", ".mypy_cache", ".nox", ".nyc_output", ".parcel-cache", ".pytest_cache",
     ".ruff_cache", ".sass-cache", ".tox", ".turbo", ".vite", "__pycache__", "_cacache",
 ];
-/// The same inside Cargo's folder: what stands beside them is what was built.
+/// Cache folders inside Cargo's target folder, where build results are next to them.
 const CARGO: &str = "target";
 const CARGO_CACHES: &[&str] = &[".fingerprint", "build", "deps", "incremental", "tmp"];
 const CACHE_FILES: &[&str] = &[
@@ -18,11 +19,11 @@ const CACHE_FILES: &[&str] = &[
     "cachedir.tag", ".cargo-lock",
 ];
 const CACHE_ENDINGS: &[&str] = &[".pyc", ".pyo", ".tsbuildinfo", ".swp"];
-/// What git changes by looking, or keeps until it is swept.
+/// What git changes just by looking, or keeps until it cleans up.
 const GIT: &str = ".git";
 const GIT_LEFTOVERS: &[&str] =
     &["COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "fsmonitor--daemon", "gc.log", "index", "logs", "objects"];
-/// Files that a test run makes anew: reports, local databases, compiled objects.
+/// Files that a test run recreates: reports, local databases, compiled objects.
 const REPORT_ENDINGS: &[&str] = &[
     ".class", ".db", ".db-journal", ".gcda", ".gcno", ".lcov", ".log", ".o", ".profraw", ".sqlite",
     ".sqlite3", ".tap", ".trx",
@@ -30,7 +31,7 @@ const REPORT_ENDINGS: &[&str] = &[
 const REPORTS: &[&str] =
     &["coverage.json", "coverage.xml", "junit.xml", "lcov.info", "test-results.xml", "report.xml"];
 
-/// Only makes a tool faster: nobody misses it. The path is relative to the project.
+/// Whether it only makes a tool faster, so that nobody misses it. The path is relative to the project.
 pub fn is_cache(path: &str) -> bool {
     let parts: Vec<String> = path.split('/').map(str::to_ascii_lowercase).collect();
     let Some(name) = parts.last() else { return true };
@@ -50,7 +51,7 @@ pub fn is_cache(path: &str) -> bool {
         || has_ending(name, CACHE_ENDINGS)
 }
 
-/// A tool makes it again whenever it is asked to: a by-product of a test run, the result of a build.
+/// Whether a tool recreates it whenever it is run: a by-product of a test run, the result of a build.
 pub fn is_made_again(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let packaged = path.split('/').any(|part| part.ends_with(".egg-info"));
@@ -61,26 +62,26 @@ fn has_ending(name: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Words by which a command says that it only looks whether something is right.
+/// Words that say that a command only checks something.
 const CHECKS: &[&str] = &[
     "ava", "bats", "check", "clippy", "ctest", "cypress", "eslint", "flake8", "jest", "lint", "mocha",
     "mypy", "nextest", "nox", "phpunit", "playwright", "pylint", "pyright", "pytest", "rspec", "ruff",
     "spec", "specs", "test", "tests", "tox", "typecheck", "unittest", "verify", "vet", "vitest",
 ];
-/// Words by which it says that it makes or changes something all the same.
+/// Words that say that a command creates or changes something after all.
 const MAKES: &[&str] = &[
     "apply", "build", "bundle", "compile", "deploy", "dist", "fix", "fmt", "format", "generate", "gen",
     "init", "install", "migrate", "migration", "migrations", "package", "publish", "release", "seed",
     "update", "updatesnapshot", "upgrade", "write",
 ];
-/// Commands that stand around it and make nothing.
+/// Commands that may surround a check and create nothing.
 const AROUND: &[&str] = &[
     ".", ":", "[", "[[", "awk", "cat", "cd", "cut", "do", "done", "echo", "else", "exit", "export", "fi",
     "grep", "head", "if", "jq", "ls", "printf", "pwd", "rg", "set", "sed", "sort", "source", "tail", "then",
     "tr", "true", "uniq", "unset", "wc", "while",
 ];
 
-/// The line runs tests, linters or type checks and nothing else, as far as its words say it.
+/// Whether the line runs only tests, linters or type checks, judging by its words.
 pub fn only_checks(line: &str) -> bool {
     let mut checks = false;
     for command in line.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']) {

@@ -1,9 +1,8 @@
-//! What a line would take away, read from its text: files removed or overwritten, work and refs that git
-//! drops.
+//! What a line would destroy, read from its text: files removed or overwritten, work and refs that git drops.
 //!
-//! Invariants: a command is *told whole* only if everything that it can take away is listed, or more; what
-//! the line does not say (a name that only the running shell knows, an option of that kind) is never guessed.
-//! Which of it is the only copy, the disk says.
+//! Invariants: a command is reported as *told whole* only if the list covers everything it can destroy; what
+//! the line leaves open (a name known only at run time, an unknown option) is never guessed. Whether
+//! something is the only copy is decided by looking at the disk.
 
 mod git;
 
@@ -12,46 +11,44 @@ pub use git::{GitLoss, Target};
 use crate::syntax::{Bit, Line, SOURCED, Simple, Word};
 use std::rc::Rc;
 
-/// One thing that goes. Paths are absolute, and may be patterns.
+/// One thing that is lost. Paths are absolute, and may be patterns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It, and everything below it.
+    /// The path and everything below it.
     Removed(Word),
-    /// Of everything below it, the files with one of these names; all, where none is said.
+    /// Files with one of these names below `root`; all files if there are no names.
     Found { root: Word, names: Vec<Word> },
-    /// Its content.
+    /// The content of the file.
     Overwritten(Word),
     /// Files of the target that these sources replace.
     Replaced { sources: Vec<Word>, target: Word },
-    /// The user's table of timed commands.
+    /// The user's crontab.
     Crontab,
-    /// Something of the repository that this folder lies in.
+    /// Something in the repository that contains this folder.
     Git { folder: Word, what: GitLoss },
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     pub all: Vec<Loss>,
-    /// The line without what is told whole: if a danger rule still finds something in it, that is not listed
-    /// above.
+    /// The line without the fully listed commands: a danger that a rule finds here is not in the list above.
     pub rest: Line,
 }
 
-/// Nothing in this line is read only as it probably is, but for what a file that it reads as program may
-/// change.
+/// Whether no part of this line was guessed, except for the effect of a file that it sources.
 pub fn is_read(line: &Line) -> bool {
     let is_sourced = line.guessed.as_ref().is_none_or(|what| what == SOURCED);
     is_sourced && !line.unclear && !line.beyond && line.unread.is_empty()
 }
 
-/// Everything that this line takes away, as far as its words say; nothing where that is nothing. A line that
-/// is not read may take away more, or less.
+/// Everything that this line destroys, judging by its words; `None` if that is nothing. If a part was
+/// guessed, the line may destroy more, or less.
 pub fn losses(line: &Line) -> Option<Losses> {
     let mut all = Vec::new();
     let mut commands = Vec::new();
     let mut moves: Vec<Move> = Vec::new();
     for (at, simple) in line.commands.iter().enumerate() {
-        // What git drops is looked at before the line runs, and not what the line itself puts there.
+        // We look at what git drops before the line runs, so work that the line itself creates is not seen.
         let is_made =
             |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
         match told(simple, &line.commands[..at]).filter(|told| !told.losses.iter().any(is_made)) {
@@ -69,7 +66,7 @@ pub fn losses(line: &Line) -> Option<Losses> {
     (!all.is_empty()).then(|| Losses { all, rest: Line { commands, ..line.clone() } })
 }
 
-/// Files that the line moves: what happens to them at the other place, happens to these.
+/// Files that the line moves: a loss at the new place is a loss of these files.
 struct Move {
     sources: Vec<Word>,
     target: String,
@@ -100,7 +97,7 @@ impl Move {
     }
 }
 
-/// The folders of a path up to its first pattern.
+/// The leading folders of a path, up to its first pattern.
 fn firm_part(path: &Word) -> String {
     let firm: String =
         path.bits.iter().map_while(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
@@ -111,17 +108,17 @@ fn firm_part(path: &Word) -> String {
     }
 }
 
-/// What one command takes away, and what it does besides.
+/// What one command destroys, and what else it does.
 struct Told {
     losses: Vec<Loss>,
     rest: Option<Simple>,
 }
 
-/// So many commands of a line say which folders it was in.
+/// How many earlier commands are searched for the folders that the line was in.
 const NEAR: usize = 64;
 
-/// `None` where it takes nothing away that can be listed, or more than is said. Where the folder is one that
-/// only the running shell knows, it may be each that the line was in before; more than that is not said.
+/// `None` if it destroys nothing that can be listed, or more than it says. If its folder is unknown, it may
+/// be any folder the line was in before; beyond that nothing is assumed.
 fn told(simple: &Simple, before: &[Rc<Simple>]) -> Option<Told> {
     if simple.function {
         return None;
@@ -140,7 +137,7 @@ fn told(simple: &Simple, before: &[Rc<Simple>]) -> Option<Told> {
     (!told.losses.is_empty()).then(|| Told { rest: Some(simple.clone()), ..told })
 }
 
-/// `/p/$X/sub`: where it begins, and the path without what is not known.
+/// Splits `/p/$X/sub` into the known beginning, and the path without the unknown part.
 fn left_out(folder: &Word) -> Option<(Word, Word)> {
     let at = folder.bits.iter().position(|bit| *bit == Bit::Any)?;
     let before = &folder.bits[..at.checked_sub(1)?];
@@ -151,9 +148,10 @@ fn left_out(folder: &Word) -> Option<(Word, Word)> {
     (is_part && !behind.contains(&Bit::Any)).then(|| (word(before.to_vec()), word([before, behind].concat())))
 }
 
-/// The same in folders that are known.
+/// What `told` returns for a command whose folders are known.
 fn told_here(simple: &Simple) -> Option<Told> {
-    // Both are told apart by what prints them.
+    // Which place an unknown part means depends on its substitution, so the folder and a word cannot be
+    // combined.
     let is_placed = |word: &Word| word.bits.contains(&Bit::Any);
     if simple.folders.iter().any(is_placed) && simple.words.iter().chain(&simple.writes).any(is_placed) {
         return None;
@@ -180,14 +178,14 @@ fn told_here(simple: &Simple) -> Option<Told> {
     Some(Told { losses, rest })
 }
 
-/// The shell knows no more of it than the line says; it may be a pattern, or begin with the folder that it
-/// runs in.
+/// Whether the path is exactly what the line says; it may contain a pattern, or begin with the folder that
+/// the command runs in.
 fn is_said(word: &Word) -> bool {
     !word.bits.is_empty()
         && (!word.bits.contains(&Bit::Any) || word.bits.first() == Some(&Bit::Any) && is_place(word))
 }
 
-/// All that the line does not say of this path is `$(pwd)` or `$(git rev-parse --show-toplevel)`.
+/// Whether the only unknown parts of this path are `$(pwd)` or `$(git rev-parse --show-toplevel)`.
 fn is_place(word: &Word) -> bool {
     let is_slash = |at: usize| matches!(word.bits.get(at), None | Some(Bit::Char('/')));
     let is_apart = |at: usize| (at == 0 || is_slash(at - 1)) && is_slash(at + 1);
@@ -208,7 +206,7 @@ fn placed(word: &Word, folder: &Word) -> Word {
     path
 }
 
-/// The losses of a program that is known to remove or overwrite, and what is left of the command.
+/// The losses of a program that is known to remove or overwrite, and the rest of the command.
 fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
     let name = simple.name()?;
     let arguments = &simple.words[1..];
@@ -232,20 +230,21 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
             each(&[&target], Loss::Overwritten)
         }
         "sed" | "gsed" | "perl" if is_in_place(arguments) => {
-            // The first operand may be the program; it is no file then.
+            // The first operand may be the program text, not a file.
             let files = operands(arguments, &["-e", "-f", "--expression", "--file"]);
             let (losses, _): (Vec<Loss>, _) = each(&files, Loss::Overwritten)?;
             Some((losses, (name == "perl" || writes_elsewhere(arguments)).then(|| simple.clone())))
         }
         "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
         "find" => found(simple, arguments),
-        // The rest of it is asked about: it starts commands.
+        // A new crontab still needs approval, since it starts commands.
         "crontab" => replaces_table(arguments).then(|| (vec![Loss::Crontab], Some(simple.clone()))),
         _ => None,
     }
 }
 
-/// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: the table of the user who runs it.
+/// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: whether it replaces the crontab of the user who runs
+/// it.
 fn replaces_table(arguments: &[Word]) -> bool {
     let texts = || arguments.iter().map(Word::lossy);
     !texts().any(|text| text.starts_with('-') && !matches!(text.as_str(), "-" | "-r" | "-i" | "-ri" | "-ir"))
@@ -260,7 +259,7 @@ fn has(arguments: &[Word], wanted: &[&str]) -> bool {
     texts.into_iter().any(|text| wanted.iter().any(|option| is(&text, option)))
 }
 
-/// Everything that is no option; of those in `valued` the next word is the value.
+/// All operands; the options in `valued` take the next word as their value.
 fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -284,7 +283,7 @@ fn is_in_place(arguments: &[Word]) -> bool {
     arguments.iter().map(Word::lossy).take_while(|text| text != "--").any(edits)
 }
 
-/// `s/a/b/w copy`, `w copy`, `r file`, `e line`: a script that does more than to edit.
+/// `s/a/b/w copy`, `w copy`, `r file`, `e line`: whether a script does more than edit.
 fn writes_elsewhere(arguments: &[Word]) -> bool {
     let is_more = |c: char| matches!(c, 'w' | 'W' | 'r' | 'R' | 'e');
     let in_part = |part: &str| {
@@ -297,7 +296,7 @@ fn writes_elsewhere(arguments: &[Word]) -> bool {
         || has(arguments, &["-f", "--file"])
 }
 
-/// `cp a b`, `mv a b folder`, `ln -sf a b`. What is left of it reads the sources.
+/// `cp a b`, `mv a b folder`, `ln -sf a b`. The rest of the command reads the sources.
 fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
     let spares =
         has(arguments, &["-n", "--no-clobber"]) || has(arguments, &["--update=none", "--backup", "-b"]);
@@ -323,12 +322,12 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
     let mut rest = simple.clone();
     rest.words.truncate(1);
     rest.words.append(&mut sources);
-    // Still a move or copy of its sources, to a place that is nobody's.
+    // What is left is a move or copy of the sources to a harmless place.
     rest.words.push(Word::of("_"));
     Some((losses, Some(rest)))
 }
 
-/// `find a b -name '*.x' -delete`. Any other test only makes it less.
+/// `find a b -name '*.x' -delete`. Any other test only narrows the search.
 fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
     const RUNS: &[&str] =
         &["-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls", "-L", "-H", "-follow"];
@@ -341,7 +340,7 @@ fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simpl
     if roots.is_empty() {
         roots.push(Word::of("."));
     }
-    // With `!`, `-o` or `-not` a name may stand for the files that stay.
+    // With `!`, `-o` or `-not`, a name may mean the files that stay.
     let is_plain =
         !arguments.iter().any(|word| word.is("!") || word.is("-not") || word.is("-o") || word.is("-or"));
     let name_of = |pair: &[Word]| (pair[0].is("-name")).then(|| crate::syntax::globbed(&pair[1]));

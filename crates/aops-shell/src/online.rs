@@ -1,22 +1,22 @@
-//! Which line that reads needs the machine's network: it asks another machine, or looks at this one's
+//! Which reading lines need the machine's network: they ask another machine, or look at this one's
 //! connections.
 //!
-//! Reads the line, looks at no file. Invariant: a program that is not in the table does its reading here; one
-//! that a user calls reading is not known, and may ask anyone.
+//! Reads the line, but no file. Invariant: a program that is not in the table reads locally; a program that
+//! only the user lists as reading is unknown, and may ask anyone.
 
 use crate::class::LineSetting;
 use crate::effect::Effect;
 use crate::syntax::{Line, Simple, Word};
 
-/// Programs that ask another machine, a server of this one, or how this one is connected, however they are
-/// called.
+/// Programs that contact another machine or a local server, or report this machine's connections, however
+/// they are called.
 const ALWAYS: &[&str] = &[
     "aws", "az", "bd", "brew", "curl", "dig", "docker", "docker-compose", "fuser", "gcloud", "getent", "gh",
     "glab", "helm", "host", "hostname", "ifconfig", "ip", "kubectl", "lsof", "mb", "nc", "netstat", "nettop",
     "nslookup", "oc", "ping", "podman", "ss", "terraform", "tofu", "tracepath", "traceroute", "wget",
     "whois",
 ];
-/// Programs that do so with one of these words.
+/// Programs that need the network with one of these words.
 const WITH: &[(&str, &[&str])] = &[
     ("cargo", &["info", "search"]),
     ("conda", &["search"]),
@@ -35,12 +35,12 @@ const WITH: &[(&str, &[&str])] = &[
 ];
 /// Programs that start another.
 const RUNNERS: &[&str] = &["builtin", "command", "env", "exec", "nice", "time", "timeout", "xargs"];
-/// Words behind which a search names the program that it starts.
+/// Options of a search that are followed by the program it starts.
 const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-/// Files that hold how the machine is connected.
+/// Files that describe the machine's connections.
 const FILES: &[&str] = &["/proc/net/", "/proc/self/net/", "/sys/class/net"];
 
-/// This line, which only reads, does not read the same without the network.
+/// Whether a line that only reads would read something else without the network.
 pub fn needs_network(line: &Line, around: &LineSetting) -> bool {
     line.commands.iter().filter(|simple| !simple.function).any(|simple| asks(simple, around))
 }
@@ -62,7 +62,7 @@ fn is_online(name: &str, arguments: &[Word]) -> bool {
     ALWAYS.contains(&name) || arguments.iter().any(asks) || shows_remote()
 }
 
-/// One of these words is such a program that is started, and what follows are its arguments.
+/// Whether one of these words starts such a program; the words after it are its arguments.
 fn runs(name: &str, words: &[Word]) -> bool {
     let is_search = matches!(name, "fd" | "fdfind" | "find");
     let is_started = |at: usize| !is_search || at > 0 && STARTS.iter().any(|start| words[at - 1].is(start));

@@ -1,6 +1,7 @@
 //! Which command of a line has an effect outside this machine: it publishes, deploys, sends or pushes.
 //!
-//! Invariant: looking at something outside is no effect; what is not in the table is taken to stay here.
+//! Invariant: looking at something outside is not an effect; a command that is not in the table is assumed to
+//! stay here.
 
 mod rules;
 
@@ -9,12 +10,12 @@ use rules::{
     addressed_away, cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends,
 };
 
-/// A command of this line reaches outside.
+/// Whether a command of this line has an effect outside this machine.
 pub fn outside(line: &Line) -> bool {
     line.commands.iter().any(|simple| !simple.function && reaches(simple))
 }
 
-/// This line asks a server of this machine for something, and every other command of it only reads.
+/// Whether this line contacts a server on this machine, and all its other commands only read.
 pub fn asks_here(line: &Line) -> bool {
     const CLIENTS: &[&str] = &["curl", "http", "https", "wget", "xh", "xhs"];
     const READS: &[&str] =
@@ -29,7 +30,7 @@ pub fn asks_here(line: &Line) -> bool {
     asks && here && !line.unclear && line.commands.iter().all(|simple| fits(simple))
 }
 
-/// Some address of this command is not of this machine, or none can be read.
+/// Whether some address of this command is another machine's, or none can be read.
 fn names_host_away(simple: &Simple) -> bool {
     addressed_away(&simple.words[1..].iter().map(Word::lossy).collect::<Vec<_>>())
 }
@@ -37,20 +38,20 @@ fn names_host_away(simple: &Simple) -> bool {
 enum Reach {
     /// However it is called.
     Always,
-    /// With these verbs, some of two words.
+    /// With these verbs of one or two words.
     Verbs(&'static [&'static str]),
-    /// With any verb but those that begin like these.
+    /// With any verb, except those with one of these prefixes.
     Unless(&'static [&'static str]),
     By(fn(&Call) -> bool),
 }
 
-/// A program with its arguments as they stand in the line.
+/// A program with its arguments as the line has them.
 struct Call {
     name: String,
     words: Vec<String>,
 }
 
-/// What a tool for something far away looks at, or keeps here.
+/// Verbs of remote tools that only look, or only change local settings.
 const LOOKS: &[&str] = &[
     "auth", "check", "clone", "completion", "config", "configure", "describe", "diff", "explain", "get",
     "help", "history", "info", "inspect", "list", "log", "login", "ls", "plan", "print", "query", "read",
@@ -97,7 +98,7 @@ fn reaches(simple: &Simple) -> bool {
         return false;
     };
     let call = Call { name, words: simple.words[1..].iter().map(Word::lossy).collect() };
-    // Asked about itself, or told to change nothing.
+    // It only asks for help or a version, or is told to change nothing.
     if call.words == ["--version"]
         || call.has(&["--help", "--dry-run", "--dryrun", "--dry-run=client", "--dry-run=server"])
     {
@@ -127,7 +128,7 @@ impl Call {
         self.words.iter().any(|word| options.contains(&word.as_str()))
     }
 
-    /// Everything that is neither an option nor the value of one before the verb. `cargo +nightly` chooses a
+    /// Everything that is neither an option nor the value of one before the verb. `cargo +nightly` selects a
     /// toolchain.
     fn operands(&self) -> Vec<&str> {
         let mut words = self.words.iter().map(String::as_str);
@@ -142,7 +143,7 @@ impl Call {
         operands
     }
 
-    /// The verb, and the verb with the word after it.
+    /// The verb alone, and together with the word after it.
     fn verb(&self) -> Option<(&str, String)> {
         let operands = self.operands();
         let first = *operands.first()?;
@@ -150,7 +151,7 @@ impl Call {
     }
 }
 
-/// These arguments of git push something.
+/// Whether these arguments of git push something.
 fn pushes(arguments: &[Word]) -> bool {
     let mut words = arguments.iter().map(Word::lossy);
     loop {

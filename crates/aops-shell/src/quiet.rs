@@ -1,10 +1,10 @@
-//! What quiet would say of a line, by its text alone: proven to read, proven to read over the network, or
+//! How quiet mode would treat a line, by its text alone: proven to read, proven to read over the network, or
 //! unknown but not known to act outside the project.
 //!
-//! Reads the line, looks at no file. Invariants: what is not proven is not reading; what changes the
+//! Reads the line, but no file. Invariants: what is not proven is not reading; a line that changes the
 //! repository, pushes, publishes, installs, or acts on containers, processes or other machines is never
-//! contained. Whether a line is answered is more than this: rules of the person, danger rules and the jail
-//! are asked by whoever answers.
+//! contained. The text alone does not answer a line: the caller also checks the person's rules, the danger
+//! rules and the jail.
 
 mod places;
 mod table;
@@ -22,37 +22,38 @@ use crate::targets::Targets;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quiet {
-    /// Every command reads, and none needs more than files.
+    /// Every command reads, and needs only files.
     Reading,
-    /// The same, but this one program asks another machine or a daemon; all its words are in the line as they
-    /// stand.
+    /// Like `Reading`, but this one program asks another machine or a daemon; the line contains all its words
+    /// literally.
     ReadingOver(String),
-    /// It is not known what it does, nor that it acts outside the project.
+    /// Unknown, but not known to act outside the project.
     Contained,
-    /// The client asks its person as ever: why.
+    /// The client asks the person as usual; holds the reason.
     Left(Left),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Unclear,
-    /// It changes the repository, or asks the tracker.
+    /// It changes the repository, or uses the tracker.
     Repository,
-    /// It asks another machine or a daemon, in more ways than one or in words that are not in the line.
+    /// It asks another machine or a daemon, with several programs or with words that the line does not
+    /// contain literally.
     Network,
     /// It publishes, deploys, sends or pushes.
     Outside,
     Installs,
     Superuser,
     Containers,
-    /// It ends or starts processes that go on.
+    /// It ends processes, or starts some that keep running.
     Processes,
     /// It names a path outside the project.
     Elsewhere,
 }
 
-/// How much is answered, in rising order. The words of `[quiet] allow`.
+/// How much is answered, in rising order. The values of `[quiet] allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answers {
     Nothing,
@@ -61,8 +62,7 @@ pub enum Answers {
 }
 
 impl Quiet {
-    /// At this level, with these programs allowed the network, the line would be answered as far as its text
-    /// decides.
+    /// Whether the text allows an answer at this level, if these programs may use the network.
     pub fn is_answered(&self, level: Answers, network: &[impl AsRef<str>]) -> bool {
         match self {
             Self::Reading => level >= Answers::Reading,
@@ -75,12 +75,12 @@ impl Quiet {
     }
 }
 
-/// What quiet would say of this line.
+/// How quiet mode would treat this line.
 pub fn of(line: &Line, around: &LineSetting) -> Quiet {
     if line.unclear || line.beyond {
         return Quiet::Left(Left::Unclear);
     }
-    // A redirection by which the shell itself reaches another machine.
+    // A redirection with which the shell itself reaches another machine.
     if line.text.contains("/dev/tcp/") || line.text.contains("/dev/udp/") {
         return Quiet::Left(Left::Network);
     }
@@ -100,7 +100,7 @@ fn reading(line: &Line) -> Quiet {
     }
     let mut far = programs(line).filter(|simple| table::reaches(simple));
     let Some(first) = far.next() else { return Quiet::Reading };
-    // A word that another program makes may carry what that one read.
+    // A word produced by another program may carry data that this program read.
     let plain = |simple: &Simple| {
         let given = simple
             .words
@@ -116,14 +116,14 @@ fn reading(line: &Line) -> Quiet {
     }
 }
 
-/// Each command of the line, and what the table of commands says of it.
+/// Each command of the line, with its entry in the table of commands.
 pub fn proof(line: &Line) -> Vec<(String, &'static str)> {
     let shown = |simple: &Simple| simple.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     let by = |simple: &Simple| simple.name().map_or("no program", commands::entry);
     programs(line).map(|simple| (shown(simple), by(simple))).collect()
 }
 
-/// Functions of the line are seen by what they run.
+/// The programs that the line runs; a function of the line counts by the programs in its body.
 fn programs(line: &Line) -> impl Iterator<Item = &Simple> {
     line.commands.iter().map(AsRef::as_ref).filter(|simple| !simple.function)
 }
@@ -157,7 +157,7 @@ fn left_by_name(line: &Line, simple: &Simple) -> Option<Left> {
     }
 }
 
-/// A file that the line may touch, or a folder that it runs in, is neither in the project nor temporary.
+/// Whether a path that the line may touch, or a folder it runs in, is neither in the project nor temporary.
 fn leaves(line: &Line, around: &LineSetting) -> bool {
     let roots = [Some(around.ground.cwd), around.project];
     let inside = |path: &str| {
@@ -167,13 +167,13 @@ fn leaves(line: &Line, around: &LineSetting) -> bool {
         };
         roots.into_iter().flatten().chain(table::FREE.iter().copied()).any(below)
     };
-    // Settings of the client and of git, and secrets. The project itself may lie below `.claude/worktrees`.
+    // Settings of the client and of git, and secrets. The project itself may be below `.claude/worktrees`.
     let is_guarded = |path: &str| {
         let here = roots.into_iter().flatten().filter_map(|root| path.strip_prefix(root));
         let inside = here.min_by_key(|rest| rest.len()).unwrap_or(path);
         inside.split('/').any(|part| part == ".claude" || part == ".git") || is_secret(path)
     };
-    // A path that only the running shell knows is held by the jail; one that the line names is the person's
+    // The jail holds back a path that is known only at run time; a path named in the line is for the person
     // to allow.
     let is_away = |word: &Word| {
         word.tidied()

@@ -1,10 +1,10 @@
-//! Cuts a shell line into the simple commands it would run.
+//! Splits a shell line into the simple commands it would run.
 //!
 //! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and
-//! `simple` collect the commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`,
-//! `find -exec`, `sudo` and kin.
-//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never
-//! a guess; where a bound is the reason it is `beyond` too.
+//! `simple` collect the commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`, `find
+//! -exec`, `sudo` and similar.
+//! Invariant: total and bounded. Text that is too long, too deep or not understood makes the line `unclear`
+//! and is never guessed; if a bound is the reason, the line is `beyond` too.
 
 mod tree;
 mod reader;
@@ -29,11 +29,11 @@ pub use found::{found, globbed};
 pub use scope::{Held, is_armed, is_set_by_shell};
 pub use word::{Bit, Word, is_text};
 
-/// Where programs of the system live. A program of the same name elsewhere may be anything.
+/// Folders of the system's programs. A program of the same name elsewhere may be anything.
 pub const SYSTEM_FOLDERS: [&str; 7] =
     ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
 
-/// Said of `source f`.
+/// The reason recorded for `source f`.
 pub const SOURCED: &str = "a file read as program";
 
 /// Where a line would run. Paths are absolute.
@@ -41,7 +41,7 @@ pub const SOURCED: &str = "a file read as program";
 pub struct Ground<'a> {
     pub cwd: &'a str,
     pub home: &'a str,
-    /// Variables whose values we know, such as `CLAUDE_CONFIG_DIR`.
+    /// Variables with known values, such as `CLAUDE_CONFIG_DIR`.
     pub variables: &'a [(String, String)],
 }
 
@@ -49,37 +49,36 @@ pub struct Ground<'a> {
 pub struct Line {
     pub text: String,
     pub commands: Vec<Rc<Simple>>,
-    /// Some part could not be read: it may do anything with whatever its text names.
+    /// Some part could not be parsed: it may do anything to whatever its text names.
     pub unclear: bool,
-    /// A command of it runs in the background.
+    /// One of its commands runs in the background.
     pub background: bool,
-    /// It holds more than is looked at: it is too long or too deep, or has too many words, values or
-    /// alternatives.
+    /// It exceeds a bound: it is too long or too deep, or has too many words, values or alternatives.
     pub beyond: bool,
-    /// Texts that run, and are no program that is understood.
+    /// Texts that run, but could not be parsed as a program.
     pub unread: Vec<String>,
-    /// Some part was read as it probably is, and may run something else: which.
+    /// The part, if any, that was read only as it probably is, and may run something else.
     pub guessed: Option<String>,
     /// What the line does to variables, by name.
     pub variables: BTreeMap<String, Held>,
-    /// Links it makes, and where they lead. Absolute.
+    /// Links it creates, and their targets. Absolute.
     pub links: Vec<(Word, Word)>,
-    /// Variables it computes with.
+    /// Variables it uses in arithmetic.
     pub numbers: BTreeSet<String>,
-    /// Variables that it computes with if the shell is zsh.
+    /// Variables it uses in arithmetic only if the shell is zsh.
     pub indexes: BTreeSet<String>,
-    /// Functions it surely defines, and only once: a call of one runs what was seen.
+    /// Functions that are certainly defined, and only once: a call runs the body that was read.
     pub functions: BTreeSet<String>,
-    /// Programs inside it that leave something behind: what `sh -c`, `eval` and their kin run, as text.
+    /// Programs inside it that change what follows, as text: what `sh -c`, `eval` and similar run.
     pub programs: BTreeSet<String>,
-    /// Bodies of its here-documents. They are no part of the line, unless a shell reads them.
+    /// The bodies of its here-documents. They are not part of the line, unless a shell reads them.
     pub documents: BTreeSet<String>,
-    /// What arrives in a pipe is a command of it: `xargs -I{} sh -c '{}'`.
+    /// Input from a pipe runs as one of its commands: `xargs -I{} sh -c '{}'`.
     pub runs_arriving: bool,
 }
 
-/// What a command prints goes into a pipe, wherever the line has this command. It says nothing about what the
-/// command is.
+/// Whether the output of a command goes into a pipe, at any place where the line has this command. Not part
+/// of the command's identity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Piped(pub bool);
 
@@ -91,38 +90,38 @@ impl PartialEq for Piped {
 
 impl Eq for Piped {}
 
-/// One simple command, seen from inside: `sudo`, `env` and their kind are taken off.
+/// One simple command without wrappers such as `sudo` and `env`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simple {
     /// The program and its arguments. Empty for a bare redirection.
     pub words: Vec<Word>,
     pub writes: Vec<Word>,
-    /// One of them is emptied first: `>`, not `>>`.
+    /// One of the written files is emptied first: `>`, not `>>`.
     pub empties: bool,
-    /// What it prints is thrown away.
+    /// Its output is discarded.
     pub silent: bool,
-    /// Folders it may run in. More than one when a `cd` may have failed.
+    /// Folders it may run in. Several if a `cd` may have failed.
     pub folders: Rc<Vec<Word>>,
     /// What earlier stages of the pipe name: it may arrive on standard input.
     pub arriving: Vec<Word>,
-    /// The text on standard input, where the line itself holds it.
+    /// The text on standard input, if the line itself contains it.
     pub script: Option<String>,
     /// The programs whose output is its standard input: earlier stages of the pipe.
     pub fed: Vec<Rc<str>>,
-    /// What it prints becomes variables of the shell: `export $(cat .env)`.
+    /// Its output becomes variables of the shell: `export $(cat .env)`.
     pub exported: bool,
-    /// What it prints becomes a part of another command: `$(…)`.
+    /// Its output becomes part of another command: `$(…)`.
     pub captured: bool,
-    /// Where what it prints goes.
+    /// Whether its output goes into a pipe.
     pub piped: Piped,
-    /// The name is a function of this line, whatever it looks like.
+    /// The name is a function of this line, even if it looks like a program.
     pub function: bool,
-    /// Variables set for this command alone, and the value of each.
+    /// Variables set for this command alone; `values` has their values.
     pub assigned: Vec<String>,
     pub values: Vec<Word>,
-    /// The program's name without its folder, where the line says it.
+    /// The program's name without its folder, if the line says it.
     called: Option<Rc<str>>,
-    /// What the command of this name does, or why it is a write: asked by the guard and by the sandbox.
+    /// What the command does, or why it is a write; both the guard and the plan gate ask.
     pub class: OnceCell<Result<Effect, String>>,
 }
 
@@ -132,7 +131,7 @@ impl Simple {
         self.called.as_deref().filter(|_| !self.words.is_empty())
     }
 
-    /// `ln -s`, `cp -s`: what it makes leads elsewhere.
+    /// `ln -s`, `cp -s`: whether it creates links.
     pub fn makes_links(&self) -> bool {
         let symbolic = |word: &Word| {
             let text = word.lossy();
@@ -145,20 +144,20 @@ impl Simple {
         }
     }
 
-    /// Everybody asks for the name: it is read once, when the words are complete.
+    /// The name is needed often, so it is computed once, when the words are complete.
     fn call(&mut self) {
         let whole = self.words.first().and_then(Word::literal);
         self.called = whole.and_then(|whole| whole.rsplit('/').next().map(Rc::from));
     }
 }
 
-/// The commands in their order, each where it stands first: one that runs a hundred times is judged once.
+/// Each command once, in the order of first occurrence: one that runs a hundred times is judged once.
 fn distinct(commands: Vec<Simple>) -> Vec<Rc<Simple>> {
     let mut kept: Vec<Rc<Simple>> = Vec::with_capacity(commands.len());
     let mut places: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for command in commands {
         let words = command.words.iter().chain(&command.writes).chain(&command.arriving);
-        // Of folders the length is enough: each `cd` makes it longer.
+        // The length distinguishes folders, since each `cd` makes it longer.
         let folders: usize = command.folders.iter().map(|folder| folder.bits.len()).sum();
         let mark = words.fold((folders + command.words.len()) as u64, |mark, word| word.mark(mark));
         let places = places.entry(mark).or_default();
@@ -173,7 +172,7 @@ fn distinct(commands: Vec<Simple>) -> Vec<Rc<Simple>> {
     kept
 }
 
-/// How many texts this thread has read since this was last asked.
+/// How many texts this thread has parsed since the last call.
 #[cfg(any(test, debug_assertions))]
 pub fn texts_read() -> usize {
     reader::TEXTS.with(std::cell::Cell::take)

@@ -1,4 +1,4 @@
-//! What a shell line would touch: files it may write, programs it runs, text it hides behind. Invariant: an
+//! What a shell line would touch: files it may write, programs it runs, text we cannot follow. Invariant: an
 //! unknown command may write whatever its arguments name; one that only reads touches nothing.
 
 pub use super::commands::Act;
@@ -8,29 +8,30 @@ use super::syntax::{self, Bit, Ground, Line, Simple, Word};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Paths of one call that are looked at, and characters of all its lines; a call with more is refused unread.
+/// How many paths of one call are examined, and how many characters of all its lines; a call with more is
+/// refused unread.
 const TARGETS: usize = 20_000;
 const LINES: usize = 256 * 1024;
-/// A line above this is no command that any system takes.
+/// A longer line is not a command that any system accepts.
 pub const LONGEST: usize = 1024 * 1024;
-/// Lines in arguments of lines; links behind links; names that may stand for an unknown head, all that are
-/// kept.
+/// How deep lines in arguments of lines go; how many links are followed; how many names may replace an
+/// unknown head, and of them all are kept.
 const DEEPEST: usize = 4;
 const LINKS: usize = 64;
 const HEADS: usize = 1024;
 
-/// Not files; they occur in every other line.
+/// Not files; they occur in many lines.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"];
 
 /// One path a call may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Absolute, as given: not yet normalised, perhaps a pattern.
+    /// Absolute, as given: not normalised yet, perhaps a pattern.
     pub path: Word,
     pub act: Act,
-    /// The same path as the disk sees it, where that was looked up and differs.
+    /// The same path as the disk sees it, if it was looked up and differs.
     pub real: Option<Word>,
-    /// Whether it exists, where that was looked up because it decides.
+    /// Whether it exists, if that was looked up because it matters.
     pub stands: Option<bool>,
 }
 
@@ -41,21 +42,21 @@ pub struct Targets {
     pub runs: Vec<CommandRun>,
     /// Text that may write what it names.
     pub hidden: Vec<Hidden>,
-    /// It holds more than is looked at.
+    /// It exceeds a bound.
     pub over: bool,
-    /// Where the paths with this hash are.
+    /// The positions of paths with this hash.
     known: BTreeMap<u64, Vec<usize>>,
-    /// Characters of lines cut so far, and lines around this one.
+    /// How many characters of lines were split so far, and how many lines surround this one.
     lines: usize,
     depth: usize,
-    /// Links the line makes, and where they lead.
+    /// Links the line creates, and their targets.
     links: Vec<(Word, Word)>,
 }
 
-/// Text that cannot be followed.
+/// Text that we cannot follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// A line that is no shell, or too deep or long for one.
+    /// A line that is not shell text, or is too deep or too long.
     Line(String),
     /// A program for an interpreter or an editor.
     Program(String),
@@ -65,9 +66,8 @@ pub enum Hidden {
 #[derive(Clone, Debug, Default)]
 pub struct CommandRun {
     pub command: Rc<Simple>,
-    /// It only reads.
     pub reads: bool,
-    /// Variables set for it, or by the line.
+    /// Variables set for it alone, or by the line.
     pub assigned: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Targets {
         for simple in &line.commands {
             self.simple(simple, line, &set, ground);
         }
-        // `exec 9<file; flock 9`: who holds the lock of a file keeps others from it, as who writes it does.
+        // `exec 9<file; flock 9`: whoever holds the lock of a file blocks others, so this counts as a write.
         if line
             .commands
             .iter()
@@ -118,7 +118,7 @@ impl Targets {
             return;
         }
         let touched = commands::touched(simple, line);
-        // A command that makes a link does not go through it.
+        // A command that creates a link does not write through it.
         let links = if simple.makes_links() { std::mem::take(&mut self.links) } else { Vec::new() };
         for (word, act) in &touched.files {
             self.touch(simple, word, *act);
@@ -134,8 +134,8 @@ impl Targets {
         self.runs.push(CommandRun { command: Rc::clone(simple), reads: touched.reads, assigned });
     }
 
-    /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a
-    /// program.
+    /// A line in an argument. It does not run for certain and may be prose; text that is not shell counts as
+    /// a program.
     fn inner(&mut self, text: &str, simple: &Simple, ground: &Ground) {
         if !self.has_room(text) {
             return;
@@ -161,7 +161,7 @@ impl Targets {
         }
     }
 
-    /// The same path behind the links of this line.
+    /// Adds the same path with the line's links followed.
     fn followed(&mut self, path: &Word, act: Act) {
         let mut waiting = vec![path.tidied()];
         let mut seen: Vec<Word> = Vec::new();
@@ -179,7 +179,7 @@ impl Targets {
                 let ends = rest.first().is_none_or(|bit| *bit == Bit::Char('/'));
                 ends.then(|| Word { bits: [&to.bits[..], rest].concat(), ..Word::default() })
             };
-            // More than one may be meant: whether `ln -s a b` makes `b` or `b/a`, the line does not say.
+            // There may be several: the line does not say whether `ln -s a b` creates `b` or `b/a`.
             let next: Vec<Word> = self.links.iter().filter_map(leads).map(|path| path.tidied()).collect();
             for path in &next {
                 self.push(path.clone(), act);
@@ -213,7 +213,7 @@ impl Targets {
     }
 }
 
-/// What a substitution in this word names, as a path: `out/$(basename src/a.json)` is `out/a.json`.
+/// The path that a substitution in this word yields: `out/$(basename src/a.json)` is `out/a.json`.
 fn placed(word: &Word, named: &Word) -> Word {
     let at = word.bits.iter().position(|bit| *bit == Bit::Any).filter(|_| word.is_one_name());
     let folder = at.map(|at| &word.bits[..at]).filter(|folder| folder.contains(&Bit::Char('/')));
@@ -223,8 +223,8 @@ fn placed(word: &Word, named: &Word) -> Word {
     )
 }
 
-/// A path whose head only the running shell knows: what its programs name, or the folder of that, with the
-/// known tail.
+/// The guesses for a path with an unknown head: what its programs name, or the folder of that, with the known
+/// tail.
 fn guesses(word: &Word, folder: &Word) -> Vec<Word> {
     let whole_name = word.is_one_name() && word.bits.contains(&Bit::Char('/'));
     if !folder.bits.contains(&Bit::Any) && (whole_name || !word.bits.contains(&Bit::Any)) {

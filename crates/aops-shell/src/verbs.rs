@@ -1,6 +1,6 @@
-//! The verbs of `aops-hook`: who may use each, and what a call of it does. The command line, the guard and
-//! the classes of shell commands all read this list. Invariant: a test holds it equal to the table of the
-//! command line.
+//! The verbs of `aops-hook`: who may use each, and the effect of a call. The command line, the guard and the
+//! classes of shell commands all read this list. Invariant: it equals the table of the command line; a test
+//! checks that.
 
 use crate::effect::Effect;
 
@@ -8,9 +8,9 @@ use crate::effect::Effect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Anyone,
-    /// A person or their script: refused inside a tool call.
+    /// A person or their script; blocked inside a tool call.
     OutsideClient,
-    /// Changes permissions: needs a terminal or `--yes`; refused inside a tool call.
+    /// Changes permissions: needs a terminal or `--yes`; blocked inside a tool call.
     AtTerminal,
 }
 
@@ -50,7 +50,7 @@ pub static VERBS: &[Verb] = &[
     // It signs with the key of the log.
     writes("attest", Who::OutsideClient),
     reads("why"), reads("simulate"),
-    // It shows other sessions, and writes the user's file where a person says yes.
+    // It shows other sessions, and writes the user's file after a person agrees.
     writes("tryout", Who::OutsideClient),
     reads("test"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
@@ -58,10 +58,10 @@ pub static VERBS: &[Verb] = &[
     writes("waive", Who::AtTerminal),
     reads("task"), reads("task list"),
     writes("task drop", Who::AtTerminal),
-    // An agent says of its own session that a task goes on, which opens nothing.
+    // An agent may say that a task of its own session continues, which allows nothing new.
     Verb { name: "task resume", who: Who::Anyone, effect: Effect::Control },
     reads("insights"),
-    // An agent adds what it saw in a conversation; what the ledger says stays.
+    // An agent adds what it saw in a conversation; what the ledger says is not changed.
     Verb { name: "insights --fill", who: Who::Anyone, effect: Effect::Control },
     // It starts the client and pays for it.
     writes("insights --analyse", Who::OutsideClient),
@@ -73,24 +73,24 @@ pub static VERBS: &[Verb] = &[
     writes("mode", Who::OutsideClient),
     writes("danger", Who::Anyone),
     reads("danger list"),
-    // They loosen what guards, or tighten it for a person.
+    // They loosen or tighten the guard, which is for a person to decide.
     writes("danger off", Who::AtTerminal),
     writes("danger on", Who::AtTerminal),
     writes("danger keep", Who::AtTerminal),
     writes("danger ask", Who::AtTerminal),
     writes("danger deny", Who::AtTerminal),
     writes("quiet", Who::Anyone),
-    // They say what a person is not asked about.
+    // They change what a person is asked about.
     writes("quiet off", Who::AtTerminal),
     writes("quiet reading", Who::AtTerminal),
     writes("quiet contained", Who::AtTerminal),
     writes("network", Who::Anyone),
     reads("network list"),
-    // They say what commands reach.
+    // They change which hosts commands may reach.
     writes("network allow", Who::AtTerminal),
     writes("network deny", Who::AtTerminal),
     writes("network hold", Who::AtTerminal),
-    // It goes on until a person ends it.
+    // It runs until a person ends it.
     writes("network watch", Who::OutsideClient),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
@@ -99,7 +99,7 @@ pub static VERBS: &[Verb] = &[
     reads("checkpoint verify"),
     writes("checkpoint gc", Who::OutsideClient),
     writes("checkpoint export", Who::OutsideClient),
-    // What was kept is a person's: an agent neither lists nor reads it.
+    // The saved data belongs to a person: an agent neither lists nor reads it.
     writes("undo", Who::OutsideClient),
     writes("undo list", Who::OutsideClient),
     writes("undo show", Who::OutsideClient),
@@ -108,7 +108,7 @@ pub static VERBS: &[Verb] = &[
     writes("resolve", Who::AtTerminal),
     reads("runs"),
     writes("runs gc", Who::OutsideClient),
-    // What machines share is for people and their workers; an agent reaches none of it.
+    // What machines share is for people and their workers, not for an agent.
     writes("fleet", Who::OutsideClient),
     writes("fleet init", Who::OutsideClient),
     writes("fleet status", Who::OutsideClient),
@@ -128,7 +128,7 @@ pub static VERBS: &[Verb] = &[
     writes("witness", Who::OutsideClient),
     writes("witness serve", Who::OutsideClient),
     writes("bundle", Who::Anyone),
-    // Who signs decides for everybody.
+    // Whoever signs a bundle decides for everybody.
     writes("bundle make", Who::OutsideClient),
     writes("bundle sign", Who::AtTerminal),
     reads("bundle verify"), reads("bundle diff"), reads("bundle status"),
@@ -146,7 +146,7 @@ pub static VERBS: &[Verb] = &[
     writes("__network", Who::OutsideClient),
     writes("__confined", Who::OutsideClient),
     writes("__held", Who::OutsideClient),
-    // The client runs it in the place of a shell, a run for its command steps.
+    // The client runs it instead of a shell, and a run uses it for its command steps.
     writes("shell", Who::OutsideClient),
     writes("__line", Who::OutsideClient),
 ];
@@ -168,7 +168,7 @@ pub fn starter(program: &str) -> String {
 /// The verb that is called with these arguments.
 pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-    // The client's own spelling: it cuts its variable before the last ` -`.
+    // The client's own spelling: it splits its variable before the last ` -`.
     let is_shell = arguments.first().is_some_and(|word| word == "--shell");
     let verb = if is_shell { "shell" } else { operands.next()? };
     let has = |begins: &str| arguments.iter().any(|word| word.starts_with(begins));
@@ -177,15 +177,14 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
         "insights" if has("--an") => "--analyse",
         "insights" if has("--f") => "--fill",
         "export" if has("--e") || arguments.iter().any(|word| word.contains("otlp")) => "--endpoint",
-        // The value of an option may stand before it: `checkpoint --color never rollback`.
+        // The value of an option may come first: `checkpoint --color never rollback`.
         _ => operands.find(|word| is_second(verb, word)).unwrap_or_default(),
     };
     let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
 }
 
-/// With one more word that the line does not say it may be a verb that is a person's: `verify $x`, but not
-/// `log $x`.
+/// Whether an unknown next word could turn this into a verb for people: `verify $x`, but not `log $x`.
 pub fn may_need_person(arguments: &[String]) -> bool {
     let Some(verb) = called(arguments) else { return true };
     let with_option = |row: &Verb| {
@@ -197,8 +196,8 @@ pub fn may_need_person(arguments: &[String]) -> bool {
     VERBS.iter().any(|row| row.who != Who::Anyone && with_option(row))
 }
 
-/// Called by an agent, it runs without a jail: it writes the ledger, and what it starts is held by itself.
-/// `demo` writes nothing that guards, so it is a command like any other.
+/// Whether it runs without a jail when an agent calls it: it writes the ledger, and jails what it starts.
+/// `demo` writes nothing that protects anything, so it is a command like any other.
 pub fn is_ours(verb: &Verb) -> bool {
     verb.who == Who::Anyone && verb.name != "demo"
 }
@@ -207,7 +206,7 @@ fn is_second(verb: &str, word: &str) -> bool {
     VERBS.iter().any(|row| row.name.split_once(' ') == Some((verb, word)))
 }
 
-/// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any
+/// Whether it only asks about the program or one of its verbs: `--version`, `checkpoint create --help`. Any
 /// other call with such an option may still be an event or a shell line, which are read before their options
 /// are.
 pub fn asks_help(arguments: &[String]) -> bool {
@@ -219,7 +218,7 @@ pub fn asks_help(arguments: &[String]) -> bool {
     asks && (verb.is_empty() || VERBS.iter().any(is_verb))
 }
 
-/// An option names a file that the call writes: `report -o page.html`.
+/// Whether an option names a file that the call writes: `report -o page.html`.
 pub fn writes_files(arguments: &[String]) -> bool {
     arguments.iter().any(|text| ["--o", "-o", "--i"].iter().any(|option| text.starts_with(option)))
 }

@@ -1,4 +1,4 @@
-//! One worker for a machine and user, by a lock that its holders inherit.
+//! One worker per machine and user, by a lock that its holders inherit.
 //!
 //! Opens a file. Invariant: while a holder of an earlier worker is alive, no other worker serves.
 
@@ -9,14 +9,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The lock, for as long as this worker or one of its holders lives.
+/// The lock, held while this worker or one of its holders is alive.
 #[derive(Debug)]
 pub struct Alone {
     file: File,
 }
 
 impl Alone {
-    /// `None`: another worker, or a holder that one left, has it.
+    /// `None`: another worker has the lock, or a holder that an earlier worker left.
     pub fn take(folder: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .append(true)
@@ -29,12 +29,12 @@ impl Alone {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Inherited by what this worker starts; a holder keeps it from its step.
+        // The worker's child processes inherit it; a holder does not pass it on to its step.
         fcntl_setfd(&file, FdFlags::empty())?;
         Ok(Some(Self { file }))
     }
 
-    /// The number under which holders find it.
+    /// The file descriptor under which holders find it.
     pub fn number(&self) -> i32 {
         self.file.as_raw_fd()
     }

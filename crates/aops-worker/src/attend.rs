@@ -1,8 +1,8 @@
 //! The steps that run on this machine, each under its holder, by key.
 //!
-//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a
-//! lost stream, and the last answer of the engine, by `reattach`, and its worker never; a step that was let
-//! go is never told as ended: it is begun again under its key.
+//! Starts holders, and tells the engine when steps end. Invariants: one holder for a key at a time; a step
+//! survives a lost stream, and the loss of the engine for `reattach`, but never its worker; a step that was
+//! let go is never reported as ended: it begins again under its key.
 
 #![expect(clippy::disallowed_methods, reason = "it starts holders")]
 
@@ -21,9 +21,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How often holders are told that their worker lives, and the engine is asked whether it does.
+/// How often holders learn that their worker is alive, and the worker checks that the engine is.
 const BEAT: Duration = Duration::from_secs(1);
-/// For the engine's answer to that.
+/// The time limit for the engine's answer to that check.
 const QUICK: Option<Duration> = Some(Duration::from_secs(2));
 const TELL_AGAIN: Duration = Duration::from_millis(200);
 
@@ -31,7 +31,7 @@ const TELL_AGAIN: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Steps {
     pub machine: String,
-    /// The worker's own folder: jobs and lock. Its path is the mark of all processes.
+    /// The worker's own folder, with its jobs and its lock. Its path marks all processes of the worker.
     pub folder: PathBuf,
     /// `aops-hook`.
     pub program: PathBuf,
@@ -40,13 +40,13 @@ pub struct Steps {
     pub grace: Duration,
     pub reattach: Duration,
     table: Mutex<HashMap<String, Step>>,
-    /// When the engine answered last. A cut cable closes no stream.
+    /// When the engine answered last. Needed because a cut cable closes no stream.
     answered: Mutex<Duration>,
 }
 
 #[derive(Debug)]
 struct Step {
-    /// Closed, the holder ends everything.
+    /// When it is closed, the holder ends everything.
     pipe: Option<ChildStdin>,
     attended: u32,
     lost: Option<Duration>,
@@ -63,7 +63,7 @@ impl Step {
     }
 }
 
-/// An attempt of the engine that waits for a step.
+/// An attempt of the engine that is waiting for a step.
 #[derive(Debug)]
 pub struct Attending {
     steps: Arc<Steps>,
@@ -114,7 +114,7 @@ impl Steps {
         }
     }
 
-    /// Without it holders end their steps.
+    /// Tells holders that the worker is alive; without it they end their steps.
     fn say_alive(&self) {
         for step in self.table().values_mut() {
             if let Some(pipe) = &mut step.pipe {
@@ -142,8 +142,8 @@ impl Steps {
         self.table().len()
     }
 
-    /// Attends the step with this key: the one that runs, or one that begins now. Its end resolves the
-    /// awakeable.
+    /// Attends the step with this key: the running one, or a new one. When it ends, the awakeable is
+    /// resolved.
     pub async fn attend(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Attending> {
         loop {
             let ending = {
@@ -163,7 +163,7 @@ impl Steps {
                 }
             };
             wait_for(ending).await;
-            // Removed by who saw its end.
+            // Whoever saw the step end removes it from the table.
             tokio::task::yield_now().await;
         }
         Ok(Attending { steps: Arc::clone(self), key: key.to_owned(), is_over: false })
@@ -197,7 +197,7 @@ impl Steps {
         Ok(Step { pipe, attended: 1, lost: None, ended })
     }
 
-    /// Waits for the end of a holder, then tells the engine, until it has heard it.
+    /// Waits for a holder to end, then tells the engine, and repeats until the engine confirms.
     fn watch(&self, mut holder: Child, key: &str, stem: &Path, awakeable: &str, tell: &watch::Sender<bool>) {
         let code = holder.wait().ok().and_then(|status| status.code());
         let was_let_go = self.table().get(key).is_none_or(Step::is_let_go);
@@ -209,7 +209,7 @@ impl Steps {
         let end = read_end(stem, code);
         let path = format!("/restate/awakeables/{awakeable}/resolve");
         let body = serde_json::to_value(&end).unwrap_or(Value::Null);
-        // Resolving twice does nothing; a server that is away comes back.
+        // Resolving twice does no harm, and a server that is down comes back.
         while !self.ingress.ask("POST", &path, Some(&body), SOON).is_ok_and(|said| said.status < 500) {
             thread::sleep(TELL_AGAIN);
         }
@@ -238,7 +238,7 @@ async fn wait_for(mut ended: watch::Receiver<bool>) {
 }
 
 impl Attending {
-    /// Ends the step with everything that came of it; returns when it is gone.
+    /// Ends the step with all its processes; returns when they are gone.
     pub async fn kill(mut self) {
         self.is_over = true;
         let ended = self.steps.table().get_mut(&self.key).map(|step| {
@@ -250,13 +250,13 @@ impl Attending {
         }
     }
 
-    /// The engine heard its end.
+    /// The engine knows that the step ended.
     pub fn over(mut self) {
         self.is_over = true;
     }
 }
 
-/// The stream of this attempt is lost; another may come.
+/// The stream of this attempt is lost; another attempt may come.
 impl Drop for Attending {
     fn drop(&mut self) {
         if self.is_over {

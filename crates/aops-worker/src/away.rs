@@ -1,8 +1,8 @@
-//! Steps whose machine the engine does not reach, and what becomes of them.
+//! Steps whose machine the engine cannot reach, and what is done about them.
 //!
-//! Asks the engine every two seconds. Invariants: a step is taken from its machine only when the machine, cut
-//! off or not, has had twice the time to end it; a run whose conversation is on that machine is left to a
-//! person.
+//! Asks the engine every two seconds. Invariants: a step is taken from its machine only after twice the time
+//! that the machine, even if cut off, needs to end it; a run whose conversation is on that machine is left to
+//! a person.
 
 use crate::client::{Address, SOON};
 use crate::hold::clock;
@@ -18,34 +18,34 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// For a person who waits.
+/// The time limit of a release, for which a person waits.
 const LONGEST_RELEASE: Duration = Duration::from_secs(50);
-/// Longer than the engine tries to reach a machine: an attempt that lasts has reached it.
+/// Longer than the engine tries to reach a machine: an attempt that takes longer has reached it.
 const LONGEST_TRY: Duration = Duration::from_secs(20);
-/// Begins what the engine says of an attempt that never reached its machine.
+/// The beginning of the engine's message about an attempt that never reached its machine.
 const NOT_REACHED: &str = "error when calling";
-/// Steps under way for which an attempt failed. What it failed by stays there when a later one succeeds.
+/// Running steps with a failed attempt. The failure stays in the record even if a later attempt succeeds.
 const TRIED_AGAIN: &str = "select id, target_service_name, target_service_key, status, last_start_at, last_failure \
      from sys_invocation where target_handler_name = 'step' and target_service_name like 'machine-%' \
      and last_failure is not null and status in ('backing-off', 'paused', 'running') limit 10000";
 
-/// A step that its machine does not hear of.
+/// A step whose machine cannot be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unreached {
     invocation: String,
     machine: String,
     /// When the engine tried last.
     tried: String,
-    /// It tries now, since then.
+    /// Set while an attempt is under way: when it was first seen.
     trying: Option<Duration>,
     began: Duration,
-    /// The same for people.
+    /// `began` as a time for people.
     since: String,
 }
 
 type Steps = BTreeMap<String, Unreached>;
 
-/// What is unreached now, by the run. Whatever may have been contact with the machine begins the time anew.
+/// The unreachable steps, by run. Anything that may have been contact with the machine restarts the time.
 fn follow(known: &Steps, rows: &[Value], now: Duration, since: &str) -> Steps {
     let step_of = |row: &Value| {
         let text = |name: &str| row[name].as_str().map(str::to_owned);
@@ -100,12 +100,12 @@ impl Away {
         });
     }
 
-    /// Since when this machine is not reached for this run.
+    /// Since when this machine cannot be reached for this run.
     pub fn since(&self, run: &str, machine: &str) -> Option<String> {
         self.steps().get(run).filter(|step| step.machine == machine).map(|step| step.since.clone())
     }
 
-    /// How many steps are not reached, and how many were taken from machines that were gone.
+    /// How many steps are unreachable, and how many were taken from lost machines.
     pub fn counts(&self) -> (usize, u64) {
         (self.steps().len(), self.taken.load(Ordering::Relaxed))
     }
@@ -120,7 +120,7 @@ impl Away {
         let now = follow(&steps, &rows, clock(), &timestamp(now_ms()));
         steps.clone_from(&now);
         drop(steps);
-        // One that the engine tries to reach just now may be reached.
+        // The attempt under way may still reach the machine.
         let is_gone =
             |step: &Unreached, limit| step.trying.is_none() && clock().saturating_sub(step.began) >= limit;
         if !now.values().any(|step| is_gone(step, self.lost_after)) {
@@ -137,7 +137,7 @@ impl Away {
         }
     }
 
-    /// Takes a step from a machine that is gone.
+    /// Takes a step from a lost machine.
     fn take(&self, run: &str, step: &Unreached) {
         let standing = self.ingress.ask("POST", &format!("/Run/{run}/status"), None, SOON);
         let standing: Option<Standing> =
@@ -156,8 +156,8 @@ impl Away {
         query(&self.admin, sql)
     }
 
-    /// Takes the step of a run from its machine, at a person's word; returns when nothing of it is left
-    /// there. False: it has no step, or its machine does not end it.
+    /// Takes the step of a run from its machine because a person asked; returns when nothing of it is left
+    /// there. `false`: the run has no step, or its machine does not end it.
     pub fn release(&self, run: &str) -> bool {
         let sql = format!(
             "select id from sys_invocation where target_handler_name = 'step' and target_service_key = '{run}' \
@@ -192,7 +192,7 @@ impl Away {
     }
 }
 
-/// The rows that the engine has for this question.
+/// The engine's rows for this query.
 pub fn query(admin: &Address, sql: &str) -> Option<Vec<Value>> {
     let said = admin.ask("POST", "/query", Some(&json!({"query": sql})), SOON).ok()?;
     (said.status == 200).then(|| said.json["rows"].as_array().cloned().unwrap_or_default())
@@ -217,8 +217,8 @@ mod tests {
         })]
     }
 
-    /// Looks at these, a second after each other: since which second the step is unreached, and whether it is
-    /// tried now.
+    /// Applies these observations, one second apart. Returns the second since which the step is unreachable,
+    /// and whether an attempt is under way.
     fn seen(looks: &[(&str, &str, &str)]) -> Option<(u64, bool)> {
         let mut steps = Steps::new();
         for (second, (status, tried, failure)) in (0..).zip(looks) {

@@ -1,6 +1,6 @@
 //! Asks the engine's server over HTTP: by TCP or by a socket in a folder.
 //!
-//! Blocks. Invariant: an answer is whole, or there is an error.
+//! Blocks. Invariant: the answer is complete, or there is an error.
 
 use serde_json::Value;
 use std::io::{self, Read, Write};
@@ -9,25 +9,25 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where one of the server's doors is: `http://127.0.0.1:8080` or `unix:/run/aops/ingress.sock`.
+/// An address of the server: `http://127.0.0.1:8080` or `unix:/run/aops/ingress.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Tcp(String),
     Unix(PathBuf),
 }
 
-/// What the server said.
+/// The server's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub status: u16,
-    /// Null where it is no JSON.
+    /// Null if the body is not JSON.
     pub json: Value,
     pub text: String,
 }
 
-/// For an answer that the server has at once.
+/// The time limit for an answer that the server can give immediately.
 pub const SOON: Option<Duration> = Some(Duration::from_secs(30));
-/// Of an answer.
+/// The maximum size of an answer.
 const LONGEST_ANSWER: u64 = 8 << 20;
 
 trait Stream: Read + Write {}
@@ -45,7 +45,7 @@ impl Address {
         })
     }
 
-    /// One question. Without a patience it takes as long as it takes.
+    /// One request. Without `patience`, there is no time limit.
     pub fn ask(
         &self,
         method: &str,

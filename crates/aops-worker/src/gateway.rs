@@ -1,8 +1,8 @@
-//! The gateway: the only way to the engine for people and programs. It knows who asks, what they may do, and
-//! writes it down.
+//! The gateway: the only way to the engine for people and programs. It knows who asks and what they may do,
+//! and records it.
 //!
 //! Listens, asks the engine, appends to the audit. Invariants: nothing is passed on without a token that has
-//! the role; who submits or answers is whom the token names, whatever the request says; an act is in the
+//! the role; who submits or answers is decided by the token, whatever the request says; an act is in the
 //! audit before it is passed on.
 
 use crate::announce;
@@ -29,33 +29,33 @@ use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a request for the end of a run is held.
+/// How long a request that waits for the end of a run is held open.
 const HOLD: Duration = Duration::from_secs(5);
 const LONGEST_NAME: usize = 200;
-/// Of a list.
+/// The maximum length of a list.
 const MOST_RUNS: usize = 1000;
 const MOST_AT_ONCE: usize = 256;
 
-/// How a gateway was started.
+/// The options that a gateway was started with.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     pub listen: SocketAddr,
     pub ingress: Address,
     pub admin: Address,
-    /// Who may do what; read again for each request, so that a token that was taken out counts no more.
+    /// Who may do what; read again for each request, so a removed token stops working.
     pub tokens: PathBuf,
-    /// Nobody answers what a run of their own asks.
+    /// Nobody may answer a question of their own run.
     pub four_eyes: bool,
-    /// One line of JSON for each act.
+    /// The audit file: one line of JSON for each act.
     pub audit: PathBuf,
-    /// Where the engine calls the handlers of runs, and how it finds that.
+    /// The address at which the engine calls the handlers of runs, and how the engine finds it.
     pub runs: SocketAddr,
     pub address: Option<String>,
-    /// The server's key: nothing else may call those handlers.
+    /// The server's key: only the server may call those handlers.
     pub identity: Option<String>,
-    /// Runs of one repository at a time; 0: as many as there are.
+    /// How many runs of one repository may run at a time; 0 means any number.
     pub per_repository: usize,
-    /// A machine that was not reached for so long loses its steps.
+    /// A machine that cannot be reached for this long loses its steps.
     pub lost_after: Duration,
 }
 
@@ -64,7 +64,7 @@ const KNOWN: [&str; 11] = [
     "per-repository", "lost-after",
 ];
 
-/// A status and what is said with it.
+/// A status and its body.
 type Said = (u16, Value);
 
 impl Gateway {
@@ -101,7 +101,7 @@ impl Gateway {
         })
     }
 
-    /// Serves people and the engine, for ever.
+    /// Serves people and the engine; never returns unless it fails.
     pub fn serve(self) -> Result<(), String> {
         let listener =
             TcpListener::bind(self.listen).map_err(|error| format!("`{}`: {error}", self.listen))?;
@@ -122,7 +122,7 @@ impl Gateway {
     }
 }
 
-/// The way in for people.
+/// The gateway's interface for people.
 struct Door {
     gateway: Gateway,
     away: Arc<Away>,
@@ -131,7 +131,7 @@ struct Door {
 }
 
 impl Door {
-    /// Each connection in a thread of its own.
+    /// Handles each connection in a thread of its own.
     fn listen(self: Arc<Self>, listener: &TcpListener) {
         let open = Arc::new(AtomicUsize::new(0));
         for stream in listener.incoming().flatten() {
@@ -226,7 +226,7 @@ impl Door {
         (status, standing)
     }
 
-    /// What waits for a machine says so.
+    /// Adds to a run's status that its machine cannot be reached.
     fn say_away(&self, run: &str, standing: &mut Value) {
         let machine = standing["machine"].as_str().unwrap_or_default();
         let since = self.away.since(run, machine).filter(|_| standing["state"] == "runs");
@@ -235,7 +235,7 @@ impl Door {
         }
     }
 
-    /// All runs that the engine still knows, the newest change first.
+    /// All runs that the engine still knows, the most recently changed first.
     fn list(&self, person: &Person) -> Said {
         if !person.may(Role::Read) {
             return problem(403, &format!("{} may not do this", person.name));
@@ -260,7 +260,7 @@ impl Door {
         Some(runs)
     }
 
-    /// For a collector, with a token that may read.
+    /// The metrics for a collector whose token may read.
     fn metrics(&self, person: &Person) -> Said {
         if !person.may(Role::Read) {
             return problem(403, &format!("{} may not do this", person.name));
@@ -291,7 +291,7 @@ impl Door {
         passed(self.gateway.ingress.ask("POST", &format!("/Machines/{ALL}/list"), None, SOON))
     }
 
-    /// Takes a step from its machine, so that it begins anew on another one.
+    /// Takes a step from its machine, so that it begins again on another one.
     fn release(&self, person: &Person, run: &str) -> Said {
         if !self.note(person, "release", run, &Value::Null) {
             return problem(500, "the audit cannot be written");
@@ -303,7 +303,7 @@ impl Door {
         }
     }
 
-    /// The end of a run; 202 if it takes longer than a request may.
+    /// Waits for the end of a run; 202 if that takes longer than a request may.
     fn wait(&self, run: &str) -> Said {
         let path = format!("/restate/workflow/Run/{run}/attach");
         match self.gateway.ingress.ask("GET", &path, None, Some(HOLD)) {
@@ -349,7 +349,7 @@ impl Door {
         passed(self.gateway.ingress.ask("POST", &format!("/Run/{run}/answer"), Some(&json!(decision)), SOON))
     }
 
-    /// Cancels the run, and waits for its end: the run itself ends its step first, or says by when it has
+    /// Cancels the run and waits for its end: the run first ends its step, or says by when it will have
     /// ended.
     fn block(&self, person: &Person, run: &str) -> Said {
         if !self.note(person, "block", run, &Value::Null) {
@@ -374,7 +374,7 @@ impl Door {
         }
     }
 
-    /// False if it could not be written.
+    /// Records an act in the audit. `false` if it could not be written.
     fn note(&self, person: &Person, act: &str, about: &str, with: &Value) -> bool {
         if let Some(act) = ACTS.iter().find(|known| **known == act) {
             *self.acts.lock().unwrap_or_else(PoisonError::into_inner).entry(act).or_default() += 1;

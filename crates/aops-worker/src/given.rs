@@ -22,7 +22,7 @@ impl Given {
         Ok(Self(given))
     }
 
-    /// The last one counts.
+    /// The last value given for this option.
     pub fn last(&self, name: &str) -> Option<&str> {
         self.0.iter().rfind(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -31,7 +31,7 @@ impl Given {
         self.last(name).ok_or_else(|| format!("`--{name}` is missing\nhint: `aops-fleet` lists the options"))
     }
 
-    /// Whole seconds.
+    /// The value as whole seconds.
     pub fn seconds(&self, name: &str, usual: u64) -> Result<Duration, String> {
         let Some(text) = self.last(name) else { return Ok(Duration::from_secs(usual)) };
         text.parse().map(Duration::from_secs).map_err(|_| format!("`--{name} {text}`: write whole seconds"))

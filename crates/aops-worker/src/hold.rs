@@ -1,11 +1,11 @@
-//! The holder of a step: it starts one program, and ends it with everything that came of it.
+//! The holder of a step: it starts one program, and ends it with all its child processes.
 //!
 //! A process of its own for each step. It ends the tree when its standard input is closed (its worker was
-//! killed by anything, or let the step go) or brings no sign of life for too long (its worker or the machine
-//! was frozen), when it gets SIGTERM, and when the program has ended. Invariants: when the holder is gone, so
-//! is the tree. Where the kernel gives a namespace of processes, that holds even for a holder that is killed:
-//! its first process is ours, and all others end with it. Elsewhere orphans come to the holder, and what a
-//! killed holder leaves is swept by the next worker, which finds it by a variable.
+//! killed, or let the step go), when no sign of life arrives for too long (its worker or the machine was
+//! frozen), when it gets SIGTERM, and when the program has ended. Invariants: when the holder is gone, so is
+//! the tree. If the kernel offers a PID namespace, that holds even if the holder is killed: the first process
+//! of the namespace is ours, and all others end with it. Otherwise orphans become children of the holder, and
+//! the next worker sweeps what a killed holder leaves; it finds them by a variable.
 
 #![expect(clippy::disallowed_methods, reason = "it starts programs for others")]
 
@@ -24,11 +24,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Every process of a step has it: the folder of the worker that the step belongs to.
+/// A variable of every process of a step: the folder of the worker that the step belongs to.
 pub const MARK: &str = "AOPS_HOLD";
-/// Ended by us, as a shell tells of SIGTERM.
+/// The exit code for a step that we ended, as a shell reports SIGTERM.
 pub const ENDED: u8 = 143;
-/// No namespace of processes can be had.
+/// No PID namespace can be created.
 const NOT_APART: u8 = 213;
 const NOT_STARTED: u8 = 127;
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -39,28 +39,28 @@ const APART: &str = "__hold-apart";
 const FIRST: &str = "__hold-first";
 const STEP: &str = "__hold-step";
 
-/// Whether a namespace of processes is wanted.
+/// Whether a PID namespace is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
     IfPossible,
     Never,
 }
 
-/// What is to be held.
+/// The program to hold, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub grace: Duration,
-    /// How long without a byte from the worker. It counts while the machine sleeps, too.
+    /// How long the worker may stay silent before the step ends. Time while the machine sleeps counts too.
     pub life: Option<Duration>,
     pub apart: Apart,
-    /// An open file of the worker that the holder keeps open, and the step does not.
+    /// An open file of the worker that the holder keeps open, but the step does not.
     pub lock: Option<i32>,
     pub program: String,
     pub args: Vec<String>,
 }
 
 impl Held {
-    /// The arguments with which our program holds it.
+    /// The arguments with which our program becomes the holder.
     pub fn words(&self) -> Vec<String> {
         self.words_of(HOLD)
     }
@@ -87,12 +87,12 @@ impl Held {
     }
 }
 
-/// Kills what holders of this worker left behind. False where processes cannot be listed.
+/// Kills what holders of this worker left behind. `false` if processes cannot be listed.
 pub fn sweep(mark: &str) -> bool {
     detached::end_marked(MARK, mark)
 }
 
-/// One of the holder's verbs; `None` if it is none.
+/// Runs one of the holder's verbs; `None` if it is not one.
 pub fn run(words: &[String]) -> Option<u8> {
     let verb = words.first()?.as_str();
     if verb == STEP {
@@ -121,7 +121,7 @@ fn hold(held: &Held) -> u8 {
     hold_here(held)
 }
 
-/// A process of its own: a namespace that was made cannot be left again.
+/// A process of its own, because a process cannot leave the namespace it created.
 fn hold_apart(held: &Held) -> u8 {
     if !dies_with_parent() || apart::separate().is_err() {
         return NOT_APART;
@@ -129,13 +129,13 @@ fn hold_apart(held: &Held) -> u8 {
     pass_on(&held.words_of(FIRST))
 }
 
-/// The first process of the namespace: all others end with it.
+/// The first process of the namespace; all others end with it.
 fn hold_first(held: &Held) -> u8 {
     let with_parent = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     if with_parent && apart::see_own() { hold_here(held) } else { NOT_APART }
 }
 
-/// Starts ourselves with these words, hands a polite signal on, and gives its exit code.
+/// Starts our own program with these words, passes SIGTERM on, and returns its exit code.
 fn pass_on(words: &[String]) -> u8 {
     let Ok(mut child) = ourselves(words).spawn() else { return NOT_APART };
     let mut asked = false;
@@ -155,7 +155,7 @@ fn pass_on(words: &[String]) -> u8 {
     }
 }
 
-/// By the kernel's own link: the file may have been replaced since we began.
+/// Uses the kernel's own link, because the file may have been replaced since we started.
 fn ourselves(words: &[String]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(words);
@@ -166,7 +166,7 @@ fn pid_of(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// Asks the kernel to kill this process with the one that started it; false if that one is gone already.
+/// Asks the kernel to kill this process together with its parent; `false` if the parent is gone already.
 fn dies_with_parent() -> bool {
     let is_set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     is_set && getppid().is_some_and(|parent| parent.as_raw_nonzero().get() > 1)
@@ -191,7 +191,7 @@ fn hold_here(held: &Held) -> u8 {
         }
         let overdue = held.life.and_then(|life| clock().checked_sub(heard + life));
         if signal::was_asked() || line == Line::Closed || overdue.is_some() {
-            // After a long sleep another machine may have begun the step.
+            // After a long sleep, another machine may already have begun the step again.
             let is_late = overdue.is_some_and(|overdue| overdue > held.grace);
             tree::end(if is_late { Duration::ZERO } else { held.grace });
             return ENDED;
@@ -199,7 +199,7 @@ fn hold_here(held: &Held) -> u8 {
     }
 }
 
-/// Since the machine was started, its sleep included.
+/// The time since the machine was started, including sleep.
 pub fn clock() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::new(now.tv_sec.try_into().unwrap_or_default(), now.tv_nsec.try_into().unwrap_or_default())
@@ -210,7 +210,7 @@ fn code_of(status: WaitStatus) -> u8 {
     status.exit_status().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(ENDED)
 }
 
-/// What the worker's end of our standard input says.
+/// The state of the worker's end of our standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Alive,
@@ -218,7 +218,7 @@ enum Line {
     Closed,
 }
 
-/// Waits for a moment.
+/// Waits briefly for input from the worker.
 fn line() -> Line {
     let mut stream = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
     if !poll(&mut stream, Some(&LOOK_AGAIN)).is_ok_and(|count| count > 0) {
@@ -239,7 +239,7 @@ fn close_in_step(lock: Option<i32>) {
     }
 }
 
-/// Becomes the program of the step, in a session of its own.
+/// Replaces itself with the program of the step, in a session of its own.
 fn become_step(words: &[String]) -> u8 {
     let [program, args @ ..] = words else { return NOT_STARTED };
     let _ = setsid();

@@ -1,7 +1,7 @@
-//! What the gateway tells a collector of metrics, as text.
+//! The metrics that the gateway reports to a collector, as text.
 //!
-//! Pure. Invariant: labels are states, outcomes and acts, of which there are a handful each: no run, person
-//! or repository.
+//! Pure. Invariant: labels are only states, outcomes and acts, of which there are a handful each; never a
+//! run, a person or a repository.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,19 +11,19 @@ const STATES: [&str; 4] = ["waits", "runs", "asks", "over"];
 const OUTCOMES: [&str; 3] = ["PASS", "BLOCKED", "other"];
 pub const ACTS: [&str; 5] = ["submit", "answer", "block", "release", "refused"];
 
-/// All that there is to tell.
+/// Everything that the metrics report.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
-    /// How each run stands, as the gateway lists them.
+    /// The state of each run, as the gateway lists them.
     pub runs: &'a [Value],
     pub machines: &'a Value,
     pub unreached: usize,
-    /// Taken from machines that were gone, since the gateway was started.
+    /// How many steps were taken from lost machines since the gateway was started.
     pub taken: u64,
     /// How often each act was done or refused since then.
     pub acts: &'a BTreeMap<&'static str, u64>,
     pub now_ms: i64,
-    /// When each of these states began, for a question's age.
+    /// The time at which a run entered its state, to compute the age of a question.
     pub since_ms: &'a dyn Fn(&Value) -> Option<i64>,
 }
 
@@ -135,7 +135,7 @@ mod tests {
         assert!(!said.contains("secret") && !said.contains("ann") && !said.contains("WHATEVER"));
     }
 
-    /// What wakes people is about metrics that there are.
+    /// The alerts refer only to metrics that exist.
     #[test]
     fn the_alarms_name_metrics_that_are_told() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/observe");

@@ -1,43 +1,42 @@
-//! What is passed between the engine, a machine and `aops-hook`.
+//! The data passed between the engine, a machine and `aops-hook`.
 //!
-//! Plain data, stored in the engine's journal: nothing secret, and nothing large. The order itself is
-//! `aops-hook`'s own, and is believed only after its checks.
+//! Plain data, stored in the engine's journal: nothing secret, and nothing large. The order itself belongs to
+//! `aops-hook`, which checks it before it trusts it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The form of orders. A worker serves this one and the one before.
+/// The version of the order format. A worker serves this one and the one before.
 pub const PROTOCOL: u64 = 1;
-/// Of a text in the journal, which people can read in the server's pages.
+/// The maximum length of a text in the journal, which people can read in the server's pages.
 pub const LONGEST_WORDS: usize = 16 << 10;
 
-/// A run that was asked for.
+/// A requested run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     pub protocol: u64,
-    /// Only machines with all of these.
+    /// Only machines with all of these labels.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Who asked for it.
     pub who: String,
     /// Repository, commit, folder and request, in the form of `aops-hook`.
     pub run: Value,
 }
 
-/// A part of a run, from where it stands to its end or its next question.
+/// A part of a run, from its present state to its end or its next question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Leg {
     pub run: String,
     pub order: Value,
     #[serde(default)]
     pub answer: Option<Decision>,
-    /// Another machine may have worked on it since this one did: what is here counts only if the remote has
-    /// nothing newer.
+    /// Another machine may have worked on it in the meantime: what is on this one counts only if the remote
+    /// has nothing newer.
     #[serde(default)]
     pub restore: bool,
 }
 
-/// A person's answer. It counts for the question with this digest alone.
+/// A person's answer. It is valid only for the question with this digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub about: String,
@@ -62,17 +61,17 @@ pub enum LegEnd {
     Asks {
         question: String,
         about: String,
-        /// The client's conversation is on this machine alone.
+        /// The client's conversation exists only on this machine.
         #[serde(default)]
         pinned: bool,
     },
-    /// Interrupted; it goes on where it stands.
+    /// Interrupted; it can continue from its present state.
     GivenBack,
     /// `aops-hook` itself failed.
     Failed { words: String },
 }
 
-/// How a run stands, for people and programs.
+/// The status of a run, for people and programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// `waits`, `runs`, `asks`, `over`.
@@ -81,14 +80,14 @@ pub struct Standing {
     #[serde(default)]
     pub waits_for: Option<String>,
     pub machine: Option<String>,
-    /// It goes on only there, unless a person releases it.
+    /// It can continue only there, unless a person releases it.
     #[serde(default)]
     pub pinned: bool,
     pub leg: u64,
     pub question: Option<String>,
     /// The digest that an answer must name.
     pub about: Option<String>,
-    /// RFC 3339, when this began.
+    /// RFC 3339, the time when this state began.
     pub since: String,
     pub who: String,
     #[serde(default)]
@@ -101,11 +100,11 @@ pub struct Standing {
     pub reason: Option<String>,
 }
 
-/// Of a task, where runs are listed.
+/// The maximum length of a task in a list of runs.
 const LONGEST_TASK: usize = 300;
 
 impl Standing {
-    /// What stays the same as long as the run lasts.
+    /// The part of the status that never changes during a run.
     pub fn of(order: &Order) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Self {

@@ -1,6 +1,6 @@
-//! One request of HTTP, read from its connection.
+//! One HTTP request, read from its connection.
 //!
-//! Invariant: a request is whole, or there is an error; nothing in it is larger than it may be.
+//! Invariant: the request is complete, or there is an error; no part of it exceeds its maximum size.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ const MOST_HEADERS: usize = 100;
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// Of the header `authorization`.
+    /// The token of the header `authorization`.
     pub token: String,
     pub body: Vec<u8>,
 }

@@ -1,9 +1,9 @@
-//! The handlers on the engine. The only folder that knows its SDK.
+//! The handlers on the engine; only this folder knows the engine's SDK.
 //!
 //! The gateway serves runs; each machine serves its own steps. Invariants: no program is started inside a
-//! durable block; a step is attended, so a cancellation is heard at once and "over" is said when its
-//! processes are gone; an answer counts for one digest, and once; a run is moved to another machine only when
-//! its step on this one was ended, or has had time to end.
+//! durable block; a step is attended, so a cancellation takes effect immediately and "over" is said only when
+//! its processes are gone; an answer counts for one digest, and once; a run moves to another machine only
+//! when its step on this one was ended, or has had time to end.
 
 mod machines;
 mod slots;

@@ -1,7 +1,7 @@
 //! Who may do what at the gateway, by a file of tokens.
 //!
-//! Reads one file, which only its owner may read. Invariant: a token is kept as its digest, and compared by
-//! that.
+//! Reads one file, which only its owner may read. Invariant: the file holds the digest of a token, never the
+//! token, and only digests are compared.
 
 use aops_core::text::sha256::sha256;
 use std::fs;
@@ -25,7 +25,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Who may do anything may read.
+    /// A role that may do anything may also read.
     pub fn may(&self, role: Role) -> bool {
         self.roles.contains(&role) || role == Role::Read && !self.roles.is_empty()
     }
@@ -35,7 +35,7 @@ impl Person {
 pub struct Tokens(Vec<Person>);
 
 impl Tokens {
-    /// Lines of a name, roles with commas between, and the SHA-256 of a token in hex.
+    /// Reads lines of a name, roles separated by commas, and the SHA-256 of a token in hex.
     pub fn read(file: &Path) -> Result<Self, String> {
         let at = |what: String| format!("`{}`: {what}", file.display());
         let about = fs::metadata(file).map_err(|error| at(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! The worker of a machine: takes its lock, ends what an earlier one left, serves, and tells the engine that
-//! it is there.
+//! The worker of a machine: takes its lock, ends what an earlier worker left, serves, and announces itself to
+//! the engine.
 //!
 //! Writes below its folder. Invariants: it serves nothing before the last holder of an earlier worker is
 //! gone; what it lets go has ended before another machine may begin it.
@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How often a worker asks whether its machine still gets runs.
+/// How often a worker asks whether its machine is still assigned runs.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 const KNOWN: [&str; 12] = [
@@ -28,12 +28,12 @@ const KNOWN: [&str; 12] = [
     "grace", "lost-after",
 ];
 
-/// How a worker was started.
+/// The options that a worker was started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub name: String,
     pub listen: SocketAddr,
-    /// Where the server reaches it, if not by `listen`.
+    /// The address at which the server reaches it, if it is not `listen`.
     pub address: Option<String>,
     pub ingress: Address,
     pub admin: Address,
@@ -92,7 +92,7 @@ impl Options {
     }
 }
 
-/// `aops-hook` beside this program, or on `PATH`.
+/// `aops-hook` in this program's folder, or on `PATH`.
 fn find_hook(env: &Env) -> Result<PathBuf, String> {
     let beside = env.program().ok().map(|own| own.with_file_name("aops-hook")).filter(|path| path.is_file());
     beside.or_else(|| env.on_path("aops-hook")).ok_or_else(|| {
@@ -129,7 +129,7 @@ pub fn work(options: &Options) -> Result<(), String> {
     runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
 }
 
-/// Tells the engine where this machine is, and the others what it is; and again, when it was taken for gone.
+/// Announces this machine to the engine and to the other machines, again if it was considered lost.
 fn stay_known(options: &Options) {
     let here = options.address.clone().unwrap_or_else(|| format!("http://{}", options.listen));
     announce::deployment(&options.admin, &here);
@@ -152,7 +152,7 @@ fn stay_known(options: &Options) {
     }
 }
 
-/// The engine stops trying to reach a machine that was away for long.
+/// Resumes steps that the engine paused, because it stops trying to reach a machine that was away for long.
 fn resume_paused(options: &Options) {
     let service = name_of(&options.name);
     let sql = format!(

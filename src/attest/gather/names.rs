@@ -1,4 +1,4 @@
-//! What the ledger's words are in a statement.
+//! Translates the ledger's words into those of a statement.
 //!
 //! Pure.
 

@@ -1,4 +1,4 @@
-//! How much something is, in words.
+//! Amounts as text.
 
 /// `1.2 MB`, for people.
 pub(in crate::cli) fn size(bytes: u64) -> String {

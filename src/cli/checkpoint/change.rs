@@ -1,6 +1,6 @@
-//! Takes, restores, writes out and deletes checkpoints: `create`, `rollback`, `gc`, `export`.
+//! Takes, restores, exports and deletes checkpoints: `create`, `rollback`, `gc`, `export`.
 //!
-//! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes,
+//! Writes the store; `rollback` also writes the working tree, after a person has seen the changes and agreed,
 //! and with the present tree archived first. Invariant of `gc`: the newest start of work of a running session
 //! stays.
 
@@ -138,7 +138,7 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
-            // Fill the cache first, without holding the session's lock.
+            // Fills the cache first, without holding the session's lock, and tries again.
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledger);
                 capture(env, &store, &Limits { until: None, ..limits }, &[], &[])?;
@@ -162,7 +162,7 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// The name a person gives; one that could be an id or a place, or that is taken, is none.
+/// The name given by a person; rejected if it could be an id or a position, or is taken.
 fn new_name(given: &ArgMatches, root: &Path) -> anyhow::Result<Option<String>> {
     let Some(name) = text(given, "name").map(|name| redact(name.trim()).into_owned()) else {
         return Ok(None);
@@ -236,7 +236,7 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     print_done(io, id, &done, next)
 }
 
-/// A checkpoint that is restored only as it was witnessed.
+/// A checkpoint that is restored only in the state that was witnessed.
 struct Vouched {
     id: Id,
     session_id: String,
@@ -244,7 +244,7 @@ struct Vouched {
 }
 
 impl Vouched {
-    /// Before any lock is taken.
+    /// Call before taking any lock.
     fn of(io: &Io, store: &Store, id: Id) -> Result<Self, Failure> {
         let session_id = store.session_of(&id)?;
         let digest = store.witnessed(io.env)?.remove(&id.to_string());

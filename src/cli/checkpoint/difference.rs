@@ -1,4 +1,4 @@
-//! In what the state of two checkpoints differs, for people.
+//! How the state of two checkpoints differs, for people.
 //!
 //! Reads both, writes to the terminal. Invariant: what is left out is counted, and `--json` has it.
 
@@ -9,7 +9,7 @@ use aops_core::text::plain::count;
 use aops_core::text::time;
 use serde_json::Value;
 
-/// Where the task stood and what was decided; numbers of calls, digests and texts are for programs.
+/// The progress of the task and the decisions; numbers of calls, digests and texts are for programs.
 fn is_for_people(one: &Difference) -> bool {
     const SHORT: usize = 60;
     let plain = |value: &Value| match value {

@@ -19,11 +19,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// No single step takes longer, or something is badly wrong.
+/// A step takes longer only if something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An audit that is certain to come and comes soon, a rule and a check of the user's. No tracker: its refresh
-/// in the background could outlive the stage.
+/// An audit that comes soon and for certain, and a rule and a check of the user. No tracker: its background
+/// refresh could outlive the stage.
 const CONFIG: &str = r#"
 [mode]
 level = "strict"
@@ -57,9 +57,9 @@ pub(super) struct Stage {
     world: World,
     program: PathBuf,
     pub(super) git: Option<PathBuf>,
-    /// A container of nothing but this program has no shell.
+    /// A container with only this program has no shell.
     pub(super) has_shell: bool,
-    /// The environment of the child processes, to read what they wrote.
+    /// The environment of the child processes, needed to read what they wrote.
     env: Env,
     outside: Env,
     prompts: u32,
@@ -87,7 +87,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A file of the project, or of the home where it begins with `~/`.
+    /// A file of the project, or of the home if it begins with `~/`.
     pub(super) fn path(&self, file: &str) -> PathBuf {
         file.strip_prefix("~/").map_or_else(|| self.world.project.join(file), |file| self.env.home.join(file))
     }
@@ -110,7 +110,7 @@ impl Stage {
         json!({"tool_name": tool, "tool_input": input, "tool_use_id": format!("toolu_demo{:04}", self.calls)})
     }
 
-    /// One call: asked for, and made where it passes.
+    /// One tool call: asks the hook, and makes the call if it passes.
     pub(super) fn call(
         &mut self,
         tool: &str,
@@ -126,14 +126,14 @@ impl Stage {
         self.end_call(fields)
     }
 
-    /// The call is over; the answer to that stands for the whole call.
+    /// Ends a call; the hook's answer to the end counts for the whole call.
     pub(super) fn end_call(&self, mut fields: Value) -> anyhow::Result<Heard> {
         fields["tool_response"] = json!({"success": true});
         fields["duration_ms"] = json!(1);
         self.hook("PostToolUse", fields)
     }
 
-    /// One event to the hook, and what the client would understand of its answer.
+    /// Sends one event to the hook, and reads its answer as the client would.
     pub(super) fn hook(&self, event: &str, fields: Value) -> anyhow::Result<Heard> {
         let payload = self.world.payload(event, &format!("prompt-{}", self.prompts), "acceptEdits", fields);
         let outcome = self.start(&self.program, &[event], Some(&payload))?;
@@ -147,7 +147,7 @@ impl Stage {
         }
     }
 
-    /// A command of a person for this session, in a terminal of their own.
+    /// A person's command for this session, in a terminal of their own.
     pub(super) fn person(&self, verb: &str) -> anyhow::Result<String> {
         self.succeed(&self.program, &[verb, &self.world.session_id, "--yes"])
     }

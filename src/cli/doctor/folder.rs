@@ -1,7 +1,7 @@
-//! Checks that our folders are private, that a file lock in them works, and that configuration and workflows
-//! can be read: a guard that cannot read them refuses everything.
+//! Checks that our folders are private, that a file lock works in them, and that configuration and workflows
+//! can be read: if they cannot, the guard blocks everything.
 //!
-//! Reads modes below the host's configuration folder, and the texts in force; makes and removes one file.
+//! Reads modes below the host's configuration folder, and the texts in force; creates and removes one file.
 
 use super::registration::Scene;
 use super::{Report, bad, report, shell_word};
@@ -21,7 +21,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// More than these fit on no line; the rest is found the next time.
+/// More than these do not fit on a line; the rest is found the next time.
 const MOST: usize = 20;
 
 pub(super) fn private(scene: &Scene) -> Report {
@@ -61,7 +61,7 @@ fn is_session(path: &Path) -> bool {
     parts.is_some_and(|(_, hash)| is_hash(hash)) && path.is_dir()
 }
 
-/// The folder, or anything in it, lets group or others in.
+/// Whether the folder or anything in it is accessible to group or others.
 fn is_open(path: &Path) -> bool {
     let Ok(known) = fs::symlink_metadata(path) else { return false };
     if known.is_symlink() {
@@ -101,7 +101,7 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
     }
 }
 
-/// Every ledger is whole, and so is the log: in a damaged session nothing passes.
+/// Every ledger is intact, and so is the log: in a damaged session every call is blocked.
 pub(super) fn ledgers(scene: &Scene) -> Report {
     let all = sessions::all(scene.env);
     let log = check::examine(scene.env, &Trust::default());
@@ -142,7 +142,7 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
     });
     let remembered = looked.iter().flat_map(|(_, gone, _)| gone).next().cloned();
     let of_log = log_damage(scene.env).or(remembered).map(|damage| {
-        // Some name a way out of their own.
+        // Some messages name their own way out.
         let then = if damage.contains("`aops-hook ") {
             "do what it says"
         } else {
@@ -156,7 +156,7 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
     report(wrong.chain(lost).chain(of_log).collect(), whole)
 }
 
-/// Silent where the machine has no administrator's bundle.
+/// Reports nothing if the machine has no administrator's bundle.
 pub(super) fn bundle(scene: &Scene) -> Report {
     match bundle::installed(scene.env) {
         Ok(None) => Ok(String::new()),
@@ -183,7 +183,7 @@ pub(super) fn configuration(scene: &Scene) -> Report {
             return Err(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect());
         }
     };
-    // A setting without effect is no fault: it is named, and all may still be well.
+    // A setting without effect is only mentioned; everything may still be fine.
     let mut idle = idle::find(&found.policy, &found.origins);
     idle.extend(never::find(&found.policy, &found.origins));
     let idle = idle.into_iter().map(|idle| idle.to_string());
@@ -191,7 +191,7 @@ pub(super) fn configuration(scene: &Scene) -> Report {
     Ok(well.into_iter().chain(idle).collect::<Vec<_>>().join("; "))
 }
 
-/// Silent where they can be read, or where the configuration cannot.
+/// Reports nothing if the workflows can be read, or if the configuration cannot.
 pub(super) fn workflows(scene: &Scene) -> Report {
     let Ok(found) = in_force::look(scene.env, &scene.env.cwd) else { return Ok(String::new()) };
     let fix = "correct that line; `aops-hook workflow check` lists every problem";
@@ -208,7 +208,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert!(excludes(|| File::create(&path)).unwrap());
-        // On a file system without working locks both succeed.
+        // On a file system without working locks, both attempts succeed.
         assert!(!excludes(tempfile::tempfile).unwrap());
         assert!(excludes(|| File::open(folder.path().join("none"))).is_err());
     }

@@ -1,6 +1,6 @@
-//! Tries what the kernel offers to hold shell commands, and checks that the client starts them through us.
+//! Tries what the kernel offers to confine shell commands, and checks that the client starts them through us.
 //!
-//! Reads settings; what it tries, it tries in child processes that end at once.
+//! Reads settings; each trial runs in a child process that ends immediately.
 
 use super::registration::{HookFileKind, Scene};
 use super::{Report, bad};
@@ -59,7 +59,7 @@ pub(super) fn held(scene: &Scene) -> Report {
     Ok(format!("level {}: {words}", jail.level.name()))
 }
 
-/// Where the configuration requires a jail, one must hold.
+/// If the configuration requires a jail, one must work.
 pub(super) fn required(scene: &Scene) -> Report {
     let env = scene.env;
     let level = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);

@@ -1,7 +1,7 @@
-//! Looks at what is good to have and not needed: the commands on PATH, a client, agents under other names,
-//! other clients that read our registration, a key and a witness of the log; and at who called us last.
+//! Checks what is useful but not required: the commands on PATH, a client, agents under other names, other
+//! clients that read our registration, a key and a witness of the log; and who called us last.
 //!
-//! Reads PATH, agent files, sessions and the log. Invariant: what is found here keeps no hook from working.
+//! Reads PATH, agent files, sessions and the log. Invariant: nothing found here keeps a hook from working.
 
 use super::registration::Scene;
 use super::{Report, bad, report};
@@ -19,7 +19,7 @@ use aops_core::proof::trust;
 use aops_core::text::plain::count;
 use aops_core::text::time;
 
-/// The commands for people can be typed by their name.
+/// The commands for people can be called by their name.
 pub(super) fn on_path(scene: &Scene) -> Report {
     let own = scene.env.program().unwrap_or_default();
     let folder = own.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn on_path(scene: &Scene) -> Report {
     }
 }
 
-/// A client is there to be guarded.
+/// At least one client that we can guard is installed.
 pub(super) fn has_client(scene: &Scene) -> Report {
     match scene.env.on_path("claude") {
         Some(_) => Ok(String::new()),
@@ -48,7 +48,7 @@ pub(super) fn has_client(scene: &Scene) -> Report {
     }
 }
 
-/// Foreign agents that carry our names: ours are reached by another one here.
+/// Foreign agents that use our names; here ours are reached by another name.
 pub(super) fn shadowed(scene: &Scene) -> Report {
     let receipt = Receipt::read(scene.env).unwrap_or_default();
     let taken = foreign_agents::clashes(scene.env, &scene.env.cwd, &|path| receipt.placed(path));
@@ -60,7 +60,7 @@ pub(super) fn shadowed(scene: &Scene) -> Report {
     report(told.collect(), "")
 }
 
-/// Programs that read the client's settings too: they call us, and what they do passes.
+/// Programs that also read the client's settings: they call us, but we let their calls pass.
 const OTHERS: [(&str, &str); 4] =
     [("copilot", "Copilot CLI"), ("cursor", "Cursor"), ("cursor-agent", "Cursor"), ("code", "VS Code")];
 
@@ -78,7 +78,7 @@ pub(super) fn others(scene: &Scene) -> Report {
     bad(what, "nothing is wrong; only Claude Code is guarded")
 }
 
-/// Hooks of others that answer the client's permission prompts: their yes counts where we ask the person.
+/// Hooks of others that answer the client's permission prompts: their yes would count when we ask the person.
 pub(super) fn answerers(scene: &Scene) -> Report {
     let found = brought::answers_prompts(&Reading::new(scene.env, &scene.env.cwd), &scene.env.cwd);
     let told = found.into_iter().map(|(file, what)| {
@@ -88,7 +88,7 @@ pub(super) fn answerers(scene: &Scene) -> Report {
     report(told.collect(), "no other hook answers permission prompts")
 }
 
-/// The log over all sessions is signed, by whom.
+/// The log over all sessions is signed; names the signer.
 pub(super) fn key(scene: &Scene) -> Report {
     match life::standing(scene.env) {
         Ok(Some(Standing { key, size, leaves, .. })) if leaves < size => bad(
@@ -110,7 +110,7 @@ pub(super) fn key(scene: &Scene) -> Report {
     }
 }
 
-/// Whether a witness sees the log.
+/// Whether a witness signs the log.
 pub(super) fn witness(scene: &Scene) -> Report {
     let env = scene.env;
     let Ok(policy) = in_force::load(env, &env.cwd).map(|found| found.policy) else {
@@ -140,7 +140,7 @@ pub(super) fn witness(scene: &Scene) -> Report {
     }
 }
 
-/// What the configuration wants of a database or an engine, this program cannot do.
+/// The configuration asks for a database or an engine, but this program was built without them.
 #[cfg(not(feature = "fleet"))]
 pub(super) fn fleet(scene: &Scene) -> Report {
     let env = scene.env;
@@ -160,7 +160,7 @@ fn first_line(failure: &Failure) -> String {
     failure.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// The proof that a client calls us: which, when, of which version.
+/// The last call of a client, as proof that one calls us: which client, when, and its version.
 pub(super) fn last_call(scene: &Scene) -> Report {
     let newest = sessions::all(scene.env).pop();
     let Some(newest) = newest else {

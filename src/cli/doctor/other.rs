@@ -1,8 +1,8 @@
-//! Looks at the registration in another client, where there is one: as we would write it, not switched off,
-//! our agents there, and a call that is refused.
+//! Checks the registration in another client, if there is one: that it is as we would write it and not
+//! switched off, that our agents are there, and that a forbidden call is blocked.
 //!
 //! Reads the client's files; runs the registered hook in a throwaway home. Invariant: without a registration
-//! nothing is said.
+//! it reports nothing.
 
 use super::registration::Scene;
 use super::{Report, bad, program, report};
@@ -54,7 +54,8 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     report(wrong, format!("registered in `{}`; a forbidden call was refused{version}", path.display()))
 }
 
-/// The client that is on `PATH`, beside the one with which our answers were tried; silent where none is.
+/// The client found on `PATH`, and the version that our answers were tested with; reports nothing if there is
+/// none.
 fn version(scene: &Scene, client: Client) -> Result<String, String> {
     let Some(path) = scene.env.on_path(client.name()) else { return Ok(String::new()) };
     let title = table::host(client).title;
@@ -70,7 +71,7 @@ fn version(scene: &Scene, client: Client) -> Result<String, String> {
     Ok(format!("; {title} {there}, `{}`{beside}", path.display()))
 }
 
-/// What keeps the client from running our hooks, and what to do.
+/// What keeps the client from running our hooks, and how to fix it.
 fn switched_off(hindrance: Option<Hindrance>, folder: &Path, fix: &str) -> Option<(String, String)> {
     match hindrance? {
         Hindrance::Switch { key, file } => {
@@ -81,7 +82,7 @@ fn switched_off(hindrance: Option<Hindrance>, folder: &Path, fix: &str) -> Optio
     }
 }
 
-/// A call that is never allowed, asked as the client asks.
+/// Sends a call that is never allowed, in the form the client uses.
 fn intercept(scene: &Scene, title: &str, command: &str) -> Result<(), String> {
     let world =
         World::new("doctor", "00000000-d0c7-4d0c-8d0c-00000000c0de").map_err(|error| error.to_string())?;

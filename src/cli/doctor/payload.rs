@@ -8,7 +8,7 @@ use aops_core::model::event::EventKind;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The fields a kind has beside the common ones.
+/// The fields of a kind, in addition to the common ones.
 pub(super) fn of(event: &str, project: &Path) -> Value {
     use EventKind as E;
     let file = project.join("README.md");
@@ -54,7 +54,7 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
     }
 }
 
-/// The fields of a kind that tells of a tool call.
+/// The fields of a kind that reports a tool call.
 fn of_call(kind: EventKind, file: &Path) -> Value {
     use EventKind as E;
     let call = |id: &str, more: Value| {

@@ -1,7 +1,7 @@
 //! Runs every registered hook as the client would, with a harmless event, in a throwaway home.
 //!
-//! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of
-//! the user, so their ledger stays as it is.
+//! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees none of the
+//! user's folders, so their ledger stays unchanged.
 
 use super::registration::{Scene, several};
 use super::{Report, bad, payload, program, report};
@@ -29,7 +29,7 @@ pub(super) fn hooks(scene: &Scene) -> Report {
     for kind in EVENTS {
         let mut same = Vec::new();
         for (_, one) in scene.ours().filter(|(_, one)| one.event == kind.name) {
-            // The client runs equal entries once; a program that cannot run has its own finding.
+            // The client runs identical entries once; a program that cannot run is reported by another check.
             if same.contains(&(&one.command, &one.args)) || !program::executable(&program::path(scene, one)) {
                 continue;
             }
@@ -49,7 +49,7 @@ pub(super) fn hooks(scene: &Scene) -> Report {
     report(wrong.collect(), format!("{tried} ran and answered"))
 }
 
-/// One hook, one event: well, or what is wrong.
+/// Sends one event to one hook. `Err` says what is wrong.
 fn play(world: &World, scene: &Scene, one: &Registered) -> Result<(), String> {
     let payload = world.payload(&one.event, "doctor", "default", payload::of(&one.event, &world.project));
     let (program, args) = match &one.args {
@@ -62,7 +62,7 @@ fn play(world: &World, scene: &Scene, one: &Registered) -> Result<(), String> {
     judge(&outcome.map_err(|error| format!("cannot be started: {error}"))?)
 }
 
-/// Nothing in a new session's harmless event is to be refused: whatever is not a calm answer is a finding.
+/// A new session's harmless event should never be blocked: anything but a neutral answer is a finding.
 fn judge(outcome: &Outcome) -> Result<(), String> {
     let words = String::from_utf8_lossy(&outcome.stderr);
     let words = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");

@@ -1,5 +1,5 @@
-//! Checks that what is registered is there, may be run, and is of this version; that our texts are in place;
-//! and that the client blocks a call when a hook breaks, which older versions do not.
+//! Checks that the registered program exists, is executable and has this version; that our texts are in
+//! place; and that the client blocks a call when a hook crashes, which older versions do not.
 //!
 //! Reads files and asks each registered program, and `claude`, for its version in a throwaway home.
 
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The first client that knows `onFailure`.
+/// The first version of the client that supports `onFailure`.
 const FIRST_CLIENT: [u32; 3] = [2, 1, 295];
 
-/// Where a registered program is; a bare name is looked up as the client would.
+/// The path of a registered program; a bare name is looked up as the client would.
 pub(super) fn path(scene: &Scene, one: &Registered) -> PathBuf {
     if one.program() == SCRIPT_COMMAND {
         return found_by_script(scene.env)
@@ -46,7 +46,7 @@ pub(super) fn programs(scene: &Scene) -> Report {
     report(wrong, well)
 }
 
-/// What is wrong with a registered program, and the fix.
+/// The problem with a registered program, and the fix.
 fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
     let shown = path.display();
     let install = install(scene);
@@ -69,7 +69,7 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
     }
 }
 
-/// The first version in what a program says to `--version`.
+/// The first version number in the output of `--version`.
 pub(super) fn any_version(scene: &Scene, path: &Path) -> Result<String, String> {
     let said = say_version(scene, path)?;
     let number = |word: &str| {
@@ -79,7 +79,7 @@ pub(super) fn any_version(scene: &Scene, path: &Path) -> Result<String, String> 
     said.split_whitespace().find_map(number).ok_or_else(|| format!("it says `{said}`"))
 }
 
-/// The first word a program says to `--version`, after this prefix.
+/// The first word of a program's `--version` output, after this prefix.
 fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
     let said = say_version(scene, path)?;
     match said.strip_prefix(prefix) {
@@ -102,7 +102,7 @@ fn say_version(scene: &Scene, path: &Path) -> Result<String, String> {
     }
 }
 
-/// Our agents and commands are in the host's folder, unless the plugin brings them.
+/// Our agents and commands are in the host's folder, unless the plugin provides them.
 pub(super) fn texts(scene: &Scene) -> Report {
     if !scene.ours().any(|(place, _)| matches!(place.kind, HookFileKind::Settings(_))) {
         return Ok(String::new());
@@ -115,7 +115,7 @@ pub(super) fn texts(scene: &Scene) -> Report {
         let Some((_, one)) = scene.ours().find(is_here) else { continue };
         let folder = level.folder(scene.env);
         let placing = Placing::of(scene.env, level, &path(scene, one).to_string_lossy(), &receipt);
-        // A command may also run the program that asks.
+        // A registered command may also be the running program itself.
         let itself = scene.env.program().unwrap_or_default();
         let second = Placing::of(scene.env, level, &itself.to_string_lossy(), &receipt);
         let there = |own: &OwnText| files::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());

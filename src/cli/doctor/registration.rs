@@ -1,9 +1,9 @@
-//! Collects every file that can register or disable the hooks; checks that every event calls us, once, and
-//! that nothing switches hooks off.
+//! Collects every file that can register or disable the hooks; checks that every event calls us exactly once,
+//! and that nothing switches hooks off.
 //!
 //! Reads the administrator's, the user's, the project's and the local settings, and the plugin if it is
 //! switched on.
-//! Invariant: a place that cannot be read is a place with an error, never one left out.
+//! Invariant: a file that cannot be read is kept with its error, never left out.
 
 use super::{Report, bad, report, shell_word};
 use crate::cli::install::Level;
@@ -34,13 +34,13 @@ pub(super) enum HookFileKind {
     Plugin,
 }
 
-/// One file, and what it says or why it says nothing.
+/// One file, with its content or the reason why it has none.
 pub(super) struct HookFile {
     pub kind: HookFileKind,
     pub path: PathBuf,
     pub survey: Survey,
     pub error: Option<String>,
-    /// How the plugin is called where it was switched on.
+    /// The plugin's name as it was switched on.
     pub plugin: String,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Scene<'a> {
             managed_files(env).iter().map(|path| HookFile::read(HookFileKind::Managed, path)).collect();
         for level in Level::ALL {
             let place = HookFile::read(HookFileKind::Settings(level), &level.path(env));
-            // In the home folder the project's settings are the user's.
+            // In the home folder, the project's settings are the same file as the user's.
             if places.iter().all(|other| other.path != place.path) {
                 places.push(place);
             }
@@ -90,7 +90,7 @@ fn managed_files(env: &Env) -> Vec<PathBuf> {
     more
 }
 
-/// Our plugin's hooks, where it is installed and the most special setting switches it on.
+/// Our plugin's hooks, if it is installed and the most specific setting switches it on.
 fn plugins(env: &Env, places: &[HookFile]) -> Vec<HookFile> {
     let list = files::read(env.config.join("plugins/installed_plugins.json")).unwrap_or_default();
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
@@ -119,7 +119,7 @@ fn plugin(env: &Env, id: &str, folder: &Path) -> HookFile {
     place
 }
 
-/// The program in the plugin, or the one that its script finds on this machine.
+/// The program in the plugin, or the one that the plugin's script finds on this machine.
 fn run_by_plugin(env: &Env, folder: &Path) -> PathBuf {
     let script = folder.join("bin/aops-hook");
     let built = folder.join("bin/here/aops-hook");
@@ -128,7 +128,7 @@ fn run_by_plugin(env: &Env, folder: &Path) -> PathBuf {
     found.filter(|_| is_script).unwrap_or(script)
 }
 
-/// Every settings file can be read: the client drops one that cannot, and all hooks in it.
+/// Every settings file can be read: the client ignores one that cannot, with all hooks in it.
 pub(super) fn settings(scene: &Scene) -> Report {
     let broken = scene.places.iter().filter_map(|place| Some((place.path.display(), place.error.as_ref()?)));
     let wrong = broken.map(|(path, error)| {
@@ -138,8 +138,8 @@ pub(super) fn settings(scene: &Scene) -> Report {
     report(wrong.collect(), "every settings file can be read")
 }
 
-/// No entry beside ours is one that the client does not accept: it would drop every hook of that file without
-/// a word.
+/// No foreign entry is one that the client rejects: the client would then silently drop every hook in that
+/// file.
 pub(super) fn entries(scene: &Scene) -> Report {
     let beside = scene.places.iter().filter(|place| !place.survey.ours.is_empty());
     let wrong = beside.flat_map(|place| {
@@ -154,7 +154,7 @@ pub(super) fn entries(scene: &Scene) -> Report {
     report(wrong.collect(), "")
 }
 
-/// Every event of the table is registered, as we would register it today.
+/// Every event of the table is registered, the way we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
     if scene.ours().next().is_none() {
         let elsewhere =
@@ -183,7 +183,7 @@ pub(super) fn registered(scene: &Scene) -> Report {
     report(wrong, format!("{} events in {}", wanted().count(), files.join(", ")))
 }
 
-/// The fix that registers us, in the settings that already name us, so that it does not register us twice.
+/// The command that registers us, in the settings that already name us, so that we are not registered twice.
 pub(super) fn install(scene: &Scene) -> String {
     let there = scene.ours().find_map(|(place, _)| match place.kind {
         HookFileKind::Settings(level) => Some(level),
@@ -197,7 +197,7 @@ pub(super) fn install_at(level: Level) -> String {
     format!("run `aops-hook install{option}`")
 }
 
-/// `disableAllHooks` in any file switches off all hooks of all files.
+/// `disableAllHooks` in any file switches off all hooks in all files.
 pub(super) fn switched_on(scene: &Scene) -> Report {
     let off = scene.places.iter().filter(|place| place.survey.disabled).map(|place| place.path.display());
     let wrong = off.map(|path| {
@@ -235,7 +235,8 @@ pub(super) fn once(scene: &Scene) -> Report {
             wrong.push((what, install(scene)));
         }
     }
-    // A person's hooks beside the same ones of an administrator are run once, and are the person's to keep.
+    // If a person's hooks are the same as the administrator's, the client runs them once, and the person may
+    // keep them.
     let managed = places.iter().find(|place| place.kind == HookFileKind::Managed);
     let is_same = |place: &HookFile| {
         let holds = |one: &Registered, all: &[Registered]| {
@@ -245,7 +246,7 @@ pub(super) fn once(scene: &Scene) -> Report {
     };
     let places: Vec<_> =
         places.iter().filter(|place| place.kind == HookFileKind::Managed || !is_same(place)).collect();
-    // The widest settings stay; a plugin gives way to them.
+    // The settings with the widest scope stay; a plugin is removed first.
     for place in places.iter().skip(1) {
         let what =
             format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());

@@ -1,6 +1,6 @@
-//! The encoding of OTLP in JSON: attributes, times, ids, and who speaks.
+//! The encoding of OTLP in JSON: attributes, times, ids, and the sender.
 //!
-//! Reads the machine's name. Invariants: 64-bit integers are texts; the same session gives the same ids.
+//! Reads the machine's name. Invariants: 64-bit integers are strings; the same session gives the same ids.
 
 use aops_core::text::sha256::sha256;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(super) fn span_id(session: &str, what: &str) -> String {
     sha256(&[session.as_bytes(), b"\0", what.as_bytes()])[..16].to_owned()
 }
 
-/// What all requests say of us.
+/// The part of every request that describes us.
 fn resource() -> Value {
     let version = env!("CARGO_PKG_VERSION");
     let name = rustix::system::uname();
@@ -39,7 +39,7 @@ fn scope() -> Value {
     json!({"name": "aops-hook", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// One of OTLP's three: the last part of its path, and the names under which its body nests.
+/// One of OTLP's three signals: the last part of its path, and the names of the nested objects in its body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signal {
     pub(super) path: &'static str,
@@ -53,7 +53,6 @@ pub(super) const METRICS: Signal =
     Signal { path: "metrics", nesting: ["resourceMetrics", "scopeMetrics", "metrics"] };
 
 impl Signal {
-    /// The body of a request.
     pub(super) fn body(self, items: &[Value]) -> Value {
         let [outer, inner, list] = self.nesting;
         json!({(outer): [{"resource": resource(), (inner): [{"scope": scope(), (list): items}]}]})

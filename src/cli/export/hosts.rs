@@ -1,8 +1,8 @@
-//! What went to each host, as sums for a collector.
+//! The traffic with each host, as sums for a collector.
 //!
 //! Pure. Names follow the conventions for networks: `server.address`, `server.port`, `network.io.direction`.
-//! Invariant: of one session so many hosts are named and no more, since an agent chooses their names; all
-//! others are one sum, so that nothing is left out.
+//! Invariant: at most `MOST_NAMED` hosts of one session are named, since an agent chooses their names; all
+//! others share one sum, so nothing is left out.
 
 use super::form::attribute;
 use aops_core::insight::document::{HostCounts, Insights};
@@ -10,15 +10,15 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Hosts of one session that have sums of their own: those to and from which most went.
+/// How many hosts of one session have their own sums: those with the most traffic.
 const MOST_NAMED: usize = 20;
-/// The name of all others.
+/// The name for all other hosts.
 const OTHERS: &str = "other";
 
 /// The attributes of each count, and the count.
 type Counts = Vec<(Vec<Value>, u64)>;
 
-/// `labels`: what every metric says.
+/// `labels`: the labels that every metric has.
 pub(super) fn counts(insights: &Insights, labels: &[Value]) -> [(&'static str, &'static str, Counts); 3] {
     let hosts = bounded(&insights.hosts);
     let about = |host: &str| -> Vec<Value> {
@@ -44,7 +44,7 @@ pub(super) fn counts(insights: &Insights, labels: &[Value]) -> [(&'static str, &
     ]
 }
 
-/// The hosts that matter most, and the sum of the others.
+/// The hosts with the most traffic, and the sum of the others.
 fn bounded(all: &BTreeMap<String, HostCounts>) -> Vec<(&str, HostCounts)> {
     let mut hosts: Vec<(&str, HostCounts)> =
         all.iter().map(|(host, counts)| (host.as_str(), counts.clone())).collect();

@@ -1,8 +1,8 @@
-//! Posts OTLP over HTTP in its JSON encoding to a collector: where it is, what goes with each request, and
-//! what it says.
+//! Posts OTLP over HTTP in its JSON encoding to a collector: its address, the headers of each request, and
+//! its answer.
 //!
-//! Asks the system for the numbers of a host's name, opens connections. Invariants: nothing is sent but to
-//! the address that a person named; a certificate is always checked; a header's value is never printed.
+//! Resolves host names, opens connections. Invariants: data is sent only to the address that a person named;
+//! a certificate is always checked; a header's value is never printed.
 
 use super::form::{Signal, TRACES};
 use crate::cli::http::unescape;
@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) struct Collector {
-    /// Without the path of a signal.
+    /// The URL without the path of a signal.
     base: String,
-    /// Of the traces.
+    /// The address for traces.
     address: Address,
     headers: Vec<(String, String)>,
     tls: Option<Box<dyn Encrypt>>,
@@ -47,7 +47,7 @@ impl Collector {
         Address { path: format!("{below}/v1/{}", signal.path), ..self.address.clone() }
     }
 
-    /// Sends one body. `false`: the collector takes no such signal.
+    /// Sends one body. `false`: the collector does not accept this signal.
     pub(super) fn post(&self, signal: Signal, body: &Value) -> anyhow::Result<bool> {
         let url = self.url(signal);
         let server = self.address(signal);
@@ -73,7 +73,7 @@ impl Collector {
     }
 }
 
-/// The headers of the command line, else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, several by
+/// The headers of the command line, or else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, separated by
 /// commas.
 pub(super) fn headers<'a>(
     io: &Io,

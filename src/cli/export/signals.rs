@@ -1,8 +1,8 @@
-//! Logs and metrics beside the spans: a record for everything that is worth a line in a timeline, and sums of
-//! each session.
+//! Logs and metrics in addition to the spans: a record for everything worth a line in a timeline, and sums
+//! for each session.
 //!
-//! Pure. Invariants: the same session gives the same records; a sum is what one session adds, from its start
-//! to its last event; a metric has bounded labels alone, so no session, model or person is one of them.
+//! Pure. Invariants: the same session gives the same records; a sum covers one session, from its start to its
+//! last event; the labels of a metric are bounded, so no session, model or person is one of them.
 
 use super::form::{attribute, nanos, span_id, trace_id};
 use super::hosts;
@@ -12,7 +12,7 @@ use aops_core::insight::document::Insights;
 use aops_core::insight::timeline::{TimelineEntry, TimelineKind};
 use serde_json::{Value, json};
 
-/// Without `prompts` a record says that there was one, and not which.
+/// Without `prompts`, a record says only that there was a prompt, not its text.
 pub(super) fn logs(session: &str, moments: &[TimelineEntry], prompts: bool) -> Vec<Value> {
     let record = |moment: &TimelineEntry| {
         let (number, text) = match moment.kind {
@@ -39,7 +39,7 @@ pub(super) fn metrics(insights: &Insights, who: Who, (began, end): (i64, i64)) -
         point
     };
     let sum = |name: &str, unit: &str, points: Vec<Value>| {
-        // What this session adds: those of many sessions have the same labels, and are added up.
+        // Each session reports its own increment: many sessions have the same labels, and are added up.
         let sum = json!({"dataPoints": points, "aggregationTemporality": 1, "isMonotonic": true});
         json!({"name": name, "unit": unit, "sum": sum})
     };
@@ -58,12 +58,12 @@ pub(super) fn metrics(insights: &Insights, who: Who, (began, end): (i64, i64)) -
 /// The attributes of each count, and the count.
 type Counts = Vec<(Vec<Value>, u64)>;
 
-/// What every metric says; the machine is in the resource.
+/// The labels of every metric; the machine is in the resource.
 fn labels(who: Who) -> Vec<Value> {
     vec![attribute("aops.client", who.client.name()), attribute("gen_ai.provider.name", who.provider)]
 }
 
-/// What is counted, in which unit.
+/// The metrics with their units and counts.
 fn count(insights: &Insights, who: Who) -> [(&'static str, &'static str, Counts); 6] {
     let with = |name: &str, value: &str| {
         let mut all = labels(who);

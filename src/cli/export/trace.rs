@@ -1,8 +1,8 @@
-//! A session as spans: the session, its phases, its agents, its calls, and each judgement that refused
+//! A session as spans: the session, its phases, its agents, its calls, and each decision that blocked
 //! something.
 //!
-//! Reads a ledger and a transcript. Names follow the semantic conventions for generative models; the
-//! judgements those that are proposed for guardrails. Invariant: the same session gives the same ids.
+//! Reads a ledger and a transcript. Names follow the semantic conventions for generative models; decisions
+//! use the names proposed for guardrails. Invariant: the same session gives the same ids.
 
 use super::form::{attribute, nanos, number, span_id, trace_id};
 use super::signals::{logs, metrics};
@@ -30,14 +30,14 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// One session as OTLP tells it.
+/// One session in OTLP.
 pub(super) struct Told {
     pub(super) spans: Vec<Value>,
     pub(super) logs: Vec<Value>,
     pub(super) metrics: Vec<Value>,
 }
 
-/// Nothing for a session without a ledger, or with an empty one.
+/// `None` for a session without a ledger, or with an empty one.
 pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>> {
     let Some(shelved) = &found.shelved else { return Ok(None) };
     let Trace { tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
@@ -69,7 +69,7 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     spans.extend(calls.iter().enumerate().map(|(n, call)| writer.call(n, call)));
     let of_calls = calls.iter().enumerate().filter_map(|(n, call)| writer.guardrail(n, call));
     spans.extend(of_calls.chain(refused.iter().enumerate().map(|(n, refused)| writer.refusal(n, refused))));
-    // The client's own trace goes on beside ours.
+    // Links our trace to the client's own.
     if let Some((trace, span)) = parent {
         spans[0]["links"] = json!([{"traceId": trace, "spanId": span}]);
     }
@@ -77,7 +77,7 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     Ok(Some(Told { spans, logs, metrics }))
 }
 
-/// Where the project comes from, without a password; nothing where it is not there any more, or has no
+/// The address of the project's repository, without a password; `None` if the project is gone or has no
 /// remote.
 fn repository(io: &Io, root: &str) -> Option<String> {
     let root = Path::new(root);
@@ -111,7 +111,7 @@ impl SpanWriter<'_> {
         span_id(self.session, what)
     }
 
-    /// The judgement that refused a call, asked about it, or would have refused it: a child of the call.
+    /// The decision that blocked a call, asked about it, or would have blocked it: a child of the call.
     fn guardrail(&self, n: usize, call: &CallSpan) -> Option<Value> {
         let asked = call
             .first
@@ -141,7 +141,7 @@ impl SpanWriter<'_> {
         ))
     }
 
-    /// A refused prompt, stop or other event.
+    /// A blocked prompt, stop or other event.
     fn refusal(&self, n: usize, (at, event, said): &(i64, String, Said)) -> Value {
         let what = format!("guardrail event {n} {at}");
         self.judgement(&what, &self.parent_at(*at), said.gate.name(), "deny", &said.reason, (*at, *at), event)
@@ -176,7 +176,7 @@ impl SpanWriter<'_> {
         self.span(what, Some(parent), &format!("run_guardrail {gate}"), (from, Some(to)), attributes, None)
     }
 
-    /// What is the phase at this time, or the session.
+    /// The span of the phase at this time, or of the session.
     fn parent_at(&self, ms: i64) -> String {
         let after = self.phases.partition_point(|(began, _)| *began <= ms);
         after.checked_sub(1).map_or_else(|| "session".to_owned(), |at| format!("phase {}", self.phases[at].0))
@@ -241,7 +241,7 @@ impl SpanWriter<'_> {
         self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), attributes, error)
     }
 
-    /// One span. What has no end ends with the session; the session itself has no parent.
+    /// One span. A span without an end ends with the session; the session itself has no parent.
     fn span(
         &self,
         what: &str,
@@ -278,7 +278,7 @@ fn session_attributes(insights: &Insights, who: Who) -> Vec<Value> {
         number("gen_ai.usage.input_tokens", sum(|sum| sum.input + sum.cache_read + sum.cache_write)),
         number("gen_ai.usage.output_tokens", sum(|sum| sum.output)),
         number("gen_ai.usage.cache_read.input_tokens", sum(|sum| sum.cache_read)),
-        // The conventions' name, and the one that is proposed.
+        // The name in the conventions, and the proposed one.
         number("gen_ai.usage.cache_creation.input_tokens", sum(|sum| sum.cache_write)),
         number("gen_ai.usage.cache_write.input_tokens", sum(|sum| sum.cache_write)),
         attribute("aops.outcome", insights.outcome.name()),
@@ -291,13 +291,13 @@ fn session_attributes(insights: &Insights, who: Who) -> Vec<Value> {
     attributes.extend(insights.workflows_used.last().map(|workflow| attribute("aops.workflow", workflow)));
     attributes.push(match insights.cost_usd {
         Some(cost) => json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}}),
-        // No price is known, which is not free.
+        // An unknown price is not a price of zero.
         None => attribute("aops.cost", "unknown"),
     });
     attributes
 }
 
-/// The rule that spoke: a rule, a check or a danger rule by its id, else the gate.
+/// The rule that decided: the id of a rule, a check or a danger rule, or else the gate.
 fn rule_of(gate: &str, reason: &str) -> String {
     use GateId::{Checks, Danger, Owed, Rules, Sandbox};
     let named = ["rule `", "check `"].iter().find_map(|word| reason.split_once(word)?.1.split('`').next());
@@ -326,9 +326,9 @@ struct Trace {
     tally: Tally,
     calls: Vec<CallSpan>,
     agents: Vec<AgentSpan>,
-    /// Events that were refused: when, which, and what was said.
+    /// Blocked events: when, which, and the answer.
     refused: Vec<(i64, String, Said)>,
-    /// Trace and span in which the client started, where it said so.
+    /// The trace and span in which the client was started, if it said so.
     parent: Option<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Which program worked in a session, and whose model it asked most.
+//! Which program worked in a session, and whose model it used most.
 //!
 //! Pure.
 

@@ -1,5 +1,4 @@
-//! `fleet approvals|approve|reject|block`, and what `resolve` and `runs --fleet` do with runs of the
-//! database.
+//! `fleet approvals|approve|reject|block`, and how `resolve` and `runs --fleet` treat runs of the database.
 
 use super::{MOST, on, open};
 use crate::cli::table::{Cell, Tone};
@@ -19,7 +18,7 @@ use std::collections::BTreeSet;
 
 type Run = fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>;
 
-/// A verb that answers a question.
+/// Defines a verb that answers a question.
 pub(super) const fn verb(
     name: &'static str,
     about: &'static str,
@@ -102,7 +101,7 @@ fn decide_here(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow:
     decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(), note)
 }
 
-/// Records the decision about a question, or about a run that asks nothing. False: it is not open.
+/// Records the decision about a question, or about a run that asks nothing. `false`: it is not open.
 pub(super) fn decide(
     fleet: &mut Fleet,
     id: &str,
@@ -115,12 +114,12 @@ pub(super) fn decide(
     Ok(done || (answer == Answer::Block && fleet.block(id, who, note.as_deref())?))
 }
 
-/// Who sits here: the user of this process, whatever its variables say, and the machine.
+/// The person at this terminal: the user of this process, whatever its variables say, and the machine.
 pub(super) fn person() -> String {
     format!("{}@{}", env::user_name(), rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// `resolve` for a run that is not of this project: false where the database does not know it either.
+/// `resolve` for a run that does not belong to this project; `false` if the database does not know it either.
 pub(in crate::cli) fn resolve(
     io: &mut Io,
     id: &str,
@@ -138,8 +137,8 @@ pub(super) fn is_configured(io: &Io) -> bool {
     crate::cli::policy_here(io).is_ok_and(|in_force| in_force.policy.fleet.url.is_some())
 }
 
-/// The trees of runs on this machine that are over for so long, however they ended: as the database knows, or
-/// as the run's own record in the tree says, which is all that an engine leaves here.
+/// The trees on this machine of runs that ended long enough ago, whatever their outcome. The database knows,
+/// or else the run's own record in the tree, which is all that an engine leaves here.
 pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<String>> {
     let trees = place::trees(io.env);
     let mut old: BTreeSet<String> =

@@ -1,5 +1,4 @@
-//! `fleet doctor`: each thing that must hold before machines can share a database, and what to do where it
-//! does not.
+//! `fleet doctor`: each requirement for machines that share a database, and how to meet it.
 
 use super::url;
 use crate::cli::Io;
@@ -11,10 +10,10 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
-/// Leases are judged by the database's clock alone; times in ledgers are those of machines.
+/// Leases use only the database's clock; times in ledgers are those of the machines.
 const MOST_SKEW_MS: i64 = 5_000;
 
-/// What is checked, and how it stands or what is wrong.
+/// The name of a check, and its result or the problem.
 type Row = (&'static str, Result<String, String>);
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) const SECRET: &str = "the user and password in the address of the remote were left out\nhint: a \
     worker reaches it with a credential helper of its own (`git help credentials`)";
 
-/// The words that are not empty.
+/// The non-empty words.
 pub(in crate::cli) fn names<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

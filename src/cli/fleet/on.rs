@@ -1,8 +1,8 @@
-//! `run --on fleet`: submits runs to the gateway of the engine and waits for their ends; and answers to what
-//! they ask.
+//! `run --on fleet`: submits runs to the engine's gateway and waits for them to end; and answers their
+//! questions.
 //!
-//! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; a wait that is
-//! broken off leaves the run as it is.
+//! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; breaking off
+//! the wait does not affect the run.
 
 use super::enqueue::{SECRET, names};
 use crate::cli::table::Cell;
@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
 
-/// The form of orders.
+/// The version of the order format.
 const PROTOCOL: u64 = 1;
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// As long as people take to notice that a token was replaced.
+/// With the pause between tries, about as long as people take to notice that a token was replaced.
 const MOST_REFUSALS: u32 = 150;
 
 /// The gateway, if one is configured.
@@ -34,7 +34,7 @@ pub(in crate::cli) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
     engine.map(|url| Gateway::find(io.env, &url)).transpose().or_else(refused)
 }
 
-/// Submits each task, then waits for all of them; the worst exit code.
+/// Submits each task, then waits for all of them. Returns the worst exit code.
 pub(in crate::cli) fn submit(
     given: &ArgMatches,
     io: &mut Io,
@@ -90,7 +90,7 @@ fn say(io: &mut Io, event: &Value, words: &str) -> anyhow::Result<()> {
     Ok(io.out.flush()?)
 }
 
-/// Until the run is over; tells what it asks meanwhile.
+/// Waits until the run is over, and shows its questions in the meantime.
 fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
     let mut told = Value::Null;
     let mut refusals = 0;
@@ -100,8 +100,7 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
             Ok((202, _)) => refusals = 0,
             Ok((200, end)) => return finish(io, id, &end["outcome"], &end["reason"], &end["delivered"]),
             Ok((409, said)) => return finish(io, id, &json!("BLOCKED"), &said["message"], &Value::Null),
-            // The run goes on, whatever becomes of the token that waits for it; a new one may be in its place
-            // soon.
+            // The run continues even if our token is refused; a new token may soon replace it.
             Ok((status, said)) if status < 500 => {
                 refusals += 1;
                 if refusals > MOST_REFUSALS {
@@ -113,7 +112,7 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
                     *gateway = fresh;
                 }
             }
-            // A gateway that is away comes back.
+            // A gateway that is down comes back.
             Ok(_) | Err(_) => thread::sleep(ASK_AGAIN),
         }
         let Ok((200, standing)) = gateway.ask(id, "/status", &Value::Null) else { continue };
@@ -146,18 +145,18 @@ fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Va
     Ok(exit)
 }
 
-/// The engine has such a run. A question's id and a token are none of its names.
+/// Whether the engine has such a run. A question's id or a token is not a run's name.
 pub(in crate::cli) fn knows(gateway: &Gateway, id: &str) -> bool {
     matches!(gateway.ask(id, "/status", &Value::Null), Ok((200, standing)) if standing.is_object())
 }
 
-/// In what is said of a run whose machine does not answer.
+/// Part of the message about a run whose machine does not answer.
 const LATER: &str = "its copy ends by";
 
-/// Ends a run; returns when nothing of it is left, or by when that will be.
+/// Ends a run. Returns when nothing of it is left, or says by when that will be.
 pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Option<String>> {
     match gateway.ask(id, "/block", &Value::Null).or_else(refused)? {
-        // The end of a run that was cancelled.
+        // The end of a cancelled run.
         (200 | 202 | 409, said) => {
             let words = said["message"].as_str().filter(|words| words.contains(LATER));
             Ok(words.map(|words| one_line(words, 300)))
@@ -166,7 +165,7 @@ pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Optio
     }
 }
 
-/// Takes the step of a run from its machine: it begins anew on another one.
+/// Takes the step of a run from its machine, so that it begins again on another one.
 pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
     let Some(gateway) = gateway(io)? else {
@@ -181,7 +180,7 @@ pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// The runs that the engine knows, the newest change first.
+/// The runs that the engine knows, the most recently changed first.
 pub(super) fn runs(io: &mut Io, gateway: &Gateway, only_asking: bool) -> anyhow::Result<u8> {
     let mut all = gateway.list("runs").or_else(refused)?;
     if let Some(runs) = all.as_array_mut() {
@@ -228,7 +227,7 @@ fn age_of(io: &Io, run: &Value) -> String {
     since.map(|since| age(io.env.now_ms - since)).unwrap_or_default()
 }
 
-/// A person's answer to what this run asks now.
+/// A person's answer to the run's present question.
 pub(in crate::cli) fn answer(
     gateway: &Gateway,
     id: &str,

@@ -1,10 +1,10 @@
-//! `fleet serve`: a page with questions, runs and sessions, on this machine unless a proxy with TLS stands
-//! before it.
+//! `fleet serve`: a page with questions, runs and sessions, only on this machine unless a TLS proxy is in
+//! front of it.
 //!
 //! Listens on one address, connects to the database. Invariants: nothing is shown or done without the token
-//! of the file, or the token of one question; there is no cookie, which every port of this machine would get:
-//! each form has its own proof; a form counts only from our own page, under our own name; no script comes
-//! from elsewhere.
+//! of the file, or the token of one question; there is no cookie, which would be sent to every port of this
+//! machine: instead each form has its own proof; a form counts only from our own page, under our own name; no
+//! script comes from elsewhere.
 
 mod page;
 
@@ -23,20 +23,20 @@ use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
 
-/// Rows of each table.
+/// How many rows each table has.
 const MOST: i64 = 200;
 const LONGEST_BODY: usize = 16 << 10;
-/// With every answer: nothing from elsewhere, in no frame, kept by nobody.
+/// Sent with every answer: load nothing from elsewhere, allow no frames, never cache.
 const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     form-action 'self'; \
      frame-ancestors 'none'; base-uri 'none'\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
      Referrer-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
     Cache-Control: no-store\r\n";
-/// What strangers are told of a database that does not answer.
+/// What strangers see when the database does not answer.
 const AWAY: &str = "this cannot be looked up now; try again later";
-/// The file of the page's token, beside the keys.
+/// The file of the page's token, next to the keys.
 const TOKEN: &str = "fleet.token";
-/// What the proof of a form is about that only looks.
+/// What the proof of a read-only form covers.
 const LOOK: &str = "look";
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -63,7 +63,7 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What to open. The token is shown to a terminal alone: elsewhere a log may keep it.
+/// Prints the address to open. The token is shown only on a terminal; anywhere else a log may keep it.
 fn tell(io: &mut Io, door: &Door, address: SocketAddr) -> anyhow::Result<()> {
     let page = &door.origins[0];
     let file = database::secret_file(io.env, TOKEN);
@@ -78,7 +78,7 @@ fn tell(io: &mut Io, door: &Door, address: SocketAddr) -> anyhow::Result<()> {
     Ok(io.out.flush()?)
 }
 
-/// As a browser says it: `https://Approve.Example:443/x` is `https://approve.example`.
+/// The origin as a browser writes it: `https://Approve.Example:443/x` is `https://approve.example`.
 fn origin(url: &str) -> String {
     let url = url.to_lowercase();
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", &url));
@@ -87,7 +87,7 @@ fn origin(url: &str) -> String {
     format!("{scheme}://{}", host.strip_suffix(usual).unwrap_or(host))
 }
 
-/// 32 random bytes as digits, as every token is.
+/// 32 random bytes as hex digits, the form of every token.
 fn is_token(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
@@ -96,10 +96,10 @@ struct Door<'a> {
     env: &'a Env,
     url: String,
     token: String,
-    /// Whose page a form may come from; the first is what people open.
+    /// The origins that a form may come from; people open the first one.
     origins: Vec<String>,
     who: String,
-    /// One request at a time is at the database, however many ask.
+    /// Only one request at a time uses the database, however many arrive.
     turn: Mutex<()>,
 }
 
@@ -130,7 +130,7 @@ impl Door<'_> {
         })
     }
 
-    /// Why a request is not from our own page: another name of this machine, or another site's form.
+    /// Why a request does not come from our own page: another name of this machine, or another site's form.
     fn foreign(&self, request: &Request) -> Option<&'static str> {
         let host = request.header("host").unwrap_or_default();
         let ours = |own: &String| {
@@ -146,12 +146,13 @@ impl Door<'_> {
         (wanted && !same).then_some("the form is of another site")
     }
 
-    /// What makes a form ours: only who has the token can compute it, and for nothing else.
+    /// Proves that a form is ours: only the holder of the token can compute it, and it is valid for nothing
+    /// else.
     fn proof(&self, about: &str) -> String {
         sign(self.token.as_bytes(), about.as_bytes())
     }
 
-    /// Who asks has the token of the page, or a form that it made.
+    /// Whether the request has the token of the page, or comes from a form that the page made.
     fn is_owner(&self, request: &Request) -> bool {
         let proof = request.field("proof");
         is_same(&request.field("token"), &self.token)
@@ -162,7 +163,7 @@ impl Door<'_> {
         Ok(database::open(self.env, &self.url)?)
     }
 
-    /// Everything for the token of the page; for that of an announcement its question.
+    /// Shows everything for the page's token; for the token of an announcement, only its question.
     fn show(&self, request: &Request) -> anyhow::Result<Answer> {
         let token = request.field("token");
         let wrong = || html(403, page::says("the token is wrong, or its question is answered"));
@@ -209,7 +210,7 @@ impl Door<'_> {
     }
 }
 
-/// Compares digests, so that the time tells nothing of the text.
+/// Compares digests, so that timing reveals nothing about the text.
 fn is_same(given: &str, wanted: &str) -> bool {
     token_digest(given) == token_digest(wanted)
 }

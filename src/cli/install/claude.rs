@@ -1,4 +1,4 @@
-//! The steps that install us for Claude Code at one level of its settings, and those that take it back.
+//! The steps that install us for Claude Code at one level of its settings, and the steps that undo it.
 //!
 //! Reads the settings file, the receipt and the places of our texts; writes nothing.
 
@@ -20,20 +20,20 @@ use aops_core::system::env::{Env, names_us};
 use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
-/// What a person asked for beside the hooks.
+/// What a person asked for in addition to the hooks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     pub statusline: bool,
     pub denies_secrets: bool,
 }
 
-/// An installation for Claude Code. The last step is its settings.
+/// An installation for Claude Code. The last step writes its settings.
 pub struct Plan {
     pub command: String,
     pub steps: Steps,
-    /// Where the texts go.
+    /// The folder for our texts.
     pub folder: PathBuf,
-    /// Foreign files with names of ours, as a person is told of them.
+    /// Foreign files with our names, as messages for the person.
     pub clashes: Vec<String>,
     /// The receipt names another program, or another client.
     moved: bool,
@@ -64,7 +64,7 @@ impl Plan {
         &self.steps.list[self.steps.list.len() - 1]
     }
 
-    /// The steps that change a text of ours.
+    /// The steps that change one of our texts.
     pub fn texts(&self) -> impl Iterator<Item = &Step> {
         self.steps.list[..self.steps.list.len() - 1].iter().filter(|step| step.changes())
     }
@@ -74,7 +74,7 @@ impl Plan {
     }
 }
 
-/// The settings with all that we want there. `command`: what is registered, and the program that it runs.
+/// The settings with everything we want there. `command`: the command to register, and the program it runs.
 fn merged(
     env: &Env,
     level: Level,
@@ -89,7 +89,7 @@ fn merged(
     if wanted.denies_secrets { with_denied(&new).map_err(|error| unreadable(path, &error)) } else { Ok(new) }
 }
 
-/// Enters what is placed in the receipt, in the place of what goes.
+/// Records the placed texts in the receipt, replacing those that are removed.
 fn enter_texts(receipt: &mut Receipt, placing: &Placing, owner: Option<&Path>, steps: &[Step]) {
     let enter = |own: &OwnText| Placed::new(own.path.clone(), &own.text, owner.map(Path::to_owned));
     let placed: Vec<_> = placing.texts.iter().map(enter).collect();
@@ -99,7 +99,7 @@ fn enter_texts(receipt: &mut Receipt, placing: &Placing, owner: Option<&Path>, s
     receipt.files.extend(placed);
 }
 
-/// Enters the client on `PATH` and our program, with the mark of its file; says whether either is another.
+/// Records the client on `PATH` and our program, with the mark of its file. Returns whether either changed.
 fn enter_programs(receipt: &mut Receipt, env: &Env, program: String) -> bool {
     let program = PathBuf::from(program);
     let mark = program_mark(&program);
@@ -117,7 +117,7 @@ fn stale(placing: &Placing, owner: Option<&Path>, receipt: &Receipt) -> anyhow::
     Ok(placed_texts(dropped)?.0)
 }
 
-/// What takes an installation for Claude Code back. The first step is its settings.
+/// The steps that undo an installation for Claude Code. The first one restores its settings.
 pub fn undo(env: &Env, level: Level) -> anyhow::Result<Steps> {
     let mut receipt = Receipt::read(env)?;
     let (settings, old) = read_settings(&level.path(env))?;
@@ -145,7 +145,7 @@ pub fn undo(env: &Env, level: Level) -> anyhow::Result<Steps> {
     .check()
 }
 
-/// The settings with our status line, where it was asked for or is there already.
+/// The settings with our status line, if it was requested or is there already.
 fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result<String> {
     match status_line(text) {
         StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
@@ -162,8 +162,8 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
     }
 }
 
-/// The settings in which the client starts shell commands through us. A project's are also read by people who
-/// have no aops-hook, and their commands would not start at all.
+/// The settings that make the client start shell commands through us. Not in a project's shared settings:
+/// people without aops-hook read them too, and could start no command at all.
 fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str) -> anyhow::Result<String> {
     let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
     let wanted = cfg!(target_os = "linux") && level != Level::Project;
@@ -173,7 +173,8 @@ fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str)
     with_prefix(&text, program).map_err(|error| unreadable(path, &error))
 }
 
-/// No settings of this person's own make the client start shell commands through us, and they could.
+/// Whether none of this person's own settings make the client start shell commands through us, although they
+/// could.
 pub fn is_unjailed(env: &Env) -> bool {
     let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
     let wanted = cfg!(target_os = "linux") && jail.is_ok_and(|level| level != JailLevel::Off);
@@ -184,7 +185,7 @@ pub fn is_unjailed(env: &Env) -> bool {
     wanted && !named(Level::User) && !named(Level::Local)
 }
 
-/// The program to register: this one, by its whole path.
+/// The program to register: this one, by its full path.
 pub fn command(env: &Env) -> anyhow::Result<String> {
     let path = env.program().context("cannot find out where this program is")?;
     if path.file_name().is_none_or(|name| name != PROGRAM) {
@@ -209,7 +210,7 @@ pub fn command(env: &Env) -> anyhow::Result<String> {
     Ok(path)
 }
 
-/// Whose cache a program is in, and how to have it for good.
+/// The package manager whose cache contains the program, and how to install it permanently.
 fn cached_by(path: &Path) -> Option<(&'static str, &'static str)> {
     let has = |names: &[&str]| path.iter().any(|part| names.iter().any(|name| part == *name));
     match () {

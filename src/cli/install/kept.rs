@@ -1,6 +1,6 @@
 //! What an uninstallation leaves because it belongs to the user: records, and checkpoints in their projects.
 //!
-//! Reads the sessions on disk for their projects; writes nothing.
+//! Reads the sessions on disk to find their projects; writes nothing.
 
 use super::receipt::quote_path;
 use aops_core::checkpoint::store::HIDDEN;
@@ -14,10 +14,10 @@ use aops_core::system::git::git_common_folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// So many folders are named.
+/// How many folders are named.
 const FEW: usize = 5;
 
-/// The sessions that still have our hooks, if any, and what is to be done with them.
+/// The sessions that still have our hooks, if any, and what to do about them.
 pub(super) fn describe_open(env: &Env) -> String {
     let words = match own_changes::open_sessions(env) {
         0 => return String::new(),
@@ -61,7 +61,7 @@ fn describe_checkpoints(env: &Env) -> String {
     )
 }
 
-/// The project here, and those of all sessions.
+/// The project here and those of all sessions, if they have checkpoints.
 fn projects_with_checkpoints(env: &Env) -> BTreeSet<PathBuf> {
     let known =
         sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.place.root));
@@ -69,7 +69,7 @@ fn projects_with_checkpoints(env: &Env) -> BTreeSet<PathBuf> {
     roots.filter(|root| root.is_absolute() && root.join(OURS).is_dir()).collect()
 }
 
-/// Git's own list of the repository around a project, where we wrote our line.
+/// The exclude file of the git repository around a project, if it contains our line.
 fn list_with_our_line(project: &Path) -> Option<PathBuf> {
     let list = project.ancestors().find_map(git_common_folder)?.join("info/exclude");
     let text = files::read(&list).ok()?;

@@ -1,7 +1,7 @@
-//! `install --managed BUNDLE`: an administrator's bundle and the settings of each client that bring our hooks
-//! to everybody.
+//! `install --managed BUNDLE`: an administrator's bundle, and the settings that register our hooks for
+//! everybody in each client.
 //!
-//! Reads the bundle and what is there; writes below the administrator's folders, as root or below another
+//! Reads the bundle and what is installed; writes below the administrator's folders, as root or below another
 //! root. Invariants:
 //! nothing is written before the bundle was judged; foreign entries stay; installing twice changes nothing,
 //! and repairs what was removed.
@@ -59,18 +59,18 @@ impl Ground {
         self.claude.join(".claude/agents/aops-hook")
     }
 
-    /// The link through which clients that would run a person's hooks too run ours: so we know whose is
-    /// whose.
+    /// The link through which other clients run us. They would also run a person's own hooks; the link shows
+    /// which hooks are the administrator's.
     fn link(&self) -> PathBuf {
         self.folder.join(LINK)
     }
 
-    /// A file of ours as clients will see it.
+    /// The path of our file as clients will see it.
     fn seen(&self, path: &Path) -> String {
         format!("/{}", path.strip_prefix(&self.root).unwrap_or(path).display())
     }
 
-    /// Our files that do not depend on a client beside Claude Code.
+    /// Our own files, apart from those that depend on a client other than Claude Code.
     fn own_files(&self) -> [PathBuf; 3] {
         [
             self.claude.join("managed-settings.d/aops-hook.json"),
@@ -89,7 +89,7 @@ impl Ground {
         below_root(&self.root, Path::new(host.row().managed))
     }
 
-    /// Where a file of ours is that a list of a client names, and its address there.
+    /// The path of one of our files that a client's list names, and its URL in that list.
     fn listed(&self, name: &str) -> (PathBuf, String) {
         let path = self.folder.join(name);
         let address = format!("file://{}", self.seen(&path));
@@ -97,7 +97,7 @@ impl Ground {
     }
 }
 
-/// The steps that bring it to everybody, and what a person should know.
+/// The steps that install it for everybody, and what a person should know.
 #[derive(Default)]
 struct Plan {
     steps: Steps,
@@ -126,7 +126,7 @@ impl Plan {
             settings
         };
         plan.put(&claude, settings)?;
-        // Where the others look on macOS was not measured.
+        // On macOS, we have not verified where the other clients look.
         if cfg!(target_os = "linux") {
             for (host, path, how) in ground.of_clients() {
                 plan.client(ground, host, &path, how)?;
@@ -148,7 +148,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What registers us in another client for everybody.
+    /// Registers us in another client for everybody.
     fn client(
         &mut self,
         ground: &Ground,
@@ -186,8 +186,8 @@ impl Plan {
         }
     }
 
-    /// Our agents for Claude Code, the bundle's in the place of the shipped ones. Gives those that are there
-    /// and go.
+    /// Our agents for Claude Code; the bundle's replace the shipped ones. Returns the existing ones that are
+    /// removed.
     fn agents(&mut self, ground: &Ground, bundle: &Bundle) -> anyhow::Result<Vec<PathBuf>> {
         let shipped = texts::placed().filter(|asset| asset.kind() == Kind::Agent);
         let mut all: BTreeMap<&str, &str> = shipped.map(|asset| (asset.path, asset.text)).collect();
@@ -201,14 +201,14 @@ impl Plan {
         Ok(stale)
     }
 
-    /// The files that are not as they should be.
+    /// The files that differ from what they should be.
     fn written(&self) -> Vec<String> {
         let texts = self.steps.list.iter().filter(|step| step.text().is_some() && step.changes());
         texts.map(Step::path).collect()
     }
 }
 
-/// The client starts shell commands through us, as the bundle's configuration wants it.
+/// Whether the bundle's configuration makes the client start shell commands through us.
 fn is_jailed(bundle: &Bundle) -> anyhow::Result<bool> {
     let file = bundle.file(CONFIG_FILE);
     let source = bundle.files.get(CONFIG_FILE).map(|config| Source { file: &file, text: &config.text });
@@ -222,7 +222,6 @@ fn is_jailed(bundle: &Bundle) -> anyhow::Result<bool> {
     }
 }
 
-/// Runs `install --managed BUNDLE`.
 pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ground = Ground::of(given, io)?;
     let file = read(io.env, name)?;
@@ -252,7 +251,6 @@ pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Re
     io.answer(&value, lines.join("\n"))
 }
 
-/// Runs `uninstall --managed`.
 pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ground = Ground::of(given, io)?;
     let dry_run = given.get_flag("dry-run");
@@ -281,7 +279,7 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"removed": gone, "edited": edited, "dry_run": dry_run}), lines.join("\n"))
 }
 
-/// What takes our hooks out of another client.
+/// Removes our hooks from another client.
 fn taken_back(
     ground: &Ground,
     host: &dyn Host,

@@ -1,8 +1,8 @@
-//! Which agents and commands go where: beside the settings they belong to, under names that no foreign file
-//! has taken.
+//! Which agents and commands go where: next to the settings they belong to, under names that no foreign file
+//! uses.
 //!
-//! Reads the folders of agents and commands; writes nothing. Invariants: a foreign file is never written
-//! over, and it is no reason to refuse: its name is told, and what is ours goes under another name.
+//! Reads the folders of agents and commands; writes nothing. Invariants: a foreign file is never overwritten,
+//! and is no reason to refuse: its name is reported, and our file gets another name.
 
 use super::Level;
 use super::receipt::{Receipt, quote_path};
@@ -16,10 +16,10 @@ use aops_core::system::files;
 use aops_core::text::plain::shell_word;
 use std::path::{Path, PathBuf};
 
-/// The program in the shipped commands, as the plugin has it.
+/// The program in the shipped commands, as the plugin writes it.
 const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
 
-/// A file of ours: its place, its text, who may read it.
+/// One of our files: its place, its text, and who may read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnText {
     pub path: PathBuf,
@@ -27,11 +27,11 @@ pub struct OwnText {
     pub readers: Readers,
 }
 
-/// What is to be there after an installation, and the clashes to be told.
+/// The files that an installation should leave, and the clashes to report.
 #[derive(Debug, Default)]
 pub struct Placing {
     pub texts: Vec<OwnText>,
-    /// Foreign files with names of ours, as a person is told of them.
+    /// Foreign files with our names, as messages for the person.
     pub clashes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Placing {
         for asset in texts::placed().filter(|asset| asset.kind() == Kind::Agent) {
             let name = asset.id();
             let clash = taken.iter().find(|(known, _)| *known == name).map(|(_, path)| path);
-            // A clash elsewhere is one of that project: in others the bare name is free.
+            // A clash elsewhere concerns only that project: in others the bare name is free.
             if clash.is_none_or(|path| !path.starts_with(folder)) {
                 self.add(folder.join(asset.path), asset.text.to_owned());
             }
@@ -98,13 +98,13 @@ impl Placing {
     }
 }
 
-/// There is no file, or it is ours.
+/// Whether there is no file, or it is ours.
 fn is_free(path: &Path, text: &str, receipt: &Receipt) -> bool {
     files::find(path)
         .is_ok_and(|found| found.bytes.is_none_or(|bytes| bytes == text.as_bytes() || receipt.placed(path)))
 }
 
-/// Where the script of a project finds the program on this machine.
+/// The program that a project's script would find on this machine.
 pub fn found_by_script(env: &Env) -> Option<PathBuf> {
     let fixed = [env.home.join(".local/bin"), env.home.join(".cargo/bin"), PathBuf::from("/usr/local/bin")];
     let fixed = fixed.into_iter().map(|folder| folder.join("aops-hook"));

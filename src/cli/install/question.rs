@@ -1,8 +1,7 @@
-//! The mode that comes with an installation: as the command line says, or as the person at the terminal
-//! answers.
+//! The mode set by an installation: from the command line, or from the person at the terminal.
 //!
 //! Reads one line from the terminal at most three times, writes nothing but the question. Invariant: without
-//! an answer the mode stays what it was.
+//! an answer, the mode stays the same.
 
 use super::{Level, SECRETS};
 use crate::cli::mode::{self, Change};
@@ -20,19 +19,19 @@ use std::io::{self, IsTerminal};
 
 const TRIES: usize = 3;
 
-/// The change of the configuration that goes with this installation; nothing where none is asked for.
+/// The configuration change that belongs to this installation; `None` if none is wanted.
 pub(super) fn change(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<Change>> {
     let asked = text(given, "mode").and_then(ModeLevel::of);
     let level = match asked {
         None if may_ask(given, io) => ask(io)?,
         asked => asked,
     };
-    // Hooks of one project alone need a mode for that project alone.
+    // Hooks for one project need a mode for that project only.
     let for_project = Level::given(given) != Level::User;
     level.map(|level| Change::make(io.env, level, for_project)).transpose()
 }
 
-/// A person is there, and no file says yet what they want.
+/// Whether a person is there, and no file sets the mode yet.
 fn may_ask(given: &ArgMatches, io: &Io) -> bool {
     let talks = is_person_there(io) && !given.get_flag("dry-run");
     let is_open =
@@ -40,13 +39,14 @@ fn may_ask(given: &ArgMatches, io: &Io) -> bool {
     talks && is_open()
 }
 
-/// Somebody sits at the terminal and wants to be asked.
+/// Whether somebody is at the terminal and wants to be asked.
 pub(super) fn is_person_there(io: &Io) -> bool {
     io.terminal && io::stdin().is_terminal() && !io.json && !io.yes && !io.gone
 }
 
-/// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal.
-/// Asked once, where the mode is asked too; silence is no. Nothing where nobody answers any more.
+/// Whether the client itself should be kept from reading secrets: from the command line, or from the person
+/// at the terminal. Asked only if the mode is still open; an empty answer means no. `None` if nobody answers
+/// any more.
 pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<bool>> {
     let path = Level::given(given).path(io.env);
     if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
@@ -60,13 +60,15 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Only namespaces hold a network. Whether they do here is the kernel's to say, not the system's name.
+/// Only namespaces can restrict the network. Whether they work here is tested, not guessed from the system's
+/// name.
 fn holds_networks(env: &Env) -> bool {
     let holds = || what_holds(&Ground::here(env, &env.cwd), Profile::Work);
     cfg!(target_os = "linux") && holds().is_ok_and(|state| state.hold == Hold::Namespaces)
 }
 
-/// Whether the hosts that commands reach shall be noted, as the person at the terminal says; silence is no.
+/// Whether to record the hosts that commands reach, as the person at the terminal answers; an empty answer
+/// means no.
 pub(super) fn observes_network(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
     let is_open =
         || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("network.mode").is_empty());
@@ -96,13 +98,13 @@ fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {
     Ok(None)
 }
 
-/// A mode by its name or the beginning of it; Enter is the recommended one.
+/// A mode by its name or the beginning of it; Enter chooses the recommended one.
 fn understand(answer: &str) -> Option<ModeLevel> {
     let answer = if answer.is_empty() { ModeLevel::Loop.name().to_owned() } else { answer.to_lowercase() };
     ModeLevel::WORDS.iter().find(|word| word.starts_with(&answer)).and_then(|word| ModeLevel::of(word))
 }
 
-/// What the next prompt will be like, and how to change that.
+/// How the next prompt will work, and how to change that.
 pub(super) fn ending(env: &Env, command: &str) -> Vec<String> {
     let program = if env.on_path("aops-hook").is_some() { "aops-hook" } else { command };
     let how = format!("to change that: `{program} mode {}`", ModeLevel::WORDS.join("|"));

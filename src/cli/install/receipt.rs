@@ -1,4 +1,4 @@
-//! The receipt of all that is installed for this user, and the originals of the settings.
+//! The receipt of everything installed for this user, and the original settings.
 //!
 //! Reads and writes `<config>/aops/installed.json` and `<config>/aops/backup/`. Invariant: a file counts as
 //! ours only while its digest is the one that we wrote.
@@ -15,23 +15,23 @@ use std::{fs, io};
 
 const SCHEMA: u32 = 1;
 
-/// All that is installed for this user.
+/// Everything installed for this user.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Receipt {
     schema: u32,
-    /// The file's own name below our folder; empty for Claude Code.
+    /// The receipt's file name below our folder; empty for Claude Code.
     #[serde(skip)]
     client: String,
-    /// Where the client's own program is, so that nothing later on `PATH` is taken for it.
+    /// The path of the client's own program, so that a different program found later on `PATH` is not taken
+    /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_program: Option<PathBuf>,
-    /// The programs that were registered, each with a mark of its file: another one under our name is not
-    /// ours.
+    /// The registered programs, each with a mark of its file: a different file under our name is not ours.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<PathBuf, String>,
     pub settings: Vec<Edited>,
     pub files: Vec<Placed>,
-    /// Folders we made, the outermost first.
+    /// Folders we created, the outermost first.
     pub folders: Vec<PathBuf>,
 }
 
@@ -39,9 +39,9 @@ pub struct Receipt {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Edited {
     pub path: PathBuf,
-    /// What we wrote: any other digest means that the file was edited since.
+    /// The digest of what we wrote: any other digest means that the file was edited since.
     pub wrote_sha256: String,
-    /// The copy of the text from before the installation; nothing if there was no file.
+    /// The copy of the text before the installation; `None` if there was no file.
     pub original: Option<PathBuf>,
 }
 
@@ -50,18 +50,18 @@ pub struct Edited {
 pub struct Placed {
     pub path: PathBuf,
     pub sha256: String,
-    /// The settings that alone need it; nothing where all of the user's do.
+    /// The only settings that need it; `None` if all of the user's settings do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<PathBuf>,
 }
 
 impl Receipt {
-    /// What is installed; an empty one if nothing is.
+    /// The receipt of what is installed; empty if nothing is.
     pub fn read(env: &Env) -> anyhow::Result<Self> {
         Self::read_of(env, "")
     }
 
-    /// What is installed for another client.
+    /// The receipt for another client.
     pub fn read_of(env: &Env, client: &str) -> anyhow::Result<Self> {
         if !env.config.is_absolute() {
             bail!(
@@ -91,7 +91,8 @@ impl Receipt {
         found.replace(text.as_bytes(), 0o600).with_context(|| format!("`{}`", path.display()))
     }
 
-    /// Writes it after an uninstall; removes it, and the folders we made, once nothing is installed.
+    /// Writes the receipt after an uninstall; removes it, and the folders we created, once nothing is
+    /// installed.
     pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
         let over = self.settings.is_empty() && self.files.is_empty();
         let found = files::find(&recorded::receipt(env, &self.client))?;
@@ -104,14 +105,14 @@ impl Receipt {
         if over { Ok(()) } else { self.write(env) }
     }
 
-    /// A file that we placed, and that is as we wrote it.
+    /// Whether we placed this file, and it is still as we wrote it.
     pub fn placed(&self, path: &Path) -> bool {
         let untouched = |placed: &Placed| files::find(path).is_ok_and(|found| placed.untouched(&found));
         self.files.iter().any(|placed| placed.path == path && untouched(placed))
     }
 
-    /// The placed texts that no settings need any more: those of this file alone and, once no other needs
-    /// them, the user's.
+    /// The placed texts that no settings need any more: those of this file alone and, if no other settings
+    /// need them, the user's.
     pub fn needless(&self, gone: &Path) -> impl Iterator<Item = &Placed> {
         let owns = |path: &Path| self.files.iter().any(|placed| placed.settings.as_deref() == Some(path));
         let shared = self.settings.iter().any(|other| other.path != gone && !owns(&other.path));
@@ -125,7 +126,7 @@ impl Receipt {
         self.settings.iter().find(|edited| edited.path == path)
     }
 
-    /// Makes a folder, and records it if it is new.
+    /// Creates a folder, and records it if it is new.
     pub fn make_folders(&mut self, folder: &Path, mode: u32) -> anyhow::Result<()> {
         let new = files::make_folders(folder, mode).with_context(|| format!("`{}`", folder.display()))?;
         self.folders.extend(new);
@@ -142,26 +143,25 @@ impl Placed {
         Self { path, sha256: sha256(&[text.as_bytes()]), settings }
     }
 
-    /// The file is as we wrote it.
+    /// Whether the file is as we wrote it.
     pub fn untouched(&self, found: &Found) -> bool {
         is_digest(found, &self.sha256)
     }
 }
 
 impl Edited {
-    /// The file is as we wrote it.
+    /// Whether the file is as we wrote it.
     pub fn untouched(&self, found: &Found) -> bool {
         is_digest(found, &self.wrote_sha256)
     }
 
-    /// The text from before the installation; nothing if there was no file. An error if the copy is gone or
-    /// broken.
+    /// The text before the installation; `None` if there was no file. An error if the copy is gone or broken.
     pub fn original(&self) -> io::Result<Option<String>> {
         self.original.as_ref().map(files::read_text).transpose()
     }
 }
 
-/// Copies a settings file from before the installation; gives the path of the copy.
+/// Copies a settings file before the installation. Returns the path of the copy.
 pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
     let day =
         chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");

@@ -1,8 +1,8 @@
-//! The steps of `install --client NAME` for another client than Claude Code: what registers us there, and our
-//! agents in its form.
+//! The steps of `install --client NAME` for a client other than Claude Code: our registration there, and our
+//! agents in its format.
 //!
 //! Reads these below the client's folder and a receipt of its own; writes nothing. Invariants: foreign
-//! content stays byte for byte; a foreign agent of our name is never written over; installing twice changes
+//! content stays byte for byte; a foreign agent with our name is never overwritten; installing twice changes
 //! nothing; `uninstall` removes only what is ours, and restores files that were not edited since.
 
 use super::claude::command;
@@ -29,7 +29,7 @@ struct Plan {
     agents: usize,
 }
 
-/// The file that registers us in a client, and the one that goes with it.
+/// The file that registers us in a client, and its companion file.
 struct Registration {
     client: Client,
     file: Found,
@@ -46,13 +46,13 @@ impl Registration {
         Ok(Self { client, file, text, companion: companion.transpose()? })
     }
 
-    /// The text without us. `original`: what it was before.
+    /// The text without our entries. `original`: the text before the installation.
     fn without(&self, original: Option<&str>) -> anyhow::Result<String> {
         let text = adapter(self.client).unregister(&self.text, original);
         text.map_err(|error| unreadable(&self.file.path, &error))
     }
 
-    /// The text of the companion where the registration becomes this one.
+    /// The companion's text that matches the new registration.
     fn accompanied(&self, companion: &(Found, String), new: &str) -> anyhow::Result<String> {
         let (found, text) = companion;
         let path = self.file.path.display().to_string();
@@ -65,7 +65,6 @@ impl Registration {
     }
 }
 
-/// What an installation does.
 fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let program = command(env)?;
     let mut receipt = Receipt::read_of(env, client.name())?;
@@ -88,7 +87,7 @@ fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     Ok(Plan { steps, hooks, agents })
 }
 
-/// Our agents; refused where a foreign file has the name.
+/// Places our agents; refused if a foreign file has the name.
 fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
     let files = agents::files(client).into_iter();
     let texts = files.map(|(name, text)| (env.folder_of(client).join(name), text, Readers::Own));
@@ -101,7 +100,6 @@ fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec
     Ok(steps.into_iter().map(Step::announced).collect())
 }
 
-/// What an uninstallation does.
 fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let mut receipt = Receipt::read_of(env, client.name())?;
     let registration = Registration::read(env, client)?;
@@ -136,7 +134,6 @@ fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     Ok(Plan { steps, hooks, agents })
 }
 
-/// Runs `install --client NAME`.
 pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = plan_install(io.env, client)?;
     let mode = question::change(given, io)?;
@@ -170,7 +167,6 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
     io.answer(&value, lines.join("\n"))
 }
 
-/// Runs `uninstall --client NAME`.
 pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = plan_uninstall(io.env, client)?;
     let dry_run = given.get_flag("dry-run");

@@ -1,10 +1,10 @@
-//! What becomes of each file, decided before anything is done: an installation, and what takes it back, for
-//! any client.
+//! What happens to each file, decided before anything is done: an installation, and how to undo it, for any
+//! client.
 //!
 //! Reads the files that its makers name; writes them and the receipt. Invariants: every refusal happens
 //! before the first write; the receipt is written before the changes it lists, so a crash in between leaves
-//! nothing unlisted; a shared file's text from before is kept, later edits included, and comes back to the
-//! byte where it was not edited since.
+//! nothing unlisted; the old text of a shared file is saved, including later edits, and is restored byte for
+//! byte if the file was not edited since.
 
 use super::receipt::{Edited, Receipt, back_up, quote_path};
 use anyhow::{Context, bail};
@@ -20,14 +20,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Who may read a file that is new.
+/// The permissions of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// As the person's umask has it.
+    /// According to the person's umask.
     Usual,
-    /// The same, and it is a program.
+    /// Like `Usual`, and executable.
     Program,
-    /// The person alone.
+    /// Only the person.
     Own,
     /// Everybody, whatever root's umask is.
     Everybody,
@@ -52,11 +52,11 @@ impl Readers {
     }
 }
 
-/// What a file is to be.
+/// The new state of a file.
 #[derive(Clone, Debug)]
 pub enum Becomes {
     Text(String),
-    /// A link that leads there.
+    /// A link to this target.
     Link(PathBuf),
     Gone,
 }
@@ -70,15 +70,15 @@ impl Becomes {
     }
 }
 
-/// One file and what becomes of it.
+/// One file and what happens to it.
 #[derive(Debug)]
 pub struct Step {
     pub found: Found,
     pub becomes: Becomes,
     readers: Readers,
-    /// Where others write too: its text without us, which is kept.
+    /// For a file that others write too: its text without our entries, which is kept.
     without: Option<String>,
-    /// Sessions that are open know the change for ours.
+    /// Open sessions recognise this change as ours.
     announced: bool,
 }
 
@@ -92,7 +92,7 @@ impl Step {
         Self { becomes: Becomes::Link(to), ..Self::write(found, String::new(), Readers::Everybody) }
     }
 
-    /// Removes what is at this path, and follows no link there.
+    /// Removes what is at this path, without following a link there.
     pub fn remove_at(path: PathBuf) -> Self {
         Self::remove(Found { path, bytes: None })
     }
@@ -101,12 +101,12 @@ impl Step {
         Self { becomes: Becomes::Gone, ..Self::write(found, String::new(), Readers::Usual) }
     }
 
-    /// A file that others write too. `without`: its text without us.
+    /// A file that others write too. `without`: its text without our entries.
     pub fn merge(found: Found, text: String, without: String, readers: Readers) -> Self {
         Self { without: Some(without), ..Self::write(found, text, readers).announced() }
     }
 
-    /// Puts back what a merged file was; nothing: there was none.
+    /// Restores a merged file; `None` means that there was no file.
     pub fn restore(found: Found, text: Option<String>, readers: Readers) -> Self {
         let becomes = text.map_or(Becomes::Gone, Becomes::Text);
         Self { becomes, ..Self::write(found, String::new(), readers).announced() }
@@ -164,14 +164,14 @@ impl Step {
                 let _ = fs::remove_file(path);
                 std::os::unix::fs::symlink(to, path)
             }
-            // It was not read: a link, or a file of ours alone.
+            // Its content was not read: it is a link, or belongs to us alone.
             Becomes::Gone if self.found.bytes.is_none() => fs::remove_file(path),
             Becomes::Gone => self.found.remove(),
         };
         done.with_context(|| quote_path(path))
     }
 
-    /// Enters a merged file in the receipt; gives the copy of its original, if a new one was made.
+    /// Records a merged file in the receipt. Returns the copy of its original, if a new one was made.
     fn enter(&self, env: &Env, receipt: &mut Receipt) -> anyhow::Result<Option<PathBuf>> {
         let Some(without) = &self.without else { return Ok(None) };
         let path = self.found.path.clone();
@@ -179,7 +179,7 @@ impl Step {
         let (original, kept) = match known {
             Some(known) if known.untouched(&self.found) => (known.original, None),
             _ => {
-                // A file that held nothing but us came from nothing.
+                // If the file held only our entries, there was no file before.
                 let was_there =
                     !(without.is_empty() && self.found.bytes.as_ref().is_some_and(|old| !old.is_empty()));
                 let wanted = self.found.bytes.is_some() && was_there;
@@ -194,21 +194,21 @@ impl Step {
     }
 }
 
-/// All that is done, in this order.
+/// Everything to do, in this order.
 #[derive(Debug, Default)]
 pub struct Steps {
     pub list: Vec<Step>,
-    /// What is installed for this user, as it will be; nothing for an administrator's files.
+    /// The receipt as it will be; `None` for an administrator's files.
     pub receipt: Option<Receipt>,
-    /// Something that is installed goes.
+    /// Something installed is removed.
     pub takes_back: bool,
-    /// Copies of originals that came back to the byte.
+    /// Copies of originals that were restored byte for byte.
     pub needless: Vec<PathBuf>,
-    /// With the last settings goes the key too, where no session was ever recorded.
+    /// Removing the last settings also removes the key, if no session was ever recorded.
     pub forgets_key: bool,
-    /// A merged file comes back to the byte.
+    /// A merged file is restored byte for byte.
     pub restores: bool,
-    /// Files of ours that were edited since, so left.
+    /// Our files that were edited since, and are therefore left.
     pub left: Vec<PathBuf>,
 }
 
@@ -232,7 +232,7 @@ impl Steps {
         self.list.iter().filter(|step| step.changes()).map(Step::diff).collect()
     }
 
-    /// Does it. Gives where the original of a merged file was kept, if a new one was.
+    /// Carries out the steps. Returns where the original of a merged file was saved, if a new copy was made.
     pub fn carry_out(mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
         self.make_folders(env)?;
         for step in self.list.iter().filter(|step| step.announced && step.changes()) {
@@ -278,16 +278,16 @@ impl Steps {
     }
 }
 
-/// What takes a merged file back.
+/// How a merged file is restored.
 pub struct TakenBack {
     pub step: Step,
-    /// The file comes back to the byte, as it was before the installation.
+    /// The file is restored byte for byte, as it was before the installation.
     pub is_exact: bool,
-    /// The copy that is not needed then.
+    /// The copy that is then no longer needed.
     pub copy: Option<PathBuf>,
 }
 
-/// `without`: its text without us, of the original.
+/// `without`: its text without our entries, computed from the original.
 pub fn taken_back(
     receipt: &Receipt,
     found: Found,
@@ -334,7 +334,7 @@ pub fn unreadable(path: &Path, error: &Unreadable) -> anyhow::Error {
     )
 }
 
-/// Our texts in their places; refused where a foreign file has the name. Each comes with its text.
+/// Our texts in their places, each with its content; refused if a foreign file has the name.
 pub fn own_texts(
     texts: impl IntoIterator<Item = (PathBuf, String, Readers)>,
     receipt: &Receipt,
@@ -360,7 +360,7 @@ pub fn own_texts(
     )
 }
 
-/// The placed texts that are unchanged, as steps that remove them, and those that were edited.
+/// Steps that remove the unchanged placed texts, and the texts that were edited.
 pub fn placed_texts<'a>(
     placed: impl Iterator<Item = &'a super::receipt::Placed>,
 ) -> anyhow::Result<(Vec<Step>, Vec<PathBuf>)> {

@@ -1,7 +1,7 @@
-//! Makes the lines of `log` out of entries: the steps of a call become one.
+//! Makes the lines of `log` from entries: the steps of a call become one.
 //!
-//! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once,
-//! each call once.
+//! Reads lines of a ledger, writes nothing. Invariant: each entry that is not a step of a call is shown once,
+//! and each call once.
 
 use super::{Fact, Line, Tone};
 use aops_core::model::call::{CallKey, CallState};
@@ -17,10 +17,10 @@ use aops_core::text::template::one_line;
 use aops_core::text::time;
 use std::collections::BTreeMap;
 
-/// Longer prompts are told by their beginning.
+/// Longer prompts are cut.
 const LONGEST_PROMPT: usize = 2000;
 
-/// One line: what happened, and of a refusal every word.
+/// One line: what happened, and every word of a refusal.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Told {
     pub(in crate::cli) seq: u64,
@@ -33,9 +33,9 @@ pub(in crate::cli) struct Told {
     pub(in crate::cli) refused: bool,
     /// A person was asked about it.
     pub(in crate::cli) asked: bool,
-    /// The client's or our own bookkeeping.
+    /// Routine bookkeeping by the client or by us.
     pub(in crate::cli) no_news: bool,
-    /// With `--json`: the entry as it stands in the ledger.
+    /// With `--json`: the entry exactly as in the ledger.
     pub(in crate::cli) raw: Option<Vec<u8>>,
 }
 
@@ -51,12 +51,12 @@ struct Begun {
 #[derive(Default)]
 pub(in crate::cli) struct Teller {
     open: Vec<Begun>,
-    /// Answers that the rest of the ledger holds, by call: the last one counts.
+    /// Answers from the rest of the ledger, by call; the last one counts.
     known: BTreeMap<String, Answered>,
 }
 
 impl Teller {
-    /// Learns from an entry that is told later who answered a question.
+    /// Reads from a later entry who answered a question.
     pub(in crate::cli) fn learn(&mut self, line: &[u8]) {
         let Some(entry) =
             line.strip_suffix(b"\n").and_then(Line::read).filter(|entry| entry.kind == "answer")
@@ -68,7 +68,7 @@ impl Teller {
         }
     }
 
-    /// The line that this entry completes, if it does. `raw`: each entry is a line of its own.
+    /// The line that this entry completes, if any. `raw`: each entry is a line of its own.
     pub(in crate::cli) fn take(&mut self, line: &[u8], root: &str, raw: bool) -> Option<Told> {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
             let text = "(not an entry: `aops-hook verify` says more)".to_owned();
@@ -92,7 +92,7 @@ impl Teller {
         match fact {
             Fact::Call(step) => self.step(base, &step, ended, root),
             Fact::Event(seen) => Some(tell_event(base, &seen, &ended)),
-            // Told with its call.
+            // Shown with its call.
             Fact::Question(_) => None,
             Fact::Answer(answered) => self.answer(base, answered),
             fact => {
@@ -133,8 +133,7 @@ impl Teller {
         Some(tell_call(base, &first, step, answer.as_ref(), &ended, root))
     }
 
-    /// The answer to a question is told with its call; one that is proven later only where it says something
-    /// new.
+    /// The answer to a question is shown with its call; an answer proven later only if it says something new.
     fn answer(&mut self, base: Told, answered: Answered) -> Option<Told> {
         if let Some(known) = self.find(&answered.call) {
             known.answer = Some(answered);
@@ -195,13 +194,13 @@ fn tell_call(
     text.extend(gate);
     text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
-    // Its changes were thrown away, also those that nobody would miss.
+    // Says that all changes of the call were discarded, even those that nobody would miss.
     let tried = last.ended().under.jailed.as_ref().is_some_and(|proof| proof.profile == Profile::Trial);
     text.extend(tried.then_some("  [throwaway layer]"));
     text.extend(last.lost().map(|lost| format!("  {}", one_line(&lost.describe(), 300))));
     let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);
     text.extend(failed.map(|why| format!("  {}", one_line(why, 300))));
-    // Of a question that was answered with no, what was asked.
+    // If a question was answered with no, shows what was asked.
     let why = if answer.is_some() { &first.reason } else { &last.reason };
     let reason = why.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
     Told {
@@ -216,7 +215,7 @@ fn tell_call(
     }
 }
 
-/// What the mode that is rehearsed would have done.
+/// What the rehearsed mode would have done.
 fn would(said: &Said) -> String {
     format!("`{}` would {} this: {}", said.gate, said.verb(), said.reason)
 }
@@ -242,7 +241,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     let reason = spoke.map(|said| said.reason.clone()).or_else(|| seen.rehearsed.as_ref().map(would));
     let owed = seen.owed().filter(|owed| refused && word == "stop" && !owed.is_empty());
     let text = match owed {
-        // What keeps it from ending says more than the gate, or that the work before went well.
+        // What keeps the turn from ending matters more than the gate, or than the success of the work before.
         Some(owed) => format!("{text}, and owes {}", join_names(owed)),
         None if refused && word == "event" => text,
         None => text + &gate,
@@ -259,7 +258,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     Told { word: word.to_owned(), text: text + ended, reason, tone, refused, no_news, ..base }
 }
 
-/// The client's own bookkeeping.
+/// Whether it is the client's own bookkeeping.
 fn is_no_news(seen: &Seen) -> bool {
     match seen.kind() {
         EventKind::PostToolBatch => true,

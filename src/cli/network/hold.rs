@@ -1,5 +1,5 @@
-//! `network hold`: the hosts that commands reached while every one was passed, and the list that holds
-//! commands to them.
+//! `network hold`: the hosts that commands reached while all were allowed, and the list that limits commands
+//! to them.
 //!
 //! Reads all sessions' notes and looks their hosts up; after a yes it writes the user's file. Invariant: what
 //! a person denied stays denied.

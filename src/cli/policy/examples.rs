@@ -32,7 +32,7 @@ impl Tried {
         self.meant == self.matched
     }
 
-    /// The rule by its id, a list of `[effects]` by its key.
+    /// A rule by its id, a list of `[effects]` by its key.
     fn name(&self) -> &str {
         self.of.strip_prefix("rule.").unwrap_or(&self.of)
     }
@@ -125,8 +125,8 @@ fn all(io: &Io, now: &InForce) -> Vec<Tried> {
     tried
 }
 
-/// Each shell pattern on the shortest command it covers, then the examples: a call is meant to read, or not
-/// to.
+/// Tries each shell pattern on the shortest command it covers, then the examples that should read, or should
+/// not.
 fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     let call = |text: &str| -> Option<(bool, Box<CallContext>)> {
         let example = Example::of(text)?;
@@ -154,8 +154,7 @@ fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     patterns.chain(examples).collect()
 }
 
-/// The call that an example stands for: its argument is the command, the file, or whatever the tool takes
-/// first.
+/// The call that an example means: its argument is the command, the file, or the tool's main argument.
 fn event(example: &Example, cwd: &str) -> Option<Event> {
     let field = match example.tool {
         "Bash" | "PowerShell" | "Monitor" => "command",

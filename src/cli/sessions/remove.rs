@@ -1,8 +1,8 @@
 //! `sessions gc`: removes old sessions, with the checkpoints that only they used.
 //!
 //! Removes session folders and checkpoints; writes heads. Invariants: nothing that is blocked, paused, alive,
-//! damaged or unresolved goes; the head says first that a person removed the session, so its absence is never
-//! taken for tampering; a checkpoint by hand stays, and so does one that a kept one refers to.
+//! damaged or unresolved is removed; the head first records that a person removed the session, so its absence
+//! is never taken for tampering; a checkpoint taken by hand stays, and so does one that a kept one refers to.
 
 use super::changed_ms;
 use crate::cli::gc::{self, Wish};
@@ -48,7 +48,7 @@ pub(super) const GC: Command = Command {
     run: collect,
 };
 
-/// Ends the name of a folder that is being removed.
+/// The suffix of a folder that is being removed.
 const ASIDE: &str = ".removed";
 
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -102,7 +102,7 @@ fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, Strin
     }
 }
 
-/// What of it waits for an answer.
+/// The part of it that waits for an answer.
 fn unresolved(session: &Session) -> Option<&'static str> {
     let state = &session.state;
     let memory = &session.memory;
@@ -121,7 +121,7 @@ fn unresolved(session: &Session) -> Option<&'static str> {
     }
 }
 
-/// It is of a run that can still be continued.
+/// Whether it belongs to a run that can still be continued.
 fn waits_in_run(session: &Session) -> Option<String> {
     let root = Path::new(&session.memory.place.root);
     if !root.is_absolute() {
@@ -149,7 +149,7 @@ fn finish(env: &Env) {
     }
 }
 
-/// Under the locks of all folders and of the session. False where an event came meanwhile.
+/// Holds the locks of all folders and of the session. `false` if an event arrived meanwhile.
 fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
     let project = found.path.parent().unwrap_or(Path::new("/"));
     let _folders = guard(env)?;
@@ -159,14 +159,14 @@ fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     heads::export(env, &farewell(env, &session, name(project)))?;
     explain(env, found, &session)?;
-    // Out of the list at once; killed in between, only the files are left.
+    // Removed from the list immediately; if we are killed now, only the files are left.
     let aside = PathBuf::from(format!("{}{ASIDE}", found.path.display()));
     fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;
     fs::remove_dir_all(&aside).with_context(|| format!("`{}`", aside.display()))?;
     Ok(true)
 }
 
-/// The log keeps the leaves of a session that goes, and says that a person removed it.
+/// The log keeps the leaves of a removed session, and says that a person removed it.
 fn explain(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
     let Some(log) = check::examine(env, &Trust::default()) else { return Ok(()) };
     let Some(record) = LogStore::look(env)?.map(|store| Record::of(&store, &found.session_id)) else {
@@ -178,7 +178,7 @@ fn explain(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Fa
     append::say(env, "removed", &words)
 }
 
-/// The head of a session that a person removed: it proves nothing any more, and says why.
+/// The head of a session that a person removed: it no longer proves anything, and says why.
 fn farewell(env: &Env, session: &Session, project: String) -> Head {
     let reason =
         format!("removed by a person with `sessions gc`; entry {} was {}", session.seq, session.head);

@@ -1,4 +1,4 @@
-//! The bundle in the state of a session.
+//! The row of `status` about the administrator's bundle.
 
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::config::bundle;

@@ -1,10 +1,10 @@
-//! The row of `status` about what was kept.
+//! The row of `status` about saved data.
 
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::session::fold::Session;
 use aops_core::text::plain::count;
 
-/// How often something was kept before a command ran.
+/// How often data was saved before a command ran.
 pub(super) fn describe_kept(session: &Session) -> Option<NamedFact> {
     let kept = session.memory.undo.kept?;
     let words = format!(

@@ -8,8 +8,7 @@ use aops_core::text::plain::{count, title};
 use aops_core::text::template::one_line;
 use std::path::Path;
 
-/// The interrupted tasks of which something is left, the newest first: how many files, and what each is
-/// about.
+/// The interrupted tasks that still have changes, the newest first: how many files, and what each is about.
 pub(super) fn find_parked(env: &Env, project: Option<&Path>, session: &Session) -> Vec<(u64, String)> {
     let living = parked::living(env, project, session);
     let tell = |(at, files): &(usize, u64)| {
@@ -26,7 +25,7 @@ pub(super) fn describe_parked(files: u64, about: &str) -> String {
     format!("{changed}{about}; `aops-hook task resume` takes it up, `task drop` lets it go")
 }
 
-/// What a parked task left; without git how many files is not always known.
+/// What a parked task left; without git the number of files is not always known.
 pub(in crate::cli) fn describe_changed(files: u64) -> String {
     match files {
         0 => "something changed".to_owned(),

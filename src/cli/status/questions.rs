@@ -7,7 +7,7 @@ use aops_core::text::plain::count;
 use aops_core::text::time;
 use serde_json::{Value, json};
 
-/// What the client asks its user now, and what was asked before.
+/// What the client is asking its user now, and what it asked before.
 pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     let since = |question: &Question| time::age(now_ms - time::parse(&question.since).unwrap_or(now_ms));
     let open = session.open_questions();
@@ -31,7 +31,6 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
     rows
 }
 
-/// The same for a program.
 pub(super) fn to_json(session: &Session) -> Value {
     let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
     let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();

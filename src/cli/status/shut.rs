@@ -1,4 +1,4 @@
-//! Whether changes are really refused, and whom the loop waits for: what every view of a session says of it.
+//! Whether changes are really blocked, and whom the loop waits for, as every view of a session shows it.
 //!
 //! Reads a session, writes nothing.
 
@@ -7,7 +7,7 @@ use aops_core::model::gate_id::GateId;
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::session::fold::Session;
 
-/// Shut only where changes are really refused at this time.
+/// Shut only if changes are really blocked now.
 pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {
     let waived = session.is_waived_by_person(GateId::Sandbox, now_ms);
     let enforced = session.policy().gates.sandbox == Level::Enforce && !waived;
@@ -26,7 +26,7 @@ pub fn waits_for(session: &Session, now_ms: i64) -> &'static str {
     }
 }
 
-/// Changes are refused until there is a plan.
+/// Whether changes are blocked until there is a plan.
 pub(super) fn is_shut(session: &Session, now_ms: i64) -> bool {
     let enforced = session.policy().gates.sandbox == Level::Enforce;
     enforced && session.blocked().is_none() && sandbox(session, now_ms) == Sandbox::Shut

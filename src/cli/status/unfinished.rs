@@ -1,12 +1,12 @@
-//! The task that a later prompt left unfinished. The end of that turn is silent about it, so these views show
-//! it.
+//! The task that a later prompt left unfinished. The end of that turn does not mention it, so these views
+//! show it.
 
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::session::fold::Session;
 use aops_core::text::plain::{count, title};
 use aops_core::text::template::one_line;
 
-/// The row of `status` about the task in hand. If a later prompt left it, the row says how to go on with it.
+/// The row of `status` about the current task. If a later prompt left it, the row says how to continue it.
 pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {
     let task = session.state.task.as_ref()?;
     let words = format!("{}: {} ({})", task.n, tell(task.intent.as_ref(), 200), count(task.writes, "change"));
@@ -17,7 +17,7 @@ pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {
     Some(("unfinished", format!("{words}; {next}"), Tone::Warn))
 }
 
-/// The same in the status line; also of a task whose place a question took.
+/// The unfinished task for the status line; also a task that was set aside by a mere question.
 pub(super) fn describe_left(session: &Session) -> Option<String> {
     let in_hand = session.state.task.as_ref().filter(|_| is_left(session)).map(|task| &task.intent);
     let newest = session.memory.parked.last().filter(|parked| parked.asked && session.is_mere_question());
@@ -29,7 +29,7 @@ fn tell(intent: Option<&String>, most: usize) -> String {
     one_line(title(intent.map_or("no intent", String::as_str)), most)
 }
 
-/// It changed something, has not come to its end, and a newer prompt has no plan yet.
+/// Whether it changed something, is not finished, and a newer prompt has no plan yet.
 fn is_left(session: &Session) -> bool {
     let worked = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
     worked && session.memory.progress.before.is_some() && session.is_unfinished()

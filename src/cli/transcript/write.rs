@@ -19,9 +19,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Nested agents that are written below their call.
+/// How deep nested agents are written below their call.
 const DEEPEST: usize = 6;
-/// Bytes of one text; the rest is cut.
+/// The maximum length of one text in bytes; the rest is cut.
 const LONGEST: usize = 64 << 10;
 
 pub(super) struct Writer<'a> {
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A session without a transcript: what the ledger has.
+    /// A session without a transcript: writes what the ledger has.
     pub(super) fn ledger_alone(&mut self) -> io::Result<()> {
         self.page.line("_No transcript; this is what the ledger kept._")?;
         for note in &self.gates.notes {
@@ -125,9 +125,9 @@ impl<'a> Writer<'a> {
         if words.trim().is_empty() {
             return Ok(());
         }
-        // The client tells the model that an agent has ended.
+        // The client sends the model a prompt when an agent has ended.
         let who = if who == "Prompt" && Prompt::of(words) == Prompt::Machine { "Notification" } else { who };
-        // Several records of one message have one heading.
+        // Several records of one message share a heading.
         if id.is_empty() || self.last_spoke != id {
             self.page.line(format!("## {who} {when}").trim_end())?;
         }
@@ -235,18 +235,18 @@ impl<'a> Page<'a> {
         Self { out, depth: 0 }
     }
 
-    /// One paragraph of our own.
+    /// Writes a paragraph of our own.
     pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
         self.put(text)?;
         self.put("")
     }
 
-    /// A text of the session, as markdown.
+    /// Writes a text of the session, as markdown.
     fn text(&mut self, text: &str) -> io::Result<()> {
         self.line(safe(text, LONGEST).trim_end())
     }
 
-    /// A text of the session, verbatim.
+    /// Writes a text of the session, verbatim.
     fn fenced(&mut self, kind: &str, text: &str) -> io::Result<()> {
         let text = safe(text, LONGEST);
         let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0).max(2);
@@ -265,7 +265,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Redacted, cut, and without control characters.
+/// The text redacted, cut, and without control characters.
 fn safe(text: &str, longest: usize) -> String {
     let clean = redact(text);
     let mut out = plain(cut(&clean, longest)).into_owned();

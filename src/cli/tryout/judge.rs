@@ -1,7 +1,7 @@
 //! Judges calls of the past as the hook would judge them today, in memory and under all four modes.
 //!
-//! Reads the configuration and the files that the gates read, of the folder each call was made in; writes
-//! nothing. Invariant:
+//! Reads the configuration and the files that the gates read, for the folder of each call; writes nothing.
+//! Invariant:
 //! context and verdict come from the hook's own code, as in `simulate`.
 
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
@@ -35,20 +35,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// In rising order.
 pub(super) const MODES: [ModeLevel; 4] =
     [ModeLevel::Observe, ModeLevel::Guard, ModeLevel::Loop, ModeLevel::Strict];
-/// The place of mode `guard` among them: what a person who switches nothing else on would meet.
+/// The index of mode `guard` among them, the mode of a person who switches nothing else on.
 pub(super) const GUARD: usize = 1;
 
-/// What a mode says of a call.
+/// What a mode says about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Passes,
-    /// What it would lose is kept first.
+    /// What it would lose is saved first.
     Keeps(Stop),
     Asks(Stop),
     Refuses(Stop),
 }
 
-/// The gate that stops a call, and its rule, where it has several.
+/// The gate that stops a call, and its rule if the gate has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) gate: GateId,
@@ -66,13 +66,13 @@ impl Stop {
     }
 }
 
-/// What became of one call.
+/// The judgement of one call.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) outcomes: [Outcome; 4],
-    /// Of a shell line: what quiet would say of it.
+    /// For a shell line: how quiet mode would treat it.
     pub(super) quiet: Option<Quiet>,
-    /// It changes the working tree; it is a test run, a linter or the like.
+    /// It changes the working tree; `checks`: it is a test run, a linter or similar.
     pub(super) changes: bool,
     pub(super) checks: bool,
     /// The folder it was made in is gone.
@@ -81,15 +81,15 @@ pub(super) struct Judged {
     pub(super) line: String,
 }
 
-/// The sessions as which a call in one folder is judged.
+/// The sessions in which calls in one folder are judged.
 struct Standing {
-    /// Before its first entry: what the call does and reaches is looked up for this one.
+    /// A session before its first entry, used to look up what the call does and reaches.
     new: Session,
     modes: [Session; 4],
     is_gone: bool,
 }
 
-/// By client and folder; nothing where the configuration is not accepted.
+/// By client and folder; `None` if the configuration is invalid.
 type Standings = HashMap<(&'static str, String), Option<Arc<Standing>>>;
 
 pub(super) struct Judge<'a> {
@@ -97,7 +97,7 @@ pub(super) struct Judge<'a> {
     user: Option<(String, String)>,
     env: &'a Env,
     standings: Mutex<Standings>,
-    /// The same call in the same folder is judged once.
+    /// Judgements by call and folder, so that the same call is judged once.
     known: Mutex<HashMap<u64, Option<Judged>>>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Judge<'a> {
         let user = files::read_text(&path).ok().map(|text| (path.display().to_string(), text));
         let own = env.trying(true);
         let of = |client: Client| match own.clone() {
-            // Nobody can be asked there: these clients have no such answer.
+            // These clients cannot ask a person.
             own if client.is_registered_by_name() => Env { dry_run: true, ..own.of_host(client, None) },
             own => own,
         };
@@ -115,7 +115,7 @@ impl<'a> Judge<'a> {
         Self { envs, user, env, standings: Mutex::default(), known: Mutex::default() }
     }
 
-    /// Nothing where the call cannot be judged: it has no folder, or the configuration there is not accepted.
+    /// `None` if the call cannot be judged: it has no folder, or the configuration there is invalid.
     pub(super) fn judge(&self, client: Client, call: &PastCall) -> Option<Judged> {
         let mut hasher = DefaultHasher::new();
         (client.name(), &call.cwd, &call.mode, &call.tool, &call.input).hash(&mut hasher);
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// What quiet would say of a shell line, by its text alone.
+    /// How quiet mode would treat a shell line, by its text alone.
     fn quiet(&self, event: &Event, call: &ToolCall, policy: &Policy) -> Option<Quiet> {
         let home = self.env.home.to_string_lossy();
         let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
@@ -214,7 +214,7 @@ fn outcome(verdict: Verdict) -> Outcome {
     }
 }
 
-/// The rule that would ask, if what the line loses were not kept.
+/// The rule that would ask, if the line's losses were not saved.
 fn kept(session: &Session, context: &Context) -> Option<Stop> {
     let rule = danger::kept_by(session, context.call()?)?;
     Some(Stop { gate: GateId::Danger, rule: Some(rule.id().to_owned()) })

@@ -1,9 +1,9 @@
-//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be. Without a
-//! past, the last alone.
+//! After a tryout, at the terminal: asks what each rule should do from now on, and how quiet it should be.
+//! Without past sessions, asks only the latter.
 //!
-//! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not
-//! be accepted is not written; what the administrator's bundle or the project's file holds stays, and is
-//! told.
+//! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; an invalid file is
+//! never written; if the administrator's bundle or the project's file overrides an answer, that is kept and
+//! reported.
 
 use super::Tried;
 use super::tally::Answerable;
@@ -12,7 +12,7 @@ use aops_core::config::in_force::InForce;
 use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, choose};
 use aops_shell::danger::{Rule, Usual, rule};
 
-/// Answers that are not understood before a question is left.
+/// How many answers may be misunderstood before a question is skipped.
 const TRIES: usize = 3;
 
 /// What the person wants.
@@ -35,9 +35,9 @@ pub(super) fn offer(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     write(io, &wishes, &now)
 }
 
-/// There are no sessions of this person to count in, so the figures are those of other people's lines
-/// (`docs/benchmarks.md`). Nothing is asked where the level is set already, or where the kernel holds no
-/// line.
+/// This person has no sessions to count, so the figures come from other people's lines
+/// (`docs/benchmarks.md`). Asks nothing if the level is already set, or if the kernel cannot confine the
+/// lines.
 pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
     let now = policy_here(io)?;
     if !now.origins.of("quiet.allow").is_empty() || quiet::held(io, &now.policy.jail).is_err() {
@@ -62,7 +62,7 @@ pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
     }
 }
 
-/// Nothing where there is nobody any more.
+/// `None` if nobody is there any more.
 fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishes>> {
     let mut wishes = Wishes::default();
     let rules = tried.tally.by_frequency();
@@ -124,11 +124,11 @@ fn is_yes(answer: &str) -> bool {
 enum Choice {
     AsItIs,
     Word(&'static str),
-    /// There is nobody any more.
+    /// Nobody is there any more.
     Gone,
 }
 
-/// One of these words, by its beginning.
+/// Asks the person to choose one of these words; the beginning of a word is enough.
 fn choose_one(io: &mut Io, question: &str, words: &[&'static str]) -> anyhow::Result<Choice> {
     for _ in 0..TRIES {
         let Some(answer) = io.ask(question)? else { return Ok(Choice::Gone) };
@@ -143,7 +143,7 @@ fn choose_one(io: &mut Io, question: &str, words: &[&'static str]) -> anyhow::Re
     Ok(Choice::AsItIs)
 }
 
-/// The user's text with everything that is wanted; nothing where it cannot be edited.
+/// The user's text with all the changes; `None` if it cannot be edited.
 fn edit(old: &str, wishes: &Wishes) -> Option<String> {
     let mut text = old.to_owned();
     for (rule, level) in &wishes.rules {
@@ -178,7 +178,7 @@ fn write(io: &mut Io, wishes: &Wishes, now: &InForce) -> anyhow::Result<()> {
     tell_held(io, wishes, &edited.policy)
 }
 
-/// What does not hold here all the same.
+/// Reports the wishes that have no effect here.
 fn tell_held(io: &mut Io, wishes: &Wishes, policy: &Policy) -> anyhow::Result<()> {
     for (rule, level) in &wishes.rules {
         let holds = policy.danger_level(rule);

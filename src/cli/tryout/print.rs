@@ -1,4 +1,4 @@
-//! The words and the JSON of a tryout.
+//! The text and the JSON of a tryout.
 
 use super::Tried;
 use super::judge::MODES;
@@ -16,7 +16,7 @@ fn date(ms: i64) -> String {
     time::timestamp(ms).chars().take(10).collect()
 }
 
-/// Everything, in the order in which a person asks for it.
+/// Everything, in the order in which a person would ask for it.
 pub(super) fn words(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let tally = &tried.tally;
     let since = date(tried.since_ms);
@@ -108,7 +108,7 @@ fn describe_answerable(lines: Answerable) -> String {
     )
 }
 
-/// What was not looked at, and what cannot be known.
+/// What was not examined, and what cannot be known.
 fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let tally = &tried.tally;
     let mut limits = Vec::new();

@@ -1,6 +1,6 @@
-//! What all calls of the past come to: counts by mode and rule, prompts, sessions.
+//! The totals over all past calls: counts by mode and rule, prompts, sessions.
 //!
-//! Pure. Invariant: two tallies added are the tally of both, in any order.
+//! Pure. Invariant: adding two tallies gives the tally of both, in any order.
 
 use super::judge::{GUARD, Judged, Outcome};
 use aops_core::host::past::{PastCounts, PastPrompt};
@@ -10,19 +10,18 @@ use aops_shell::quiet::{Answers, Quiet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines that are shown for each rule.
+/// How many lines are shown for each rule.
 const MOST_LINES: usize = 3;
 
-/// Of a hundred lines that only read, so many are asked about by the client in mode `default`; of the others
-/// nearly all.
-/// Measured with 6,681 lines of real agents.
+/// Out of 100 lines that only read, this many need approval by the client in mode `default`; of all other
+/// lines, nearly all do. Measured with 6,681 lines of real agents.
 const ASKED_READING: u64 = 41;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stopped {
     pub(super) asked: u64,
     pub(super) refused: u64,
-    /// It passes, and what it would lose is kept.
+    /// Calls that pass after what they would lose is saved.
     pub(super) kept: u64,
 }
 
@@ -44,7 +43,7 @@ impl Stopped {
     }
 }
 
-/// What one rule stops in mode `guard`, and the newest lines of it.
+/// What one rule stops in mode `guard`, and the newest such lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByRule {
     pub(super) counts: Stopped,
@@ -61,7 +60,7 @@ impl ByRule {
     }
 }
 
-/// Shell lines among prompts, and which of them quiet would have answered.
+/// Shell lines among prompts, and which of them quiet mode would have answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answerable {
     pub(super) lines: u64,
@@ -72,7 +71,7 @@ pub(super) struct Answerable {
 }
 
 impl Answerable {
-    /// A line that a gate stops is never answered.
+    /// Counts a line; a line that a gate stops is never answered.
     fn add(&mut self, judged: &Judged) {
         let Some(quiet) = &judged.quiet else { return };
         self.lines += 1;
@@ -93,7 +92,7 @@ impl Answerable {
         self.contained += other.contained;
     }
 
-    /// How many of so many lines the client asks about.
+    /// An estimate of how many of these lines the client asks about.
     pub(super) fn estimated(self) -> Self {
         let share = |lines: u64| lines * ASKED_READING / 100;
         let reading = share(self.reading);
@@ -124,7 +123,7 @@ pub(super) struct Tally {
     pub(super) files: u64,
     pub(super) unreadable: u64,
     pub(super) calls: u64,
-    /// Of them, by client.
+    /// `calls` by client.
     pub(super) clients: BTreeMap<&'static str, u64>,
     pub(super) unjudged: u64,
     pub(super) gone: u64,
@@ -164,7 +163,7 @@ impl Tally {
         ending.checked = ending.checked.max(Some(at_ms));
     }
 
-    /// A call that had a prompt, or whose record does not say.
+    /// Counts a call that had a prompt, or whose record does not say.
     pub(super) fn add_prompt(&mut self, prompt: PastPrompt, judged: Option<&Judged>) {
         let prompts = &mut self.prompts;
         let lines = match prompt {
@@ -222,7 +221,7 @@ impl Tally {
         all
     }
 
-    /// Lines whose losses are kept.
+    /// Lines whose losses are saved.
     pub(super) fn kept(&self) -> u64 {
         self.rules.values().map(|rule| rule.counts.kept).sum()
     }

@@ -1,4 +1,4 @@
-//! `undo show`: one keeping, its files, and how they differ from what lies there now.
+//! `undo show`: one set of saved files, and how they differ from the present ones.
 
 use super::{describe, named, shown, state};
 use crate::cli::checkpoint::print_changes;
@@ -31,7 +31,7 @@ pub(super) const SHOW: Command = Command {
     run: show,
 };
 
-/// Longer files are named, and their text is not shown.
+/// Longer files are only named; their text is not shown.
 const LONGEST: u64 = 256 << 10;
 
 fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -106,7 +106,7 @@ fn print_files(io: &mut Io, keeping: &Keeping) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The text of a file; `None` for one that is long or is no text.
+/// The text of a file; `None` if it is too long or not text.
 fn text_of(bytes: Option<Vec<u8>>) -> Option<String> {
     String::from_utf8(bytes?).ok().filter(|text| !text.contains('\0'))
 }

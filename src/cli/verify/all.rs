@@ -1,7 +1,7 @@
 //! `verify --all`: every session, the log over all of them, and whether the log knows of a session that is
 //! gone.
 //!
-//! Reads sessions, records and log; writes nothing. Progress goes to stderr where that is a terminal.
+//! Reads sessions, records and log; writes nothing. Progress goes to stderr if that is a terminal.
 
 use super::print_wrong;
 use crate::cli::table::Tone;
@@ -14,7 +14,7 @@ use aops_core::text::plain::count;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stderr};
 
-/// What is known of one session.
+/// What is known about one session.
 struct Row {
     id: String,
     value: Value,
@@ -23,7 +23,7 @@ struct Row {
     gone: Vec<String>,
 }
 
-/// `remote`: git notes were asked for, and come from the remote.
+/// `remote`: git notes were requested, and come from the remote.
 pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow::Result<u8> {
     let log = check::examine(io.env, trust);
     let all = sessions::all(io.env);
@@ -145,7 +145,7 @@ fn print_log(io: &mut Io, log: &Examined) -> anyhow::Result<()> {
     for why in log.unsigned.iter().chain(&log.unwitnessed) {
         writeln!(io.out, "note: {why}")?;
     }
-    // Some name a way out of their own.
+    // Some faults name their own way out.
     if log.faults.iter().any(|fault| !fault.contains("`aops-hook ")) {
         writeln!(io.out, "hint: `aops-hook key rotate --new-log` sets the log aside and begins another")?;
     }

@@ -1,4 +1,4 @@
-//! What was found, in the forms that other tools read: SARIF, `JUnit`, and the verification summary of SLSA.
+//! The findings in formats that other tools read: SARIF, `JUnit`, and the verification summary of SLSA.
 
 use super::told::{Told, moment, short};
 use aops_attest::code::Code;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A path as part of an address.
+/// A path as part of a URL.
 fn address(path: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     path.iter()
@@ -18,13 +18,13 @@ fn address(path: &[u8]) -> String {
         .collect()
 }
 
-/// A rule for each code, a result for each commit that does not pass, at its first file.
+/// A rule for each code, and a result for each commit that does not pass, at its first file.
 pub(super) fn sarif(told: &Told) -> Value {
     let rules = Code::ALL.map(|code| json!({"id": code.name(), "shortDescription": {"text": code.about()}}));
     let result = |finding: &Finding| {
         let trouble = finding.trouble.as_ref()?;
         let text = format!("{} {}: {}", short(&finding.commit), trouble.why, one_line(&finding.subject, 100));
-        // A commit without a change has no place.
+        // A commit without changes has no location.
         let place = |path| json!({"physicalLocation": {"artifactLocation": {"uri": address(path)}}});
         let places: Vec<Value> = finding.path.as_deref().map(place).into_iter().collect();
         Some(json!({
@@ -44,7 +44,7 @@ pub(super) fn sarif(told: &Told) -> Value {
     })
 }
 
-/// Text of XML. What XML cannot hold at all is left out.
+/// Text escaped for XML. Characters that XML cannot contain are left out.
 fn escaped(text: &str) -> String {
     let one = |c: char| match c {
         '&' => "&amp;".to_owned(),
@@ -57,7 +57,7 @@ fn escaped(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// A case for each commit.
+/// A test case for each commit.
 pub(super) fn junit(told: &Told) -> String {
     let case = |finding: &Finding| {
         let name = format!("{} {}", short(&finding.commit), one_line(&finding.subject, 100));
@@ -80,8 +80,8 @@ pub(super) fn junit(told: &Told) -> String {
     )
 }
 
-/// The repository: its address, or where no statement tells one, its first commit, or the last commit that
-/// was looked at.
+/// The repository: its address or, if no statement has one, its first commit, or the last commit that was
+/// checked.
 fn resource(told: &Told) -> String {
     let all = || told.findings.iter().flat_map(|finding| told.statements(finding));
     let target = |one: &Attested| {
@@ -97,8 +97,8 @@ fn resource(told: &Told) -> String {
         .unwrap_or_default()
 }
 
-/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.
-/// Invariant: a level is told only where each of its subjects has it.
+/// A SLSA verification summary over all commits: it outlives a squash, when the commits themselves are gone.
+/// Invariant: a level is stated only if each of its subjects has it.
 pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
     let subject: Vec<Value> = told
         .findings

@@ -1,4 +1,4 @@
-//! What is needed before commits can be judged: the range, the list of signers from its base, the notes.
+//! What is needed to judge commits: the range, the list of signers from its base, the notes.
 //!
 //! Reads the repository; with `--wait` fetches notes into a ref of our own. Invariant: the list never comes
 //! from the range.
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Notes that `--wait` fetched.
 const FETCHED: &str = "refs/notes/aops-attest-remote";
-/// Those of others, fetched under a name that tells whose they are (`refs/notes/origin/aops-attest`).
+/// Notes of others, fetched under a name that says whose they are (`refs/notes/origin/aops-attest`).
 const OF_OTHERS: &str = "refs/notes/**/aops-attest";
 
 /// Exit 3: it cannot be checked here, which is never a pass.
@@ -29,7 +29,7 @@ pub(super) fn checked<T>(asked: Result<T, Trouble>) -> anyhow::Result<T> {
     asked.or_else(|trouble| unchecked(trouble.why))
 }
 
-/// The words that name the commits of a range; a single commit is itself alone.
+/// The arguments that name the commits of a range; a single commit means only itself.
 fn words(range: &str) -> Vec<&str> {
     if range.contains("..") {
         vec!["--topo-order", "--reverse", "--end-of-options", range]
@@ -88,17 +88,17 @@ pub(super) fn list(objects: &Objects, place: &str, range: &str, many: usize) -> 
     text.and_then(|text| signers::parse(&text)).or_else(|Malformed(why)| refused(format!("`{place}`: {why}")))
 }
 
-/// The root commits before these.
+/// The root commits of these histories.
 pub(super) fn roots(objects: &Objects, ids: &[String]) -> anyhow::Result<Vec<String>> {
     let tips: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
     objects.lines(&["rev-list", "--max-parents=0", "--stdin"], tips.as_bytes()).or_else(unchecked)
 }
 
-/// Commits that statements name are looked at up to so many: each is a walk through the history.
+/// How many commits named by statements are examined: each needs a walk through the history.
 const MOST_ROOTS: usize = 64;
 
-/// Which of these commits share a first commit with the range, and so are of this repository: the commit at
-/// which a shallow clone was cut is no root, but it is here.
+/// Which of these commits share a first commit with the range, and so belong to this repository. The commit
+/// where a shallow clone was cut is not a root, but exists here.
 pub(super) fn of_history(
     objects: &Objects,
     commits: &BTreeSet<String>,
@@ -146,12 +146,12 @@ pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Tr
     Ok(found)
 }
 
-/// Brings the notes of this address, or else of the clone's remote, here, if it has any.
+/// Fetches the notes from this address, or else from the clone's remote, if there is one.
 pub(super) fn fetch(objects: &Objects, address: Option<&str>) {
     let env = objects.env;
     let Some(remote) = address.map(str::to_owned).or_else(|| git::remote(env, &env.cwd, "")) else { return };
     let what = format!("+{NOTES}:{FETCHED}");
     let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", &remote, &what];
-    // Without notes there, or without a network, the next look finds nothing new.
+    // Without notes there, or without a network, the next check finds nothing new.
     let _ = git::run(env, &env.cwd, &words, b"", std::time::Duration::from_secs(30));
 }

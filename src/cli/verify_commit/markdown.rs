@@ -1,7 +1,7 @@
-//! What was found, in one paragraph for a pull request.
+//! The findings in one paragraph for a pull request.
 //!
-//! Invariant: what a statement or a commit names is shown as code or as plain words, so no name of a file or
-//! of a model becomes a link, a mention or a heading.
+//! Invariant: names from a statement or a commit appear as code or plain text, so no file name or model name
+//! becomes a link, a mention or a heading.
 
 use super::told::{Told, moment, short};
 use aops_attest::code::Code;
@@ -14,10 +14,10 @@ use aops_attest::verify::{Finding, People};
 use aops_core::text::plain::count;
 use std::collections::BTreeSet;
 
-/// Paths and commits that are named one by one.
+/// How many paths and commits are named individually.
 const MOST_NAMED: usize = 5;
 
-/// Without what Markdown reads as its own.
+/// Text without characters that Markdown interprets.
 fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " .,:;+-_/()".contains(c);
     text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
@@ -98,7 +98,7 @@ fn checked_by(told: &Told, all: &[&Attested]) -> String {
     format!("{done}; {} refused, {waived};", count(refused, "dangerous command"))
 }
 
-/// For how many of the commits that statements speak of all of these say so: no word where it is all of them.
+/// For how many of the commits with statements all statements say so; empty if it is all of them.
 fn share(told: &Told, property: Property) -> Option<String> {
     let holds = |facts: &Annotations| claimed(facts, Level::Approved).contains(&property);
     let of = |finding: &Finding| {
@@ -118,7 +118,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ")
 }
 
-/// A verdict that is not the wanted one is named.
+/// A verdict other than the wanted one is named.
 fn plan(told: &Told, facts: &[&Annotations]) -> String {
     let plans = || facts.iter().filter_map(|facts| facts.plan);
     let others =
@@ -180,7 +180,7 @@ fn lines_by(all: &[&Attested]) -> String {
     format!("{} by the session{by_hand}.", count(session, "line"))
 }
 
-/// Commits that no attestation stands for, or whose attestation is not enough.
+/// Commits without an attestation, or whose attestation is not sufficient.
 fn others(told: &Told) -> String {
     let line = |finding: &Finding| {
         let commit = code(short(&finding.commit));
@@ -206,7 +206,7 @@ fn others(told: &Told) -> String {
     if more > 0 { format!("{shown} And {more} more.") } else { shown }
 }
 
-/// What is known of a person's signature, where one would do.
+/// What is known about a person's signature, if one would be sufficient.
 fn signed(told: &Told, finding: &Finding) -> &'static str {
     match told.wanted.people {
         People::Signed if finding.is_signed => ", and nobody of the list signed it",
@@ -224,7 +224,7 @@ fn witnesses(told: &Told) -> String {
     format!("Witnessed {} by {seen} of {}.", moment(time).replace('T', " ").replace('Z', " UTC"), names.len())
 }
 
-/// Whose word it is, and that it is no more than that.
+/// Who makes the statement, and that it is only their word.
 fn word_of(told: &Told) -> String {
     let used: BTreeSet<usize> = told.findings.iter().flat_map(|finding| finding.signers.clone()).collect();
     let keys: Vec<String> = used.into_iter().filter_map(|at| name(told.trust, at)).collect();

@@ -1,4 +1,4 @@
-//! What was found, for a person at a terminal and for programs (JSON).
+//! The findings for a person at a terminal and for programs (JSON).
 
 use crate::cli::Io;
 use crate::cli::table::Tone;
@@ -25,7 +25,7 @@ pub(super) struct Told<'a> {
     pub(super) range: &'a str,
 }
 
-/// `2026-11-17T15:30:00Z`, of seconds since 1970.
+/// `2026-11-17T15:30:00Z`, from seconds since 1970.
 pub(super) fn moment(seconds: i64) -> String {
     timestamp(seconds.saturating_mul(1000)).replace(".000Z", "Z")
 }
@@ -43,13 +43,13 @@ impl Told<'_> {
         exit_code(self.findings) == 0
     }
 
-    /// The lowest level of those that have one.
+    /// The lowest level among the commits that have one.
     pub(super) fn lowest(&self) -> Option<Level> {
         self.findings.iter().filter_map(|finding| finding.level).min()
     }
 
-    /// The level that every commit reaches; nothing where one passes without (a person's, or one by hand). A
-    /// merge that adds nothing needs none.
+    /// The level that every commit reaches; `None` if one passes without a level (one signed by a person, or
+    /// accepted by hand). A merge that adds nothing needs none.
     pub(super) fn reached_by_all(&self) -> Option<Level> {
         let all = || self.findings.iter().filter(|finding| !finding.adds_nothing);
         self.lowest().filter(|_| all().all(|finding| finding.level.is_some()))
@@ -103,7 +103,7 @@ impl Told<'_> {
         })
     }
 
-    /// What is said of a commit that passes.
+    /// The remark about a commit that passes.
     pub(super) fn praise(&self, finding: &Finding) -> String {
         if let Some(person) = &finding.person {
             return if person.is_empty() {
@@ -120,7 +120,7 @@ impl Told<'_> {
         format!("{level} {}", words.join(", "))
     }
 
-    /// A line each.
+    /// Prints a line for each commit.
     pub(super) fn print(&self, io: &mut Io) -> anyhow::Result<u8> {
         for finding in self.findings {
             let (tone, words) = match &finding.trouble {

@@ -1,4 +1,4 @@
-//! What git and ssh say, for the judgement of commits: in as few starts as there are kinds of questions.
+//! What git and ssh say, for judging commits: with only one start for each kind of question.
 //!
 //! Starts `git` and `ssh-keygen`; writes into a private folder that is thrown away.
 
@@ -13,9 +13,9 @@ use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Ending, Task, variable};
 use std::time::Duration;
 
-/// Of `ssh-keygen`, which reads a few files.
+/// The time limit for `ssh-keygen`, which reads a few files.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Of what `ssh-keygen` says.
+/// How much of the output of `ssh-keygen` is kept.
 const KEPT: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ fn joined(lines: impl IntoIterator<Item = String>) -> Vec<u8> {
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect::<String>().into_bytes()
 }
 
-/// Answers of `git cat-file --batch`: each object's content, or nothing.
+/// Answers of `git cat-file --batch`: each object's content, or `None`.
 pub(super) fn contents(objects: &Objects, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, Trouble> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -75,7 +75,7 @@ fn is_signature(name: &str) -> bool {
 
 const OF_SSH: &str = "-----BEGIN SSH SIGNATURE-----";
 
-/// Without its change, and without the tree of its parent.
+/// The commit without its change, and without its parent's tree.
 fn parse(id: &str, content: &[u8]) -> Option<Commit> {
     let text = String::from_utf8_lossy(content);
     let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -93,7 +93,7 @@ fn parse(id: &str, content: &[u8]) -> Option<Commit> {
     })
 }
 
-/// What was signed, and the signature.
+/// The signed content, and the signature.
 fn signed_part(content: &[u8]) -> Option<(Vec<u8>, String)> {
     let end = content.windows(2).position(|pair| pair == b"\n\n").unwrap_or(content.len());
     let (head, rest) = content.split_at(end);
@@ -113,7 +113,7 @@ fn signed_part(content: &[u8]) -> Option<(Vec<u8>, String)> {
             (false, _) => payload.extend(line),
         }
     }
-    // The signature may be the last header, and then its line feed is the head's.
+    // If the signature is the last header, the line feed after it belongs to the head.
     let rest = if payload.ends_with(b"\n") { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
     payload.extend(rest);
     signature.starts_with(OF_SSH).then_some((payload, signature + "\n"))
@@ -138,7 +138,7 @@ impl Repository<'_> {
         }
     }
 
-    /// What differs between the trees of each pair.
+    /// The differences between the trees of each pair.
     fn changes(&self, pairs: &[String]) -> Result<Vec<Change>, Trouble> {
         let words =
             ["diff-tree", "--stdin", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
@@ -264,7 +264,7 @@ impl World for Repository<'_> {
     }
 }
 
-/// `1`, tree and nothing for a clean merge; `0`, tree and paths for another. Each ends with an empty word.
+/// `1` and the tree for a clean merge; `0`, the tree and paths for another. Each ends with an empty word.
 fn read_merges(said: &[u8], many: usize) -> Option<Vec<Option<String>>> {
     let mut words = said.split(|byte| *byte == 0);
     let mut one = || {

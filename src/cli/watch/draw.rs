@@ -1,8 +1,8 @@
-//! Draws the state: cells and styles, nothing else.
+//! Draws the state: only cells and styles.
 //!
-//! Pure, but for the zone of the clocks: the same state is the same frame. Invariants: every word fits or
-//! ends in `…`; without colours the chosen line is told by `>` and by being reversed; below 80 × 24 it says
-//! so, and how to go on.
+//! Pure, except for the time zone: the same state gives the same frame. Invariants: every word fits or ends
+//! in `…`; without colours the chosen line is marked by `>` and by being reversed; below 80 × 24 it says so,
+//! and how to continue.
 
 mod dialog;
 mod columns;
@@ -27,7 +27,7 @@ const KEYS_OF_SESSIONS: &str =
 const KEYS_OF_TIMELINE: &str =
     "enter whole  r refused  t tool  / text  b block  u clear  v waive  esc  ? keys";
 
-/// A place to write lines, from its top to its bottom.
+/// An area to write lines into, from top to bottom.
 struct Page<'a, 'b> {
     frame: &'a mut Frame<'b>,
     area: Rect,
@@ -57,7 +57,7 @@ impl Page<'_, '_> {
         usize::from(self.area.bottom().saturating_sub(self.next))
     }
 
-    /// A text at this column of the line that comes next.
+    /// Writes a text at this column of the next line.
     fn put(&mut self, column: usize, text: &str, style: Style) {
         let room = self.width().saturating_sub(column);
         if self.left() > 0 && room > 0 {
@@ -71,7 +71,7 @@ impl Page<'_, '_> {
         self.next += 1;
     }
 
-    /// A text in as many lines as it needs, `most` at most.
+    /// Writes a text in as many lines as it needs, at most `most`.
     fn wrapped(&mut self, text: &str, tone: Tone, most: usize) {
         let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, self.width())).collect();
         for line in lines.iter().take(most) {
@@ -85,13 +85,13 @@ impl Page<'_, '_> {
         self.line(&format!("{title}{}", "─".repeat(rest)), Tone::Quiet);
     }
 
-    /// Turns the line around that was written last.
+    /// Reverses the line that was written last.
     fn choose(&mut self) {
         let line = Rect { y: self.next - 1, height: 1, ..self.area };
         self.frame.buffer_mut().set_style(line, Style::default().add_modifier(Modifier::REVERSED));
     }
 
-    /// The rows of a list around the chosen one, so many lines high. `row`: writes one line.
+    /// The rows of a list around the chosen one, at most this many lines. `row`: writes one line.
     fn list(&mut self, high: usize, long: usize, at: usize, mut row: impl FnMut(&mut Self, usize)) {
         let top = at.saturating_sub(high.saturating_sub(1) / 2).min(long.saturating_sub(high));
         let end = self.next + u16::try_from(high).unwrap_or(u16::MAX);
@@ -106,7 +106,7 @@ impl Page<'_, '_> {
     }
 }
 
-/// The whole screen.
+/// Draws the whole screen.
 pub(super) fn draw(model: &Model, frame: &mut Frame) {
     let area = frame.area();
     let mut page = Page { color: model.color, next: area.y, area, frame };
@@ -139,7 +139,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
     }
 }
 
-/// Lines of the part below the list.
+/// How many lines the part below the list has.
 const DETAIL: usize = 7;
 
 fn sessions(model: &Model, page: &mut Page) {
@@ -190,7 +190,7 @@ fn session_line(page: &mut Page, columns: &[Column], row: &Row, chosen: bool) {
     }
 }
 
-/// What it waits for; a block with its reason, after this word.
+/// What it waits for; for a block, its reason after this word.
 fn describe_wait(row: &Row, blocked: &str) -> String {
     let waits = row.blocked.as_ref().map_or_else(|| row.waits(), |reason| format!("{blocked}: {reason}"));
     if waits.is_empty() { "nothing".to_owned() } else { waits }
@@ -200,7 +200,7 @@ fn tone_of_wait(row: &Row) -> Tone {
     if row.wants_person() { Tone::Warn } else { Tone::Plain }
 }
 
-/// What there is to know of the chosen session, whole.
+/// Everything known about the chosen session, uncut.
 fn detail(page: &mut Page, row: &Row) {
     let mode = if row.mode.is_empty() { String::new() } else { format!("  mode {}", row.mode) };
     page.rule(&format!("{}  {}{mode}", row.id, row.place));

@@ -1,4 +1,4 @@
-//! The hosts that a session's commands reached and were refused, as the cockpit lists them.
+//! The hosts that a session's commands reached or were refused, as the cockpit lists them.
 //!
 //! Reads the session's list and counts. Invariant: a host that waits for a person comes first.
 
@@ -28,7 +28,7 @@ pub(super) fn read(session: &Path) -> Vec<Host> {
     all
 }
 
-/// What the list says of it now, which may be something else than when it was reached.
+/// What the list says about it now, which may differ from when it was reached.
 fn by(list: &List, host: &str, port: u16) -> Option<String> {
     let said = match list.judge(&Name::of(host.as_bytes())?, port) {
         Verdict::Pass(Pass::Listed(word)) => word.to_string(),

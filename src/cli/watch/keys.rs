@@ -1,8 +1,8 @@
-//! What a key does: the state before, a key, the state after, and what the reader is asked for.
+//! What a key does: the state before, a key, the state after, and requests to the reader.
 //!
 //! Pure. Invariants: a key that changes something in a session opens a dialog first, and only `y` in it
-//! carries it out; a block's reason is shown whole before it is cleared; `q` and Ctrl-C leave from everywhere
-//! but a line that is being typed.
+//! carries it out; a block's reason is shown in full before it is cleared; `q` and Ctrl-C leave from
+//! everywhere except a line that is being typed.
 
 use super::model::{Checkpoints, Dialog, Entry, Hosts, Model, Timeline, View, Wish};
 use super::order::Order;
@@ -63,12 +63,12 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) -> Vec<Wish> {
     }
 }
 
-/// Lines that one screen of a list or of a dialog has.
+/// How many lines a page of a list or of a dialog has.
 fn page(model: &Model) -> usize {
     usize::from(model.size.0).saturating_sub(10).max(1)
 }
 
-/// A place in a list after a key that moves.
+/// The position in a list after a key that moves.
 fn moved(at: usize, long: usize, page: usize, key: KeyCode) -> Option<usize> {
     let last = long.saturating_sub(1);
     let to = match key {
@@ -128,7 +128,7 @@ fn entered(model: &mut Model, entry: Entry, typed: &str, about: &str) -> Vec<Wis
     Vec::new()
 }
 
-/// Asks whether this may be done; says what is missing where something is.
+/// Asks whether this may be done; if something is missing, says what.
 fn order(model: &mut Model, entry: Entry, typed: &str, about: &str) {
     let Some(row) = model.find(about) else {
         model.said = Some(("this session is gone".to_owned(), Tone::Warn));
@@ -144,7 +144,7 @@ fn order(model: &mut Model, entry: Entry, typed: &str, about: &str) {
     }
 }
 
-/// The command for what was typed.
+/// The command for the typed text.
 pub(super) fn make(row: &Row, entry: Entry, typed: &str) -> Result<Order, &'static str> {
     let new = |words: &[&str]| Ok(Order::new(row.root.clone(), words));
     match entry {
@@ -195,7 +195,7 @@ fn look(model: &mut Model, key: KeyCode) -> Vec<Wish> {
     Vec::new()
 }
 
-/// The filters first, then the view.
+/// Goes back: first out of the filters, then out of the view.
 fn back(model: &mut Model) -> Vec<Wish> {
     match model.view {
         View::Sessions => model.words.clear(),
@@ -217,7 +217,7 @@ fn back(model: &mut Model) -> Vec<Wish> {
     Vec::new()
 }
 
-/// The timeline that was left for this view, or the list.
+/// The timeline or list that was left for this view.
 fn view_before(model: &Model) -> View {
     if model.timeline.path.as_os_str().is_empty() { View::Sessions } else { View::Timeline }
 }
@@ -250,7 +250,7 @@ fn typing(model: &mut Model, entry: Entry) {
     model.dialog = Some(Dialog::Type { entry, typed: String::new(), key });
 }
 
-/// The keys that concern one session.
+/// Handles the keys that concern one session.
 fn about(model: &mut Model, row: &Row, key: KeyCode) -> Vec<Wish> {
     let asks = row.question.is_some();
     match key {
@@ -330,7 +330,7 @@ fn in_checkpoints(model: &mut Model, key: KeyCode) -> Vec<Wish> {
     }
 }
 
-/// The command that keeps a person's answer about the chosen host, in the project of the session.
+/// The command that saves a person's answer about the chosen host, in the session's project.
 pub(super) fn answer_host(project: &Path, verb: &str, rule: &str) -> (Order, String) {
     let words = match verb {
         "allow" => format!("commands in this project reach `{rule}` from now on"),

@@ -1,7 +1,7 @@
-//! What the cockpit knows and shows: the sessions, the view, the dialog; and what news do to it.
+//! What the cockpit knows and shows: the sessions, the view, the dialog; and how news changes it.
 //!
-//! Pure. Invariants: the chosen session stays chosen while rows come, go and move; a timeline that stands at
-//! its end goes on with it; nothing is carried out that no dialog asked about.
+//! Pure. Invariants: the chosen session stays chosen while rows come, go and move; a timeline that is at its
+//! end follows new lines; nothing is carried out without a dialog.
 
 use super::order::Order;
 use super::row::{Life, Row};
@@ -10,17 +10,17 @@ use crate::cli::log::told::Told;
 use crate::cli::table::Tone;
 use std::path::{Path, PathBuf};
 
-/// What the reader is asked for.
+/// A request to the reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// The timeline of the session in this folder, from now on; nothing: no longer.
+    /// Follow the timeline of the session in this folder from now on; `None` stops.
     Follow(Option<(PathBuf, String)>),
     Checkpoints(PathBuf),
-    /// The hosts of the session in this folder, from now on; nothing: no longer.
+    /// Follow the hosts of the session in this folder from now on; `None` stops.
     Hosts(Option<PathBuf>),
-    /// Show what this prints.
+    /// Show the output of this command.
     Show(Order),
-    /// Ask about it, with what it says that it would do.
+    /// Ask for confirmation, with the command's own preview.
     Preview(Order),
     CarryOut(Order),
 }
@@ -31,9 +31,9 @@ pub(super) enum News {
     /// New or changed ones.
     Rows(Vec<Row>),
     Gone(Vec<String>),
-    /// All sessions were looked at once.
+    /// All sessions were read once.
     Ready,
-    /// More of a timeline, and its calls that have no end; `fresh`: from its beginning.
+    /// More of a timeline, and its open calls; `fresh`: from its beginning.
     Lines {
         path: PathBuf,
         lines: Vec<Told>,
@@ -57,7 +57,7 @@ pub(super) enum News {
 }
 
 impl News {
-    /// Nothing to draw anew for.
+    /// Whether there is no reason to redraw.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             News::Rows(rows) => rows.is_empty(),
@@ -77,12 +77,12 @@ pub(super) struct Checkpoint {
     pub(super) changed: String,
 }
 
-/// A host that a session's commands reached or were refused, or a server of theirs.
+/// A host that a session's commands reached or were refused, or a server they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Host {
     /// As a rule names it: `host`, `host:port`.
     pub(super) rule: String,
-    /// On whose word it is allowed.
+    /// Who allowed it.
     pub(super) by: String,
     /// How often, how many bytes, and why not.
     pub(super) what: String,
@@ -95,7 +95,7 @@ impl Host {
         Self { rule, ..Self::default() }
     }
 
-    /// A rule can name it: it is no server of this machine.
+    /// Whether a rule can name it: it is not a server of this machine.
     pub(super) fn is_remote(&self) -> bool {
         !self.rule.starts_with("localhost:")
     }
@@ -117,13 +117,13 @@ pub(super) struct Timeline {
     open: Vec<Told>,
     pub(super) wanted: Wanted,
     pub(super) words: String,
-    /// Places of those that are wanted: in `lines`, then in `open`.
+    /// The positions of the selected entries: in `lines`, then in `open`.
     pub(super) shown: Vec<usize>,
     pub(super) at: usize,
     pub(super) read: bool,
 }
 
-/// More lines than anybody scrolls through; the oldest go.
+/// More lines than anybody scrolls through; the oldest are dropped.
 const MOST_LINES: usize = 20_000;
 
 impl Timeline {
@@ -166,14 +166,14 @@ impl Timeline {
         self.wanted.has(one) && (words.is_empty() || [&one.text, &one.word, reason].iter().any(says))
     }
 
-    /// Looks again which lines are wanted.
+    /// Selects again the lines that pass the filters.
     pub(super) fn choose(&mut self) {
         let all = self.lines.iter().chain(&self.open).enumerate();
         self.shown = all.filter(|(_, one)| self.wants(one)).map(|(place, _)| place).collect();
         self.at = self.at.min(self.shown.len().saturating_sub(1));
     }
 
-    /// The filters in words; empty where there is none.
+    /// The filters as text; empty if there are none.
     pub(super) fn filters(&self) -> String {
         let mut all = Vec::new();
         all.extend(self.wanted.refused.then(|| "refused".to_owned()));
@@ -193,7 +193,7 @@ pub(super) struct Checkpoints {
 
 #[derive(Default)]
 pub(super) struct Hosts {
-    /// Where a rule is written for.
+    /// The project that a rule is written for.
     pub(super) project: PathBuf,
     pub(super) rows: Vec<Host>,
     pub(super) at: usize,
@@ -201,7 +201,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// The chosen one stays chosen while others come.
+    /// Replaces the rows; the chosen one stays chosen.
     fn put(&mut self, rows: Vec<Host>) {
         let chosen = self.rows.get(self.at).map(|row| row.rule.clone());
         let known = rows.iter().position(|row| Some(&row.rule) == chosen.as_ref());
@@ -211,7 +211,7 @@ impl Hosts {
     }
 }
 
-/// What a line of text is for.
+/// What a typed line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     Sessions,
@@ -247,13 +247,12 @@ pub(super) struct Model {
     pub(super) checkpoints: Checkpoints,
     pub(super) hosts: Hosts,
     pub(super) dialog: Option<Dialog>,
-    /// The last that happened, on the line at the bottom.
+    /// The latest message, on the line at the bottom.
     pub(super) said: Option<(String, Tone)>,
     pub(super) done: bool,
 }
 
 impl Model {
-    /// The rows that are listed.
     pub(super) fn listed(&self) -> Vec<&Row> {
         let words = self.words.to_lowercase();
         self.rows.iter().filter(|row| words.is_empty() || row.has(&words)).collect()
@@ -263,7 +262,7 @@ impl Model {
         self.listed().iter().position(|row| row.key() == self.chosen).unwrap_or(0)
     }
 
-    /// The session that keys are about.
+    /// The session that keys act on.
     pub(super) fn session(&self) -> Option<&Row> {
         match self.view {
             View::Sessions => self.listed().get(self.at()).copied(),
@@ -275,7 +274,7 @@ impl Model {
         self.rows.iter().find(|row| row.key() == key)
     }
 
-    /// How many there are, are live, and wait for a person.
+    /// How many sessions there are, how many are live, and how many wait for a person.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let live = self.rows.iter().filter(|row| row.life == Life::Live).count();
         (self.rows.len(), live, self.rows.iter().filter(|row| row.wants_person()).count())
@@ -315,7 +314,7 @@ impl Model {
         }
     }
 
-    /// A row stands where it belongs, and the chosen one stays chosen.
+    /// Sorts rows into the list; the chosen one stays chosen.
     fn put(&mut self, rows: Vec<Row>) {
         for row in rows {
             let key = row.key();

@@ -1,8 +1,8 @@
-//! What a key does to a session: the very command that a person would type, run by the very same function.
+//! What a key does to a session: it runs the command that a person would type, with the same function.
 //!
 //! Runs one command of the table in the folder of its project; its rules are the command's own. Invariants:
-//! who may run it is asked as for the command, with the terminal it wants; only the question `are you sure`
-//! is not asked again, since the cockpit asked it.
+//! permissions are checked as for the command, including the terminal it needs; only the question `are you
+//! sure` is not repeated, since the cockpit asked it.
 
 use crate::cli::table::clean;
 use crate::cli::{COMMANDS, Command, Io, allowed, parser, who_may};
@@ -12,7 +12,6 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Where it is run.
     pub(super) folder: PathBuf,
     /// The words after `aops-hook`.
     pub(super) words: Vec<String>,
@@ -23,20 +22,20 @@ impl Order {
         Self { folder, words: words.iter().map(|word| (*word).to_owned()).collect() }
     }
 
-    /// As a person would type it.
+    /// The command line as a person would type it.
     pub(super) fn line(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|word| shell_word(word)).collect();
         clean(&format!("aops-hook {}", words.join(" "))).into_owned()
     }
 
-    /// The same, and it only says what it would do.
+    /// The same command as a dry run.
     #[must_use]
     pub(super) fn tried(&self) -> Self {
         let words = self.words.iter().cloned().chain(["--dry-run".to_owned()]).collect();
         Self { words, folder: self.folder.clone() }
     }
 
-    /// What it printed, or why it was refused. `asked`: a person said yes to this very order.
+    /// Runs it. Returns its output, or why it was refused. `asked`: a person confirmed exactly this command.
     pub(super) fn carry_out(&self, env: &Env, asked: bool) -> Result<String, String> {
         let given = std::iter::once("aops-hook").chain(self.words.iter().map(String::as_str));
         let given = parser().try_get_matches_from(given).map_err(|error| error.to_string())?;

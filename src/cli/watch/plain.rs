@@ -1,7 +1,8 @@
-//! The cockpit for a voice, a printer or a terminal without a screen: a list, then a line for each change.
+//! The cockpit for a screen reader, a printer or a terminal without a screen: a list, then a line for each
+//! change.
 //!
-//! What is said and wished for is pure; `run` reads lines and prints. Invariants: nothing is drawn over;
-//! every line stands for itself; what changes something asks for `yes` first.
+//! Text and requests are pure; `run` reads lines and prints. Invariants: nothing is drawn over; every line
+//! can be understood by itself; a change needs a `yes` first.
 
 mod speak;
 
@@ -23,7 +24,7 @@ enum Message {
     Over,
 }
 
-/// Says what there is until a person leaves, or with `--json` until its reader is gone.
+/// Prints the state until a person leaves or, with `--json`, until the reader is gone.
 pub(super) fn run(io: &mut Io) -> anyhow::Result<u8> {
     signal::note_interrupts();
     let (send, messages) = mpsc::channel();

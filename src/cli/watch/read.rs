@@ -1,8 +1,8 @@
-//! Finds the sessions of this machine and looks again at those that changed.
+//! Finds the sessions of this machine and reads again those that changed.
 //!
-//! Reads folders, states, ledgers and attempt ledgers; writes nothing. Invariants: a session that did not
-//! change costs two looks at a file's date and no reading; a folder is listed only when its own date changed;
-//! no session is left out: one that cannot be read, or of which only the exported head is left, is a row too.
+//! Reads folders, states, ledgers and attempt ledgers; writes nothing. Invariants: an unchanged session costs
+//! two checks of a file's date and no reading; a folder is listed only when its own date changed; no session
+//! is left out: one that cannot be read, or of which only the exported head is left, is a row too.
 
 mod refusal;
 mod load;
@@ -26,13 +26,13 @@ use std::path::{Path, PathBuf};
 
 const STATE_FILE: &str = "session-state.json";
 
-/// Ledgers that are walked as a whole in one refresh; a longer one is then looked at by its end.
+/// The total size of ledgers that are read completely in one refresh; of longer ones, only the end is read.
 const WALKED: u64 = 1 << 20;
 
-/// Rows that are told together while all are read.
+/// How many rows are delivered together while all are read.
 const TOGETHER: usize = 50;
 
-/// What changes when a file does: date in nanoseconds, length, number.
+/// What changes when a file does: date in nanoseconds, length, inode number.
 type Stamp = Option<(i64, i64, u64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -53,7 +53,7 @@ impl Known {
         [stamp(&self.ledger), stamp(&self.state)]
     }
 
-    /// How much of the ledger was looked at.
+    /// How much of the ledger was read.
     fn long(&self) -> u64 {
         self.stamps[0].map_or(0, |(_, _, long, _)| long)
     }
@@ -69,7 +69,7 @@ struct Runs {
 pub(super) struct Reader {
     env: Env,
     boot: String,
-    /// Folders of the client's projects, as they were listed.
+    /// The client's project folders, as they were last listed.
     projects: BTreeMap<PathBuf, Stamp>,
     known: BTreeMap<PathBuf, Known>,
     runs: BTreeMap<PathBuf, Runs>,
@@ -83,7 +83,7 @@ impl Reader {
         Self { env: env.clone(), boot: boot_id(), projects, known, runs, lost, ready: false }
     }
 
-    /// Looks at everything once, and tells what is new.
+    /// Checks everything once, and delivers what is new.
     pub(super) fn refresh(&mut self, tell: &mut dyn FnMut(News)) {
         self.env = self.env.later();
         let new = self.list();
@@ -148,7 +148,8 @@ impl Reader {
         new
     }
 
-    /// A folder that changed just now may change again within the grain of the clock: it is listed once more.
+    /// A folder that changed just now may change again within the clock's resolution, so it is listed once
+    /// more.
     fn settled(&self, stamp: Stamp) -> Stamp {
         const GRAIN_S: i64 = 2;
         stamp.filter(|(seconds, ..)| self.env.now_ms / 1000 - seconds > GRAIN_S)
@@ -165,7 +166,7 @@ impl Reader {
             let mut rows = Vec::new();
             for path in part {
                 let known = self.known.remove(path);
-                // Nothing was recorded there yet: its project is listed again.
+                // Nothing was recorded there yet, so its project is listed again.
                 let Some(known) = load::load(&env, &self.boot, path, known.as_ref(), &mut health) else {
                     self.projects.insert(path.parent().unwrap_or(path).to_path_buf(), None);
                     continue;
@@ -179,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// A run begins in a session of its own: where there is an attempt ledger, it is looked at from then on.
+    /// A run begins in a session of its own: if there is an attempt ledger, it is checked from then on.
     fn note_runs(&mut self, root: &Path) {
         if root.as_os_str().is_empty() || self.runs.contains_key(root) {
             return;
@@ -199,7 +200,7 @@ impl Reader {
         known
     }
 
-    /// The sessions whose run waits for something else now.
+    /// The sessions whose run now waits for something else.
     fn look_at_runs(&mut self) -> Vec<PathBuf> {
         let changed: Vec<PathBuf> =
             self.runs.iter_mut().filter_map(|(root, runs)| runs.look().then(|| root.clone())).collect();
@@ -214,7 +215,7 @@ impl Reader {
         concerned
     }
 
-    /// The sessions whose client has ended without a word.
+    /// The sessions whose client ended without telling us.
     fn look_at_clients(&mut self) -> Vec<PathBuf> {
         let mut left = Vec::new();
         for (path, known) in self.known.iter_mut().filter(|(_, known)| known.row.life == Life::Live) {
@@ -242,7 +243,7 @@ impl Reader {
 }
 
 impl Runs {
-    /// Reads the attempt ledger again if it changed.
+    /// Reads the attempt ledger again if it changed. Returns whether it did.
     fn look(&mut self) -> bool {
         let now = stamp(&self.artifacts.ledger());
         if now == self.stamp {

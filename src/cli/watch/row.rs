@@ -1,6 +1,6 @@
-//! One session as the cockpit lists it, and what is new of it in words.
+//! One session as the cockpit lists it, and its changes as text.
 //!
-//! Pure. Invariant: every text in a row is safe on a terminal and within one line; `Row::clean` makes it so.
+//! Pure. Invariant: every text in a row is safe on a terminal and within one line; `Row::clean` ensures that.
 
 use crate::cli::table::{Tone, clean};
 use serde_json::{Value, json};
@@ -51,11 +51,11 @@ pub(super) struct Question {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub(super) id: String,
-    /// Its folder; of a lost one none.
+    /// The session's folder; empty for a lost session.
     pub(super) path: PathBuf,
-    /// Where its project is.
+    /// The project's root.
     pub(super) root: PathBuf,
-    /// The same as people write it, and its last part.
+    /// The root as people write it; `project` is its last part.
     pub(super) place: String,
     pub(super) project: String,
     pub(super) life: Life,
@@ -65,21 +65,21 @@ pub(super) struct Row {
     pub(super) question: Option<Question>,
     /// Why the client asks its user about a call.
     pub(super) asked: Option<String>,
-    /// What the loop waits for or is owed.
+    /// What the loop waits for, or what is still owed.
     pub(super) owed: String,
     pub(super) cost: Option<f64>,
     pub(super) refusal: Option<String>,
-    /// What was answered in the person's place, and how often something was kept.
+    /// What was answered in the person's place, and how often data was saved.
     pub(super) given: String,
     pub(super) damage: Option<String>,
     pub(super) prompt: String,
     pub(super) began: String,
-    /// What its commands reached, where hosts are judged.
+    /// The hosts its commands reached, if hosts are judged.
     pub(super) network: Option<String>,
 }
 
 impl Row {
-    /// What tells it from every other.
+    /// Identifies the row.
     pub(super) fn key(&self) -> String {
         if self.path.as_os_str().is_empty() {
             self.id.clone()
@@ -92,7 +92,7 @@ impl Row {
         self.id.chars().take(8).collect()
     }
 
-    /// What it waits for, in words; whatever wants a person comes first.
+    /// What it waits for, as text; anything that needs a person comes first.
     pub(super) fn waits(&self) -> String {
         match (&self.blocked, &self.question, &self.asked) {
             (Some(_), ..) => "you: blocked".to_owned(),
@@ -103,7 +103,7 @@ impl Row {
         }
     }
 
-    /// A person has to do something.
+    /// Whether a person has to do something.
     pub(super) fn wants_person(&self) -> bool {
         let open = self.question.as_ref().is_some_and(|question| question.open);
         self.life != Life::Lost
@@ -118,7 +118,7 @@ impl Row {
         self.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default()
     }
 
-    /// Whether these words, in lower case, stand somewhere in it.
+    /// Whether the row contains these words, given in lower case.
     pub(super) fn has(&self, words: &str) -> bool {
         let waits = self.waits();
         let refusal = self.refusal.as_deref().unwrap_or_default();
@@ -127,7 +127,7 @@ impl Row {
         all.iter().any(|text| text.to_lowercase().contains(words))
     }
 
-    /// The order of the list: who waits for a person, then the living, then the newest.
+    /// The order of the list: sessions that wait for a person, then live ones, then the newest.
     pub(super) fn order(&self) -> (bool, bool, Reverse<&str>, Reverse<&str>) {
         (!self.wants_person(), self.life != Life::Live, Reverse(&self.began), Reverse(&self.id))
     }
@@ -165,7 +165,7 @@ impl Row {
         })
     }
 
-    /// The whole of it in one sentence, for a voice.
+    /// The whole row in one sentence, for reading aloud.
     pub(super) fn sentence(&self) -> String {
         let mut parts = vec![format!("{} {}", self.short(), self.project), self.life.word().to_owned()];
         parts.extend(Some(format!("phase {}", self.phase)).filter(|_| !self.phase.is_empty()));
@@ -184,7 +184,7 @@ impl Row {
         parts.join(", ")
     }
 
-    /// What changed since then, a sentence each.
+    /// The changes since then, a sentence each.
     pub(super) fn news(&self, old: &Row) -> Vec<String> {
         let mut said = Vec::new();
         let mut note = |changed: bool, words: String| said.extend(changed.then_some(words));

@@ -1,7 +1,7 @@
-//! The screen as a whole: takes the terminal, draws, gives it back.
+//! The screen as a whole: takes over the terminal, draws, and restores it.
 //!
-//! Writes to the terminal. Invariant: the terminal is as it was before, however this ends: by a key, a
-//! signal, an error or a panic in any thread.
+//! Writes to the terminal. Invariant: the terminal is restored however this ends: by a key, a signal, an
+//! error or a panic in any thread.
 
 use super::draw::draw;
 use super::keys::press;
@@ -19,10 +19,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether a signal came.
+/// How often we check for a signal.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// The other screen, without a cursor; and back.
+/// Switches to the alternate screen without a cursor; `LEAVE` switches back.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
@@ -33,7 +33,7 @@ enum Message {
     Over,
 }
 
-/// The terminal is ours.
+/// We have taken over the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 struct Taken;
@@ -58,7 +58,7 @@ impl Drop for Taken {
     }
 }
 
-/// Past every lock and buffer: another thread may hold them.
+/// Bypasses every lock and buffer, since another thread may hold them.
 fn say(bytes: &[u8]) {
     let _ = rustix::io::write(rustix::stdio::stdout(), bytes);
 }
@@ -103,7 +103,7 @@ fn start(env: &Env) -> (Sender<Wish>, Receiver<Message>) {
     (wishes, messages)
 }
 
-/// Waits until there is something new to draw. What has come meanwhile is drawn together.
+/// Waits until there is something new to draw. Everything that arrived meanwhile is drawn at once.
 fn wait(model: &mut Model, messages: &Receiver<Message>, wishes: &Sender<Wish>) {
     let first = loop {
         match messages.recv_timeout(GLANCE) {

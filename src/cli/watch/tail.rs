@@ -1,7 +1,7 @@
-//! The timeline of one session: the lines of `log`, as they come.
+//! The timeline of one session: the lines of `log`, as they arrive.
 //!
-//! Reads one ledger, writes nothing. Invariants: what was read is not read again; of a long ledger only the
-//! end is read; every text is safe on a terminal.
+//! Reads one ledger, writes nothing. Invariants: nothing is read twice; of a long ledger only the end is
+//! read; every text is safe on a terminal.
 
 use super::model::News;
 use crate::cli::log::told::{Teller, Told};
@@ -11,14 +11,14 @@ use aops_core::system::files;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `aops-hook log` has what is older.
+/// `aops-hook log` shows what is older.
 const LONGEST: u64 = 4 << 20;
 
 pub(super) struct Tail {
     path: PathBuf,
     root: String,
     teller: Teller,
-    /// Bytes that were read, up to the end of a line.
+    /// The bytes read so far, up to the end of a line.
     at: u64,
     fresh: bool,
 }
@@ -28,7 +28,7 @@ impl Tail {
         Self { path, root, teller: Teller::default(), at: 0, fresh: true }
     }
 
-    /// Tells what came since the last time.
+    /// Delivers the lines since the last call.
     pub(super) fn read(&mut self, tell: &mut dyn FnMut(News)) {
         let bytes = self.new_bytes().unwrap_or_default();
         if bytes.is_empty() && !self.fresh {
@@ -41,7 +41,7 @@ impl Tail {
         self.fresh = false;
     }
 
-    /// Whole lines after the place that was reached.
+    /// Complete lines after the position reached so far.
     fn new_bytes(&mut self) -> Option<Vec<u8>> {
         let file = files::open(self.path.join(LEDGER_FILE)).ok()?;
         let long = file.metadata().ok()?.len();
@@ -55,7 +55,7 @@ impl Tail {
         let end = memchr::memrchr(b'\n', &bytes)? + 1;
         bytes.truncate(end);
         self.at = from + end as u64;
-        // The first of them is not whole.
+        // The first line is incomplete.
         let begin = if skips { memchr::memchr(b'\n', &bytes)? + 1 } else { 0 };
         Some(bytes.split_off(begin))
     }

@@ -1,4 +1,4 @@
-//! The second thread: it looks at the sessions once a second, and does what keys ask for in between.
+//! The second thread: it checks the sessions once a second, and carries out what keys ask for in between.
 //!
 //! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when its receiver is
 //! gone.
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 
-/// What is shown of one session beside the list, and read again each time.
+/// The details of one session, read again each time.
 #[derive(Default)]
 struct Followed {
     tail: Option<Tail>,
-    /// Where its hosts are, and what they were.
+    /// The folder of its hosts, and the hosts last seen.
     hosts: Option<(PathBuf, Vec<Host>)>,
 }
 
@@ -48,7 +48,7 @@ impl Followed {
     }
 }
 
-/// Works until the channel of wishes is closed.
+/// Works until the channel of requests is closed.
 pub(super) fn work(env: &Env, wishes: &Receiver<Wish>, tell: &mut dyn FnMut(News)) {
     let mut reader = Reader::new(env);
     let mut followed = Followed::default();

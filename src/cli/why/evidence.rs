@@ -1,8 +1,8 @@
 //! The evidence for a verdict: in the ledger, gate by gate, and in the user's rules and checks.
 //!
 //! Reads the entries of the verdict and before it, the session at that time, and today's configuration for
-//! the line.
-//! Invariants: what is missing is given with the entry since which it is missing; a rule or check that was
+//! the line number.
+//! Invariants: missing evidence is shown with the entry since which it is missing; a rule or check that was
 //! changed since is reported as gone, never shown at a wrong line.
 
 use crate::cli::past::{Answered, Asked, Batch};
@@ -24,7 +24,7 @@ use aops_core::text::time;
 use serde::Serialize;
 use std::path::Path;
 
-/// One piece of evidence; without a number it is something that is missing.
+/// One piece of evidence; without an entry number, it is missing.
 #[derive(Debug, Serialize)]
 pub(super) struct Clue {
     pub(super) seq: Option<u64>,
@@ -112,13 +112,13 @@ impl<'a> Past<'a> {
         drawn.into_iter().chain([late]).collect()
     }
 
-    /// The last change, and which reports came after it.
+    /// The last change, and the reports after it.
     fn work(&self) -> Vec<Clue> {
         let wrote = |step: &Step| {
             matches!(step.to, CallState::Completed | CallState::Failed)
                 && step.agent_type.as_deref().and_then(ours).is_none()
         };
-        // Only a call's first entry has its effect; its end is found by the key.
+        // Only a call's first entry has its effect; its end is found by its key.
         let asked = self.entries().rev().find_map(|entry| match &entry.fact {
             Fact::Call(step) if step.from.is_none() && step.effect() == Some(Effect::Write) => {
                 self.entries().rev().find_map(|end| match &end.fact {
@@ -179,7 +179,7 @@ impl<'a> Past<'a> {
         self.last(same).into_iter().collect()
     }
 
-    /// The guard judges the call alone; evidence exists only for a session that was moved.
+    /// The guard judges only the call; evidence exists only if the session had moved to another folder.
     fn began(&self, answered: &Answered) -> Vec<Clue> {
         if !answered.reason.contains(moved::WHY) {
             return Vec::new();
@@ -238,7 +238,7 @@ fn matching(
     let event = event.with_call(ToolCall { key: step.call.clone(), input, ..ToolCall::default() });
     let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
     let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };
-    // The configuration at that time is itself an entry.
+    // The configuration of that time is an entry of the ledger.
     let set = |fact: &Fact| match fact {
         Fact::Open(_) => true,
         Fact::Event(seen) => seen.policy_hash.is_some(),

@@ -1,18 +1,19 @@
-//! Puts the steps of a workflow in rows, and draws them with box characters.
+//! Arranges the steps of a workflow in rows, and draws them with box characters.
 //!
 //! Reads a workflow, writes nothing. Invariants: every line leads from one row to the next, since a longer
-//! one passes through a slot of its own in each row between; a line never runs through a box; where the lines
-//! between two rows could be read in more than one way, the boxes below say in words what they come after;
-//! lines of one owner join where they meet, of two owners the upright one goes over the level one.
+//! one passes through a slot of its own in each row between; a line never runs through a box; if the lines
+//! between two rows could be read in more than one way, the boxes below name the steps they follow; lines of
+//! one owner join where they meet, and where lines of two owners cross, the vertical one covers the
+//! horizontal one.
 
 use super::{done_by, phase};
 use crate::cli::table::{clean, cut};
 use aops_core::config::workflow::{Step, Workflow};
 use std::collections::BTreeMap;
 
-/// Columns between two boxes. Odd, as every width here, so that centres align in one column.
+/// Columns between two boxes. Odd, like every width here, so that centres align.
 const GAP: usize = 3;
-/// No line in a box is longer.
+/// The maximum width of a line in a box.
 const LONGEST: usize = 30;
 
 /// A finished drawing: for each line the phase in the margin, and the rest.
@@ -43,7 +44,7 @@ impl Drawing {
 struct PlacedSlot {
     left: usize,
     width: usize,
-    /// What stands in the box; nothing for a line that passes.
+    /// The text in the box; empty for a line that passes through.
     words: Vec<String>,
 }
 
@@ -92,11 +93,11 @@ fn draw_slot(canvas: &mut Canvas, place: &PlacedSlot, top: usize, tall: usize) {
     }
 }
 
-/// Lines that hang together: those that share an end, directly or through others.
+/// Connected lines: those that share an end, directly or through others.
 struct Bundle {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// Every one of `from` leads to every one of `to`: the drawing says it all.
+    /// Every one of `from` leads to every one of `to`, so the drawing is unambiguous.
     full: bool,
 }
 
@@ -155,7 +156,7 @@ fn draw_band(canvas: &mut Canvas, above: &[PlacedSlot], below: &[PlacedSlot], bu
     }
 }
 
-/// On which line each bundle turns, so that no two share a stretch of one. A straight one turns nowhere.
+/// The track on which each bundle turns, chosen so that no two overlap. A straight bundle does not turn.
 fn tracks(reaches: &[(usize, usize)]) -> Vec<usize> {
     let mut tracks: Vec<usize> = Vec::new();
     for (n, (first, last)) in reaches.iter().enumerate() {
@@ -179,7 +180,7 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     let rows = layout.rows.iter().enumerate();
     let rows: Vec<Vec<_>> =
         rows.map(|(row, slots)| slots.iter().enumerate().map(|slot| words(row, slot)).collect()).collect();
-    // All boxes of a row are as wide as its widest: then the middle one stands in the middle.
+    // All boxes of a row are as wide as its widest, so that the middle one is centred.
     let width =
         |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
     let widest = |row: &[Vec<String>]| row.iter().map(width).max().unwrap_or(1);
@@ -226,7 +227,7 @@ const DOWN: u8 = 2;
 const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 
-/// Owner of frames, which join every line.
+/// The owner of frames, which join every line.
 const SHARED: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -238,7 +239,7 @@ struct Dot {
 
 const BLANK: Dot = Dot { ways: 0, owner: SHARED, letter: None };
 
-/// A sheet of characters on which lines join by themselves.
+/// A sheet of characters on which lines join automatically.
 #[derive(Debug)]
 struct Canvas {
     width: usize,
@@ -313,13 +314,13 @@ pub(super) struct Layout {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// A step, by its place in `Workflow::steps`.
+    /// A step, by its index in `Workflow::steps`.
     Step(usize),
-    /// A line on its way from the first step to the second.
+    /// A line that passes through on its way from the first step to the second.
     Pass(usize, usize),
 }
 
-/// How often rows are sorted by their neighbours; more changes nothing in graphs of this size.
+/// How often rows are sorted by their neighbours; more has no effect for graphs of this size.
 const SWEEPS: usize = 4;
 
 impl Layout {
@@ -345,7 +346,7 @@ impl Layout {
         layout
     }
 
-    /// Moves each slot towards the middle of those it is joined to: in the row above, or in the one below.
+    /// Moves each slot towards the middle of its neighbours, in the row above or below.
     fn sort(&mut self, edges: &[(usize, usize)], down: bool) {
         for n in 1..self.rows.len() {
             let row = if down { n } else { self.rows.len() - n };
@@ -357,8 +358,8 @@ impl Layout {
                 let sum = sums.entry(own).or_default();
                 *sum = (sum.0 + joined, sum.1 + 1);
             }
-            // In thousandths, so that no rounding of the machine decides; a slot without lines stays where it
-            // is.
+            // Integer thousandths, so that rounding cannot differ between machines; a slot without lines
+            // stays in place.
             let place = |n: usize| sums.get(&n).map_or(n * 1000, |(sum, count)| sum * 1000 / count);
             let mut order: Vec<_> = (0..self.rows[sorted].len()).collect();
             order.sort_by_key(|n| place(*n));
@@ -388,10 +389,10 @@ fn needs(workflow: &Workflow) -> Vec<Vec<usize>> {
     workflow.steps.iter().map(of).collect()
 }
 
-/// One more than the last of those it needs.
+/// Each rank is one more than the highest among the steps it needs.
 fn ranks(needs: &[Vec<usize>]) -> Vec<usize> {
     let mut ranks = vec![0; needs.len()];
-    // Steps need each other in no ring, so as many rounds as steps are enough.
+    // The needs have no cycle, so as many rounds as steps are enough.
     for _ in 0..needs.len() {
         for (step, needs) in needs.iter().enumerate() {
             ranks[step] = needs.iter().map(|need| ranks[*need] + 1).max().unwrap_or(0);

@@ -64,7 +64,7 @@ fn variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
     }
 }
 
-/// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.
+/// Draws boxes if they fit on a terminal; otherwise a line for each step, in the order they are walked.
 fn draw(io: &mut Io, workflow: &Workflow) -> anyhow::Result<u8> {
     let drawn = io.terminal.then(|| boxes::draw(workflow));
     let Some(drawn) = drawn.filter(|drawn| io.width.is_none_or(|width| drawn.width() <= width)) else {
@@ -85,7 +85,7 @@ fn draw(io: &mut Io, workflow: &Workflow) -> anyhow::Result<u8> {
 }
 
 pub(super) fn mermaid(workflow: &Workflow) -> String {
-    // Steps have numbers here: an id such as `end` is a keyword of Mermaid.
+    // Steps get numbers here: an id such as `end` is a keyword of Mermaid.
     let number = |id: &str| workflow.steps.iter().position(|step| step.id == id).unwrap_or_default();
     let title = quoted(&format!("{} (gates: {})", workflow.title, gates(&workflow.gates)));
     let mut out = format!("---\ntitle: {title}\n---\nflowchart TD\n");
@@ -120,7 +120,7 @@ fn label(step: &Step) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// From a step that is needed to the one that needs it.
+/// Edges from a needed step to the step that needs it.
 fn edges(workflow: &Workflow) -> impl Iterator<Item = (&str, &str)> {
     let steps = workflow.order().into_iter();
     steps.flat_map(|step| step.needs.iter().map(|need| (need.to.as_str(), step.id.as_str())))
@@ -136,7 +136,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escape).collect::<String>())
 }
 
-/// A label of Mermaid: everything that could end it, or begin markup, becomes a numbered entity.
+/// A label for Mermaid: everything that could end it, or begin markup, becomes a numbered entity.
 fn entities(text: &str) -> String {
     let escape = |c: char| match c {
         '\n' => "<br>".to_owned(),

@@ -1,4 +1,4 @@
-//! Whole drawings, as they must look.
+//! Complete drawings, compared exactly.
 
 use super::boxes::{self, Slot};
 use super::graph;
@@ -10,7 +10,7 @@ fn shipped(id: &str) -> Workflow {
     read(asset.path, asset.text).unwrap()
 }
 
-/// Lines that skip rows and cross, a step alone, a text that wants to get out.
+/// Lines that skip rows and cross, a step without neighbours, a text that tries to break out of its label.
 fn knotty() -> Workflow {
     let step =
         |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");

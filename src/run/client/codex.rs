@@ -1,8 +1,8 @@
-//! Codex as a run starts it: its arguments, and the thread that it goes on with.
+//! Codex as a run starts it: its arguments, and the thread that it continues.
 //!
-//! Writes one line into Codex's folder of sessions. Codex names a new thread itself, and the step must be in
-//! the session's ledger before it starts: so a run makes the thread, and Codex resumes it. Invariant: a
-//! thread is made once.
+//! Writes one line into Codex's folder of sessions. Codex names a new thread itself, but the step must be in
+//! the session's ledger before Codex starts, so a run creates the thread and Codex resumes it. Invariant: a
+//! thread is created once.
 
 use crate::run::plan::PlannedStep;
 use aops_core::host::codex::rollout;
@@ -25,7 +25,7 @@ fn sessions(env: &Env) -> PathBuf {
     env.folder_of(Client::Codex).join("sessions")
 }
 
-/// Makes a thread without a turn, in this folder.
+/// Creates a thread without a turn, in this folder.
 pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
     let now = timestamp(env.now_ms);
     let day = now[..10].replace('-', "/");
@@ -41,13 +41,13 @@ pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
         .replace(format!("{line}\n").as_bytes(), 0o600)
 }
 
-/// The arguments of one start. A step that may change nothing is held by Codex's own sandbox, where the
-/// kernel allows it; one that may is held by our gates alone, since that sandbox would let it neither commit
-/// nor push.
+/// The arguments of one start. A step that may change nothing runs in Codex's own sandbox, if the kernel
+/// allows it; a step that may is held only by our gates, since that sandbox would let it neither commit nor
+/// push.
 pub(super) fn arguments(step: &PlannedStep, session: &str, prompt: &str) -> Vec<String> {
     let sandbox = if step.profile() == Profile::Work { "danger-full-access" } else { "read-only" };
     let sandbox = format!("sandbox_mode=\"{sandbox}\"");
-    // Its commands must not have what only a run's client has.
+    // Commands of the client must not see the key, which only the client may have.
     let secret = format!("shell_environment_policy.set.{RUN_KEY}=\"\"");
     let given =
         ["exec", "resume", "--json", "--skip-git-repo-check", "-c", &sandbox, "-c", &secret, session, prompt];

@@ -1,8 +1,7 @@
 //! The pull request of a delivered branch, made by the forge's own program.
 //!
-//! Starts a command of the shell, held as the agent's own commands are. Invariant: a request is never made
-//! twice: a forge that we know is asked for one first, and the command for any other is started once for a
-//! commit.
+//! Starts a shell command, jailed like the agent's own commands. Invariant: a request is never made twice: a
+//! known forge is first asked for an existing one, and the command for any other is started once per commit.
 
 use super::repository::{reason, variables_for};
 use aops_core::config::policy::deliver::{AUTO, NONE};
@@ -17,14 +16,14 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_mins(2);
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// A program that makes pull requests. The commands find the variables that `docs/runs.md` lists.
+/// A program that makes pull requests. Its commands get the variables that `docs/runs.md` lists.
 struct Forge {
     program: &'static str,
-    /// In the name of its hosts.
+    /// Parts of its host names.
     hosts: &'static [&'static str],
     find: &'static str,
     make: &'static str,
-    /// In the address of a pull request.
+    /// A part of a pull request's address.
     mark: &'static str,
 }
 
@@ -62,23 +61,22 @@ static FORGES: [Forge; 3] = [
     },
 ];
 
-/// What a pull request says, and about what.
+/// The content of a pull request, and the branches it is about.
 #[derive(Debug)]
 pub struct Request<'a> {
     pub branch: &'a str,
-    /// Into this branch; empty: the forge's own choice.
+    /// The target branch; empty means the forge's own choice.
     pub base: &'a str,
     pub title: &'a str,
     pub body: &'a str,
     /// `[deliver] pull_request`.
     pub command: &'a str,
-    /// The address of the remote.
     pub remote: &'a str,
-    /// A driver before this one may have started the command.
+    /// An earlier driver may have started the command.
     pub is_again: bool,
 }
 
-/// The address of the pull request; `None` where none is wanted. An error says why there is none.
+/// The address of the pull request; `None` if none is wanted. An error says why there is none.
 pub fn request(env: &Env, root: &Path, request: &Request) -> Result<Option<String>, String> {
     let Some((forge, command)) = choose(env, request)? else { return Ok(None) };
     let scratch = Scratch::new("request").map_err(|error| error.to_string())?;
@@ -110,7 +108,7 @@ pub fn request(env: &Env, root: &Path, request: &Request) -> Result<Option<Strin
     Ok(Some(address_in(&said, mark).unwrap_or_else(|| "made".to_owned())))
 }
 
-/// The forge, if we know it, and the command that makes the request; `None` where none is wanted.
+/// The forge, if we know it, and the command that makes the request; `None` if none is wanted.
 fn choose(env: &Env, request: &Request) -> Result<Option<(Option<&'static Forge>, String)>, String> {
     match request.command {
         NONE => Ok(None),
@@ -140,7 +138,7 @@ fn host_of(remote: &str) -> String {
     host.split(':').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The first address in this text that has the mark.
+/// The first address in this text that contains the mark.
 fn address_in(text: &str, mark: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control() || "\"'<>,|".contains(c));
     let is_one =

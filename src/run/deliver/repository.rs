@@ -1,7 +1,7 @@
 //! The repository of a run, as its delivery changes it: a branch, a commit, a push.
 //!
-//! Starts `git` with the user's own settings, hooks and credentials. Invariants: no branch but the run's is
-//! moved, and that one only forward; no file of the working tree is touched.
+//! Starts `git` with the user's own settings, hooks and credentials. Invariants: only the run's own branch is
+//! moved, and only forward; no file of the working tree is touched.
 
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Scratch, make_all};
@@ -14,17 +14,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A push may run the user's tests first.
+/// Long, since a push may run the user's tests first.
 const PATIENCE: Duration = Duration::from_mins(15);
 const LONGEST_ANSWER: usize = 4 << 20;
 const LONGEST_REASON: usize = 400;
-/// Names the project to the jail.
+/// Tells the jail which folder is the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// Transports that are a program or an open file; and a program that says which files changed: one that a
-/// step left could hide the work.
+/// Disables transports that are a program or an open file, and the program that reports changed files: a step
+/// could have left one that hides its work.
 const NEVER: [&str; 6] =
     ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never", "-c", "core.fsmonitor=false"];
-/// Of a commit on a machine whose user has no name for git.
+/// The author of a commit on a machine whose user has no name in git.
 const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
 
 pub(super) struct Repository<'a> {
@@ -41,7 +41,7 @@ impl<'a> Repository<'a> {
         self.git(&["rev-parse", "--verify", "HEAD"])
     }
 
-    /// A branch of the remote that is at the commit at hand: the current one first.
+    /// A branch of the remote that is at the current commit; the current branch is preferred.
     pub(super) fn branch_with(&self, remote: &str, status: &Status) -> Option<String> {
         let said = self.git(&["ls-remote", "--heads", &self.address(remote)]).ok()?;
         let names: Vec<&str> = said
@@ -53,7 +53,7 @@ impl<'a> Repository<'a> {
         names.iter().find(|name| **name == status.branch).or(names.first()).map(|name| (*name).to_owned())
     }
 
-    /// Makes this branch the current one, at the commit at hand. Index and files stay as they are.
+    /// Makes this branch the current one, at the current commit. Index and files stay unchanged.
     pub(super) fn stand_on(&self, branch: &str) -> Result<(), String> {
         let name = format!("refs/heads/{branch}");
         if self.git(&["symbolic-ref", "-q", "HEAD"]).is_ok_and(|current| current == name) {
@@ -61,7 +61,7 @@ impl<'a> Repository<'a> {
         }
         self.git(&["check-ref-format", &name])
             .map_err(|_| format!("`{branch}` is not the name of a branch"))?;
-        // Without a commit there is nothing for the branch to be at.
+        // Without a commit, the branch has nothing to point to.
         if self.head().is_ok() {
             let is_new = self.git(&["rev-parse", "--verify", "-q", &name]).is_err();
             if !is_new && self.git(&["merge-base", "--is-ancestor", &name, "HEAD"]).is_err() {
@@ -80,8 +80,8 @@ impl<'a> Repository<'a> {
         self.run(&commit, message.as_bytes(), &[]).map(drop)
     }
 
-    /// Adds tracked files, and untracked ones by name: what git's status leaves out as generated is not
-    /// added.
+    /// Adds tracked files, and untracked ones by name: generated files, which our git status leaves out, are
+    /// not added.
     fn add(&self, dirty: &[String], more: &[(String, OsString)]) -> Result<(), String> {
         self.run(&["add", "--update"], b"", more)?;
         let there = dirty.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
@@ -93,7 +93,7 @@ impl<'a> Repository<'a> {
         self.run(&add, list.as_bytes(), more).map(drop)
     }
 
-    /// Pushes the branch with an upstream. What the remote says afterwards counts, not what the push said.
+    /// Pushes the branch with an upstream. The remote's state afterwards counts, not the output of the push.
     pub(super) fn push(&self, remote: &str, branch: &str, commit: &str) -> Result<(), String> {
         let name = format!("refs/heads/{branch}");
         let pushed =
@@ -107,12 +107,12 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// Where a push to this remote goes.
+    /// The address that a push to this remote uses.
     fn address(&self, remote: &str) -> String {
         self.git(&["remote", "get-url", "--push", remote]).unwrap_or_else(|_| remote.to_owned())
     }
 
-    /// Everything since `base`, also what is in no commit, as a bundle in this file.
+    /// Everything since `base`, committed or not, as a bundle in this file.
     pub(super) fn bundle(&self, status: &Status, base: &str, run: &str, file: &Path) -> Result<(), String> {
         let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
         let index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
@@ -172,7 +172,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// The environment of a program that speaks to a remote: the user's own, without what moves git elsewhere.
+/// The environment of a program that contacts a remote: the user's own, without variables that redirect git.
 pub(super) fn variables_for(env: &Env, top: &Path) -> Vec<(String, OsString)> {
     let kept = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS"];
     let own = |name: &str| name.starts_with("GIT_") && !kept.contains(&name) || name == PROJECT;
@@ -181,7 +181,7 @@ pub(super) fn variables_for(env: &Env, top: &Path) -> Vec<(String, OsString)> {
     variables
 }
 
-/// What a program complained about, on one line: without git's hints, and without a password in an address.
+/// A program's error message on one line: without git's hints, and without a password in an address.
 pub(super) fn reason(stderr: &str) -> String {
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("hint:");
     let words: Vec<&str> = stderr.lines().filter(is_said).map(str::trim).collect();

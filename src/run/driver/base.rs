@@ -1,7 +1,7 @@
-//! `Driver`: what the driver of one run holds, and how it records: in the attempt ledger and in that of the
-//! session.
+//! `Driver`: the state of one run's driver, and how it records: in the attempt ledger and in the session's
+//! ledger.
 //!
-//! Writes the client's settings and agents into the run's folder. The step that runs is in the session's
+//! Writes the client's settings and agents into the run's folder. The current step is in the session's
 //! ledger, because the hooks read it and no tool call can write it. Invariant: a session has a step only
 //! while its driver works on it.
 
@@ -33,11 +33,11 @@ pub(super) struct Driver {
     pub(super) prepared: Prepared,
     pub(super) folder: PathBuf,
     pub(super) kit: Kit,
-    /// The call that a person approved, and their note: for the first step after a resume.
+    /// The call that a person approved, for the first step after a resume; `note` is their note.
     pub(super) approved: Option<String>,
     pub(super) note: Option<String>,
     pub(super) resumed: bool,
-    /// What a person approved before this resume, and their note: for the first checkpoint after it.
+    /// What a person approved before this resume, with their note, for the first checkpoint after it.
     pub(super) approval: Option<(String, Option<String>)>,
     _lock: File,
 }
@@ -80,7 +80,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Why the policy is not the one the run began with, if so.
+    /// Why the policy differs from the one at the start of the run, if it does.
     pub(super) fn policy_changed(&self) -> Option<String> {
         let init = &self.run.init;
         let now = in_force::load(&self.env, &self.root).map(|now| digest_like(init, &now));
@@ -88,7 +88,7 @@ impl Driver {
     }
 }
 
-/// The digest of what is in force, as this run recorded it when it began.
+/// The digest of what is in force, computed the way this run recorded it at its start.
 pub(super) fn digest_like(init: &Init, now: &InForce) -> String {
     if init.decides.is_some() { now.decides() } else { now.hash.clone() }
 }
@@ -117,7 +117,7 @@ impl Driver {
         self.root.to_string_lossy().into_owned()
     }
 
-    /// The client has a transcript of the session.
+    /// Whether the client has a transcript of the session.
     pub(super) fn is_known(&self) -> bool {
         let session = &self.run.init.session_id;
         if self.env.host.is_registered_by_name() {
@@ -156,7 +156,7 @@ impl Driver {
         self.record_step(Some(run_step), None).map(drop)
     }
 
-    /// Records that no step runs any more, and what the run came to. Returns the newest digest of the
+    /// Records that no step runs any more, and the outcome of the run. Returns the newest digest of the
     /// session's ledger, if there is one.
     pub(super) fn leave_step(&self, outcome: RunOutcome) -> Result<Option<String>, Failure> {
         match self.session() {
@@ -170,14 +170,14 @@ impl Driver {
         self.session()?.memory.calls.into_iter().find(gate::is_waiting)
     }
 
-    /// This call was deferred and has not been made since.
+    /// Whether this call was deferred and has not been made since.
     pub(super) fn is_deferred(&self, id: &str) -> bool {
         self.session().is_some_and(|session| {
             session.memory.calls.iter().any(|open| open.call.id == id && gate::is_waiting(open))
         })
     }
 
-    /// Every call that waits is rejected: only one was asked about, but no answer to another will come.
+    /// Rejects every waiting call: only one was asked about, but no answer to the others will come.
     pub(super) fn reject_deferred_call(&self, note: Option<&str>) -> Result<(), Failure> {
         let waiting =
             |session: Session| session.memory.calls.into_iter().filter(gate::is_waiting).collect::<Vec<_>>();
@@ -206,7 +206,7 @@ impl Driver {
         if ledger.session().is_new() {
             facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project(), None)?));
         }
-        // Before the step changes: a call that was cut off is not a refusal in the step that begins.
+        // Done before the step changes: a call that was cut off must not count as refused in the new step.
         facts.extend(facts::abandoned(ledger.session()));
         let run_id = self.run.run_id.clone();
         let task = self.describe_task();
@@ -219,8 +219,8 @@ impl Driver {
         facts.push(Fact::Run(Staged { outcome, run_id, run_outcome, stage, task, workflow }));
         ledger.append(env, facts)?;
         if ends {
-            // What the client's last turn left does not know how the run ended. Without insights it has ended
-            // all the same.
+            // Insights from the client's last turn do not yet say how the run ended. The run has ended even
+            // if they fail.
             let place = &ledger.place().path;
             let transcript = collect::transcript_at(env, place, &ledger.session().state.session_id);
             let _ = collect::conclude(env, &mut ledger, &transcript, None);

@@ -1,8 +1,8 @@
-//! What a run of Codex needs beside a run of Claude Code: tokens, cost and questions that its stream does not
-//! have, and the prompt that makes an approved call.
+//! What a run of Codex needs in addition to a run of Claude Code: tokens, cost and questions that its stream
+//! lacks, and the prompt that makes an approved call.
 //!
 //! Reads Codex's file of the thread and the session's ledger. Invariant: a call that a person approved is
-//! named as it was asked.
+//! described exactly as it was asked.
 
 use super::base::Driver;
 use crate::run::client::{Stream, codex, micros};
@@ -28,7 +28,7 @@ impl Driver {
         result.cost = scan.tokens.cost().map(micros);
     }
 
-    /// Codex goes on with a thread that must be there.
+    /// Creates the thread if it is missing; Codex can only continue an existing one.
     pub(super) fn begin_thread(&self) -> Result<(), Failure> {
         if self.env.host != Client::Codex {
             return Ok(());
@@ -37,7 +37,7 @@ impl Driver {
             .map_err(|e| Failure::storage("Codex's folder of sessions", e))
     }
 
-    /// The run has a budget and used tokens whose price is not known.
+    /// Whether the run has a budget but used tokens with an unknown price.
     pub(super) fn cost_is_unknown(&self) -> bool {
         self.env.host == Client::Codex
             && self.run.budget.is_some()
@@ -54,7 +54,7 @@ impl Driver {
         )
     }
 
-    /// A call as the session's ledger has it: whole, and without its secrets.
+    /// A call as in the session's ledger: complete, and without its secrets.
     pub(super) fn describe_call(&self, id: &str) -> Option<String> {
         let mut found = None;
         collect::entries(&self.ledger_file()?, |_, fact| match fact {

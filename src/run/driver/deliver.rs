@@ -1,8 +1,8 @@
 //! The end of a run whose last step passed: its work is delivered, or the run is blocked and says where the
 //! work is.
 //!
-//! Writes the attempt ledger, and a bundle below the run's folder. Invariant: no run passes whose changes are
-//! nowhere but in its working tree, unless `[deliver] branch = "none"` says so.
+//! Writes the attempt ledger, and a bundle below the run's folder. Invariant: a run does not pass if its
+//! changes exist only in its working tree, unless `[deliver] branch = "none"` says so.
 
 use super::base::Driver;
 use super::{Finish, Reporter};
@@ -23,11 +23,11 @@ use aops_core::text::template::one_line;
 use std::fmt::Write;
 
 const PASSED: &str = "every step passed";
-/// No ledger tells how it came to be.
+/// Without a session, no ledger says how the commit was made.
 const UNATTESTED: &str = "attest: no step of this run had a session, so its commit has no attestation";
-/// Of the subject of a commit and the title of a pull request.
+/// The maximum length of a commit's subject and a pull request's title.
 const LONGEST_TITLE: usize = 72;
-/// Of one line in the text of a pull request.
+/// The maximum length of one line in a pull request's text.
 const LONGEST_WORDS: usize = 300;
 
 impl Driver {
@@ -55,14 +55,14 @@ impl Driver {
             Err(why) => return self.leave_undelivered(reporter, &work, &why),
         };
         let mut reason = format!("{PASSED}; {}", describe(&delivered));
-        // The notes follow the work.
+        // The notes are published after the work.
         self.attest();
         if self.prepared.policy.witness.attests() && self.session().is_none() {
             reporter.told(UNATTESTED);
         }
         let known = self.run.delivered.replace(delivered.clone());
         self.append(AttemptFact::Delivered(delivered.clone()))?;
-        // What a step pushed to a branch of its choice is that step's to propose.
+        // If a step pushed to a branch of its own choice, the pull request is that step's business.
         if let Some(remote) = delivered.remote.as_ref().filter(|_| delivered.branch == branch) {
             let is_again = known.is_some_and(|known| known.commit == delivered.commit);
             let request = Request {
@@ -89,8 +89,8 @@ impl Driver {
         self.finish(reporter, RunOutcome::Pass, reason)
     }
 
-    /// The commit that is delivered is the session's: it is recorded and attested before it is pushed. What
-    /// goes wrong keeps no work from being delivered; `aops-hook attest` makes up for it.
+    /// The delivered commit belongs to the session: it is recorded and attested before it is pushed. A
+    /// failure does not prevent the delivery; `aops-hook attest` can catch up later.
     fn attest_commit(&self, commit: &str, before: &str) {
         if !self.prepared.policy.witness.attests() || self.session().is_none() {
             return;
@@ -110,7 +110,7 @@ impl Driver {
         }
     }
 
-    /// Makes the statements that are missing, and publishes them where the work is.
+    /// Makes the missing statements, and publishes them with the work.
     fn attest(&self) {
         if !self.prepared.policy.witness.attests() || self.session().is_none() {
             return;

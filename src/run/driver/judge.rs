@@ -1,4 +1,4 @@
-//! The result of a step, from how its program ended and what the session's ledger holds.
+//! The result of a step, from how its program ended and what the session's ledger contains.
 //!
 //! Reads its arguments, writes nothing. Invariant: only a clean end with nothing left open passes.
 
@@ -24,9 +24,9 @@ pub(super) enum StepResult {
     Blocked(String),
     /// The verifier found these issues; an intervention follows.
     Issues(String),
-    /// The critic found these problems; the plan is made anew.
+    /// The critic found these problems; the plan is made again.
     Revise(String),
-    /// The critic says that no revision helps, and why; a person is asked.
+    /// The critic says that a revision would not help, and why; a person is asked.
     Halt(String),
     Pause(PauseRequest),
 }
@@ -60,7 +60,7 @@ impl StepResult {
         }
     }
 
-    /// What went wrong, or what is asked; `None` where it passed.
+    /// What went wrong, or what is asked; `None` if the step passed.
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
@@ -72,7 +72,7 @@ impl StepResult {
     }
 }
 
-/// What is known of a step whose program has ended.
+/// What is known about a step whose program has ended.
 pub(super) struct Evidence<'a> {
     pub(super) step: &'a PlannedStep,
     /// `None`: its watcher was killed.
@@ -82,7 +82,7 @@ pub(super) struct Evidence<'a> {
     pub(super) stream: &'a Stream,
     pub(super) session: Option<&'a Session>,
     pub(super) checks: &'a [Check],
-    /// The call that the client left undone, in the words of the session's ledger.
+    /// The call that the client did not make, described from the session's ledger.
     pub(super) asked: Option<&'a str>,
 }
 
@@ -109,7 +109,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// It was asked to end, but had done all its work by then: a finished step is not repeated.
+    /// It was asked to end, but had already done all its work: a finished step is not repeated.
     fn finished_anyway(&self) -> bool {
         let complete = matches!(self.step.does, StepAction::Run(_)) || self.stream.result.is_some();
         complete && self.ending == Some(Ending::Exit(0))
@@ -150,7 +150,7 @@ impl Evidence<'_> {
         one_line(&problems.unwrap_or_default(), longest)
     }
 
-    /// The call that the client ended without making, as the ledger knows it.
+    /// The call that the client ended without making, according to the ledger.
     fn deferred_call(&self) -> Option<StepResult> {
         let id = self.stream.result.as_ref()?.deferred.as_deref()?;
         let is_it = |open: &&OpenCall| open.call.id == id && gate::is_waiting(open);
@@ -219,8 +219,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// The user's checks that this step ended with: a check refused the last call, a check is owed, or a
-    /// check that failed asks a person. Approval lets the step end without them.
+    /// The user's checks that stopped this step: a check refused the last call, a check is owed, or a failed
+    /// check asks a person. With approval, the step ends without them.
     fn failed_checks(&self) -> Option<StepResult> {
         let session = self.session?;
         let step = self.run_step()?;
@@ -247,8 +247,8 @@ impl Evidence<'_> {
         Some(StepResult::Pause(PauseRequest { checks, ..PauseRequest::new(Trigger::CheckFailed, question) }))
     }
 
-    /// The step ended with a question: the last words of the client, or all that the planner's plan is. A
-    /// reviewer's verdict is its answer, whatever was said around it.
+    /// The question that the step ended with: the last message of the client, or a planner's plan that is
+    /// only a question. For a reviewer only the verdict counts, whatever else was said.
     fn question(&self) -> Option<StepResult> {
         let plans = match self.step.verdict_of() {
             None => false,

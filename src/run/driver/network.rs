@@ -1,4 +1,4 @@
-//! The network of a run: for its command steps, and for what its driver starts beside them.
+//! The network of a run: for its command steps, and for what its driver starts itself.
 //!
 //! Starts and ends a broker of the run's own, which ends with the driver too. Invariant: with `[network]` off
 //! nothing here runs. The sessions of the run's client have networks of their own.
@@ -17,7 +17,7 @@ use aops_network::list::{Refusal, spelt};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Hosts that are named where a run ends.
+/// How many hosts are named when a run ends.
 const MOST_NAMED: usize = 5;
 
 pub(super) struct RunNetwork {
@@ -30,7 +30,8 @@ impl RunNetwork {
         if network.mode == NetworkMode::Off || policy.jail.level == JailLevel::Off {
             return Ok(Self { folder: None });
         }
-        // Not being able to tell is no reason to do without: a command can disturb the look.
+        // If the check fails, the run fails too: a command could have disturbed it to get rid of the network
+        // limits.
         let held = what_holds(&Ground::here(env, root), Profile::Work);
         if held.map_err(|why| Failure::storage(folder.display(), why))?.hold != Hold::Namespaces {
             return Ok(Self { folder: None });
@@ -51,7 +52,7 @@ impl RunNetwork {
     }
 }
 
-/// Nobody could be asked meanwhile, so what was refused is told where the run ends.
+/// Nobody could be asked in the meantime, so refused hosts are reported at the end of the run.
 pub(super) fn tell_refused(folder: &Path, reporter: &mut dyn Reporter) {
     let counts = network::counts(folder).unwrap_or_default();
     let open = counts.rows().filter(|(.., row)| row.refused > 0 && Refusal::is_open_in_words(&row.why));

@@ -1,8 +1,8 @@
-//! A run under a key of the caller's: however often it is asked for, it is done once.
+//! A run under a key of the caller: however often it is requested, it is done once.
 //!
-//! For durable engines, which call again what they saw no end of. Waits for a driver that is at work in the
-//! project, since a killed caller leaves its driver running. Invariant: one key is one run; what has ended is
-//! told again and not done again.
+//! For durable engines, which repeat a call if they saw no end of it. Waits for a driver that is working in
+//! the project, since a killed caller leaves its driver running. Invariant: one key is one run; a finished
+//! run is reported again, not repeated.
 
 use super::prepare::project_root;
 use super::{Finish, Reporter, ResumeLimits, RunRequest, describe_next_step, resume, run};
@@ -17,12 +17,11 @@ use std::time::Duration;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// The id of the run with this key.
 pub fn run_id_of(key: &str) -> String {
     format!("key-{}", &sha256(&[key.as_bytes()])[..16])
 }
 
-/// Begins the run of this key, goes on with it, or tells how it ended.
+/// Starts the run with this key, continues it, or reports how it ended.
 pub fn run_once(
     env: &Env,
     reporter: &mut dyn Reporter,
@@ -81,7 +80,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
     }))
 }
 
-/// Until no driver is at work in this project.
+/// Waits until no driver is working in this project.
 fn wait(artifacts: &RunArtifacts, reporter: &mut dyn Reporter) {
     while artifacts.is_driven() && !signal::interrupted() {
         reporter.waits();

@@ -1,7 +1,7 @@
 //! What a run needs before it begins: a clean repository, a plan, a policy, a client.
 //!
-//! Reads the repository, workflows and policy; writes nothing but the project's driver lock. Invariant:
-//! everything that can be refused is refused before the first artifact is written.
+//! Reads the repository, workflows and policy; writes only the project's driver lock. Invariant: everything
+//! that can be refused is refused before the first artifact is written.
 
 use crate::refusal::refused;
 use crate::run::attempt::ContextRef;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// The id that it has already; `None`: one is made.
+    /// The existing id; `None` means that a new one is made.
     pub run_id: Option<String>,
     pub task: String,
-    /// The client that it drives; empty: Claude Code.
+    /// The client that it drives; empty means Claude Code.
     #[serde(default)]
     pub client: String,
-    /// Files that belong to it, as a person named them.
+    /// Files that belong to the task, as a person named them.
     pub context: Vec<String>,
     pub model: Option<String>,
     pub workflow: String,
@@ -63,7 +63,7 @@ pub fn project_root(env: &Env) -> PathBuf {
     project.canonicalize().unwrap_or(project)
 }
 
-/// The project's driver lock. A second driver is refused; that is no failure of ours.
+/// The project's driver lock. A second driver is refused, which is not a failure of ours.
 pub fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
     match artifacts.drive() {
         Err(failure) if failure.code == Code::ConcurrentExecution => refuse_second(&failure),
@@ -75,7 +75,8 @@ fn refuse_second<T>(failure: &Failure) -> anyhow::Result<T> {
     refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
 }
 
-/// The tree is clean. While another driver works it is often not, and then that driver is the reason.
+/// Checks that the tree is clean. While another driver works it often is not, and then that driver is the
+/// reason.
 pub(super) fn check_free(env: &Env, root: &Path) -> anyhow::Result<()> {
     let Err(dirty) = check_clean(env, root) else { return Ok(()) };
     if RunArtifacts::of(root).is_driven() { refuse_second(&RunArtifacts::driven()) } else { Err(dirty) }
@@ -137,8 +138,8 @@ pub fn plan_workflow(
     Ok((workflow, steps, in_force))
 }
 
-/// Everything that can be refused before another machine takes the request. Returns the project's root, and
-/// the request with files named from there.
+/// Refuses everything that can be refused before another machine takes the request. Returns the project's
+/// root, and the request with file names relative to it.
 pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf, RunRequest)> {
     let root = project_root(env);
     let env = &env.driving();
@@ -154,7 +155,6 @@ pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf
     Ok((root, RunRequest { context, ..request.clone() }))
 }
 
-/// A new run id.
 pub fn make_run_id(env: &Env) -> Result<String, Failure> {
     Ok(format!("{}-{}", day(env.now_ms), random_hex(4)?))
 }

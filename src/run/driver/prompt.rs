@@ -1,8 +1,7 @@
 //! The prompt of a client step, with the calls of an earlier attempt from the session's ledger.
 //!
-//! Invariants: the task is quoted, so that it cannot end its own quotation; of earlier calls only those that
-//! change something are listed, each once, oldest first, also where a killed client did not store how they
-//! ended.
+//! Invariants: the task is quoted, so that it cannot end its own quotation; earlier calls are listed only if
+//! they change something, each once, oldest first, even if a killed client did not record how they ended.
 
 use super::base::Driver;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
@@ -30,20 +29,20 @@ const SENT_BACK: &str = "The critic sent the plan back, so the steps from the pl
 const ANSWERED: &str = "You ended this step with a question, and a person answered it: the answer stands \
     below the task. Look at what is done already, and do what is missing.";
 
-/// Of the task and what was answered, so much is told to our agents; the answers come first into their share.
+/// How much of the task and the answers our agents are told; answers get their share first.
 const LONGEST_TASK: usize = 2_048;
 const LONGEST_ANSWERS: usize = 1_200;
 
 impl Driver {
-    /// The task as our agents are told it: with its files, and with what a person answered, which is never
-    /// cut for a long task.
+    /// The task as our agents see it: with its files, and with a person's answers, which are never cut
+    /// because of a long task.
     pub(super) fn describe_task(&self) -> String {
         let task = self.run.init.task.clone() + &self.describe_context();
         let answers = self.describe_answers();
         if answers.is_empty() { task } else { cut(&task, LONGEST_TASK - answers.len()).to_owned() + &answers }
     }
 
-    /// What a person answered in this run, the newest that fit; empty if nothing was asked.
+    /// A person's answers in this run, the newest that fit; empty if nothing was asked.
     fn describe_answers(&self) -> String {
         let heading = "\n\nWhat the user answered since:\n";
         let mut told = String::new();
@@ -128,7 +127,7 @@ impl Driver {
     }
 }
 
-/// The newest calls are listed, at most so many.
+/// The maximum number of calls listed; the newest are kept.
 const MOST: usize = 20;
 
 struct MadeCall {

@@ -17,7 +17,7 @@ use aops_core::config::in_force::{self, InForce};
 use aops_core::system::{env::Env, git};
 use std::path::Path;
 
-/// What a resumed run may use from now on; `None` leaves it as it was.
+/// The limits of a resumed run from now on; `None` leaves a limit unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct ResumeLimits {
     /// Millionths of a dollar.
@@ -88,7 +88,8 @@ fn wait_for_decision(Paused { checkpoint_id, question, trigger, .. }: &Paused) -
 
 fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
     match Prepared::of(env, root, &run.init.workflow, run.init.project_type.as_deref()) {
-        // The policy changed so that the workflow cannot be planned; the run ends for that below.
+        // The policy changed so that the workflow can no longer be planned; the run ends later for that
+        // reason.
         Err(_) if !in_force::load(env, root).is_ok_and(|now| is_same(&run.init, &now)) => {
             Ok(Prepared::default())
         }
@@ -101,7 +102,8 @@ fn is_same(init: &Init, now: &InForce) -> bool {
 }
 
 impl Driver {
-    /// The working tree must be the one the packet was made with, unless a step was still running then.
+    /// Checks that the working tree is the one the packet was made with, unless a step was still running
+    /// then.
     fn check_tree(&self, paused: &Paused) -> anyhow::Result<()> {
         let in_flight = self.run.current.is_some();
         if in_flight || git::tree(&self.env, &self.root).unwrap_or_default() == paused.tree {
@@ -136,7 +138,7 @@ impl Driver {
     fn record_resume(&mut self, paused: &Paused, limits: ResumeLimits) -> anyhow::Result<()> {
         let run = &self.run;
         let granted = match paused.trigger {
-            // Approved without an amount: as much again.
+            // Approved without an amount: the original budget is granted again.
             Trigger::BudgetExhausted => run.init.budget.map(|first| run.cost + first),
             _ => run.budget,
         };
@@ -146,7 +148,7 @@ impl Driver {
             step_timeout_ms: limits.step_timeout_ms.unwrap_or(run.step_timeout_ms),
         };
         self.append(AttemptFact::Resumed(resumed))?;
-        // Also if a driver or a client was killed between the decision and the call.
+        // Needed if a driver or a client was killed between the decision and the call.
         self.approved = self.run.approved.clone().filter(|id| self.is_deferred(id));
         Ok(())
     }

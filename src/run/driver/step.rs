@@ -2,7 +2,7 @@
 //!
 //! Appends to the attempt ledger, writes the job's files. Invariants: the attempt is recorded before anything
 //! is started, and every attempt of a step has the same idempotency key; a step that a dead driver started is
-//! taken over where it stands, and is started again only if its program never ran or was abandoned.
+//! taken over in its present state, and is started again only if its program never ran or was abandoned.
 
 use super::base::Driver;
 use super::judge::{Evidence, StepResult};
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(30);
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// From the polite signal until a program is killed.
+/// The time between SIGTERM and killing a program.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Driver {
@@ -81,7 +81,7 @@ impl Driver {
         Ok(result)
     }
 
-    /// The question to a person where the budget does not reach for another step of the client.
+    /// The question to a person if the budget is not enough for another client step.
     fn ask_for_budget(&self, step: &PlannedStep) -> Option<String> {
         if self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
             return Some(format!(
@@ -98,7 +98,7 @@ impl Driver {
         })
     }
 
-    /// The attempt that a driver before this one started, if its program ever ran.
+    /// The attempt that an earlier driver started, if its program ever ran.
     fn take_over(&self, step: &PlannedStep) -> Option<Begun> {
         let begun = self.run.current.clone().filter(|begun| begun.step == step.id)?;
         let files = JobFiles::of(&self.folder, &begun);
@@ -158,12 +158,13 @@ impl Driver {
         };
         stream.follow();
         self.complete(stream);
-        // A holder asks all processes at once: the program may have ended before we asked it ourselves.
+        // A holder asks all processes at the same time, so the program may have ended before we asked it
+        // ourselves.
         let ended_with_us = signal::interrupted() && matches!(ending, None | Some(Ending::Signal(_)));
         Ok((ending, asked.is_some() || ended_with_us))
     }
 
-    /// How long its program took, also where a driver before this one began it.
+    /// How long its program took, even if an earlier driver started it.
     fn duration(&self, files: &JobFiles) -> u64 {
         let ended = std::fs::metadata(files.file("exit")).and_then(|about| about.modified()).ok();
         let ended = ended.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
@@ -172,7 +173,7 @@ impl Driver {
         u64::try_from(ended - began).unwrap_or(0)
     }
 
-    /// Adds what the step used to the run. The client counts over its whole session.
+    /// Adds the step's usage to the run. The client counts over its whole session.
     fn count(&mut self, stream: &Stream) {
         let result = stream.result.as_ref();
         let cost = result.and_then(|result| result.cost).unwrap_or_default();
@@ -207,7 +208,7 @@ fn read_text(files: &JobFiles, name: &str) -> String {
     String::from_utf8_lossy(&files::read(files.file(name)).unwrap_or_default()).into_owned()
 }
 
-/// What the command of a step changed in a throwaway layer.
+/// Reports what a step's command changed in a throwaway layer.
 fn tell_vanished(reporter: &mut dyn Reporter, id: &str, files: &JobFiles) {
     let receipt = files.file(shell::STEP_RECEIPT);
     let proof = receipt.exists().then(|| receipt::take_at(&receipt, true)).flatten();
@@ -229,7 +230,7 @@ impl Driver {
         step: &PlannedStep,
     ) -> anyhow::Result<Begun> {
         let attempt = self.run.attempts.get(&step.id).unwrap_or(&0) + 1;
-        // A verification that found issues has ended; it is done anew.
+        // A verification that found issues has ended; running it again is a new execution.
         let again = self.run.begun.contains_key(&step.id) && !self.run.done.contains_key(&step.id);
         let id = self.idempotency_key(step);
         let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { self.env.host.name() };
@@ -246,8 +247,8 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The same for every attempt, until the run is taken back, an intervention came in between or the critic
-    /// sent the plan back: then it is another execution.
+    /// The same for every attempt, until the run goes back to a checkpoint, an intervention comes in between
+    /// or the critic sends the plan back: then it is another execution.
     fn idempotency_key(&self, step: &PlannedStep) -> String {
         let mended = self.run.rounds.get(&step.id).copied().unwrap_or_default();
         let round = match (self.run.rollbacks, mended) {
@@ -295,7 +296,7 @@ impl Driver {
         }
         let prompt = match approved {
             None => Some(self.prompt(index, step, again && known)?),
-            // It makes the call by itself.
+            // Claude Code makes the call by itself.
             Some(_) if !self.env.host.is_registered_by_name() => None,
             Some(id) => Some(self.prompt_approved(&id)),
         };

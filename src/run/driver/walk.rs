@@ -1,7 +1,8 @@
 //! A run from its first step to its end or its next pause, with the packets that it leaves there.
 //!
 //! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on
-//! disk before the ledger says so; a driver that dies in between ends the run once more, with the same words.
+//! disk before the ledger says so; if a driver dies in between, the next one ends the run again with the same
+//! message.
 
 use super::base::Driver;
 use super::judge::{PauseRequest, StepResult};
@@ -118,9 +119,8 @@ impl Driver {
         Some((index, mended.unwrap_or_else(|| step.clone())))
     }
 
-    /// Where the critic sent the plan back: the steps from the plan on are to be done anew, or a person is
-    /// asked. Looked at before every step, so that a driver that died after the critic's verdict goes on
-    /// here.
+    /// After the critic sent the plan back, either resets the steps from the plan on, or asks a person.
+    /// Called before every step, so that it also happens if the driver died after the critic's verdict.
     fn revise(&mut self, reporter: &mut dyn Reporter) -> Result<Option<(usize, PauseRequest)>, Failure> {
         let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else {
             return Ok(None);
@@ -206,7 +206,7 @@ impl Driver {
         self.notify(reporter, &finish);
         tell_refused(&self.folder, reporter);
         if outcome == RunOutcome::Pass {
-            // Its broker is found by what lies there.
+            // The files in this folder identify the broker, so it ends first.
             network::end(&self.folder);
             let _ = std::fs::remove_dir_all(&self.folder);
         }

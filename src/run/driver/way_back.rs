@@ -1,8 +1,8 @@
-//! Checkpoints of a run before and after each step, and the way back to one of them.
+//! Checkpoints of a run before and after each step, and how to go back to one of them.
 //!
 //! Writes the store, the attempt ledger and a packet. Invariants: a checkpoint's phase is the step's id, and
 //! says which steps are completed, how each ended, and who approved what; a run goes back only while no
-//! driver works on it; what its later steps left is kept under another name.
+//! driver works on it; files of its later steps are kept under another name.
 
 use super::base::Driver;
 use super::judge::{PauseRequest, StepResult};
@@ -100,13 +100,13 @@ impl Driver {
     }
 }
 
-/// The last bytes of a text, from a character's beginning on.
+/// The last bytes of a text, starting at a character boundary.
 fn tail(text: &str, most: usize) -> &str {
     let from = text.len().saturating_sub(most);
     &text[(from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())..]
 }
 
-/// A run that can be taken back to one of its checkpoints; no driver works on it meanwhile.
+/// A run that can go back to one of its checkpoints; no driver works on it meanwhile.
 pub struct WayBack {
     artifacts: RunArtifacts,
     pub run: RunState,
@@ -114,7 +114,7 @@ pub struct WayBack {
 }
 
 impl WayBack {
-    /// The run with this id, if there is one in this project.
+    /// The run with this id, if this project has one.
     pub fn of(
         env: &Env,
         reporter: &mut dyn Reporter,
@@ -134,14 +134,15 @@ impl WayBack {
         Ok(Some(Self { artifacts, run, _lock: lock }))
     }
 
-    /// The run as it stands, for the checkpoint of the present.
+    /// The run's present state, for a checkpoint of it.
     pub fn view(&self) -> RunView {
         let next =
             self.run.next_step().map(|(_, step)| step).or(self.run.init.steps.last().map(String::as_str));
         self.run.view(next.unwrap_or_default())
     }
 
-    /// Records that the run went back to this checkpoint: it waits there for `resume`. Returns how to go on.
+    /// Records that the run went back to this checkpoint, where it waits for `resume`. Returns how to
+    /// continue.
     pub fn take(
         mut self,
         env: &Env,
@@ -179,7 +180,7 @@ impl WayBack {
     }
 }
 
-/// The steps that were completed at a checkpoint. One of the first form knows only its step.
+/// The steps that were completed at a checkpoint. A checkpoint in the first format knows only its own step.
 fn completed_at(run: &RunState, target: &Checkpoint) -> Vec<String> {
     let steps = &run.init.steps;
     if !target.orchestrator.current_phase.is_empty() {

@@ -1,10 +1,10 @@
-//! A part of a run for the worker of an engine: from where it stands to its end or its next question, in a
+//! A part of a run for the worker of an engine: from its present state to its end or its next question, in a
 //! clone of its own.
 //!
-//! Started by `aops-fleet` under a holder, which ends everything that comes of it. Reads the leg from one
-//! file, writes how it ended into another, and puts the run's tree and record to its remote after each step.
-//! Invariants: an order is believed only after its checks, and so is a record; an answer counts only for the
-//! packet that it was given for; the end appears whole or not at all.
+//! Started by `aops-fleet` under a holder, which ends all its child processes. Reads the leg from one file,
+//! writes how it ended into another, and pushes the run's tree and record to its remote after each step.
+//! Invariants: an order and a record are trusted only after their checks; an answer counts only for the
+//! packet that it was given for; the end is written completely or not at all.
 
 use super::place::Place;
 use super::stop::{Left, Stop};
@@ -23,7 +23,7 @@ use aops_fleet::queue::{Progress, TakenRun};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Internal.
+/// An internal verb.
 const VERB: &str = "__leg";
 
 /// The run that was ordered.
@@ -57,7 +57,7 @@ struct Decision {
     note: Option<String>,
 }
 
-/// As the worker reads it.
+/// In the form that the worker reads.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum LegEnd {
@@ -71,7 +71,7 @@ pub fn is_verb(word: &str) -> bool {
     word == VERB
 }
 
-/// Prints nothing: its output is not read. An order is a worker's to give: inside a tool call nothing is
+/// Prints nothing, since its output is not read. Only a worker gives orders: inside a tool call nothing is
 /// read.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, leg, end] = arguments else { return 2 };
@@ -128,7 +128,7 @@ fn told(stop: Stop, delivered: Option<Delivered>) -> LegEnd {
             let delivered = delivered.filter(|_| outcome == RunOutcome::Pass);
             LegEnd::Finished { outcome: outcome.name(), reason: redact(&reason).into_owned(), delivered }
         }
-        // A failure on the way has no packet that an answer could be about.
+        // A failure before any pause has no packet that an answer could refer to.
         Left::Asks(words) if stop.about.is_empty() => LegEnd::Failed { words: redact(&words).into_owned() },
         Left::Asks(question) => {
             LegEnd::Asks { question: redact(&question).into_owned(), about: stop.about, pinned: stop.pinned }
@@ -137,7 +137,7 @@ fn told(stop: Stop, delivered: Option<Delivered>) -> LegEnd {
     }
 }
 
-/// Keeps the run's remote in step with the run. What a leg says on its way is not read.
+/// Keeps the run's remote up to date with the run. What a leg prints is not read.
 struct Carrying<'a> {
     env: &'a Env,
     place: &'a Place,
@@ -147,7 +147,7 @@ struct Carrying<'a> {
 }
 
 impl Carrying<'_> {
-    /// A remote that does not take it hinders no work; another machine asks before it begins anew.
+    /// If the remote refuses it, the work continues; another machine asks before it starts again.
     fn carry(&mut self) {
         self.is_there = self.place.carry(self.env, self.run).is_ok();
     }
@@ -162,7 +162,7 @@ impl Reporter for Carrying<'_> {
     fn note(&mut self, _: &str) {}
 
     fn recorded(&mut self) -> anyhow::Result<()> {
-        // One that is asked to end has no time for this.
+        // There is no time for this once we are asked to end.
         let is_known = self.is_there && self.place.is_in_step();
         if !is_known && !signal::interrupted() {
             self.carry();

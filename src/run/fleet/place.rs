@@ -1,8 +1,8 @@
-//! The working tree of a run on this machine: what is there already, or made again from the database or the
+//! The working tree of a run on this machine: an existing one, or one recreated from the database or the
 //! run's remote.
 //!
-//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing
-//! that it does not, or if no other machine has worked on the run since.
+//! Invariants: two runs never share a tree; an existing tree is kept only if the database knows nothing more
+//! than it does, or if no other machine has worked on the run since.
 
 use super::{StoredRequest, row};
 use crate::remote::carried::{self, Record};
@@ -18,20 +18,20 @@ use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Larger trees stay on their machine, and their runs with them.
+/// Larger trees stay on their machine, and so do their runs.
 const LARGEST_BUNDLE: usize = 64 << 20;
 
 pub(super) struct Place {
     /// The run's own folder.
     folder: PathBuf,
-    /// The project in it.
+    /// The project inside that folder.
     pub(super) root: PathBuf,
     pub(super) artifacts: RunArtifacts,
     base: String,
 }
 
 impl Place {
-    /// The place of this run, with everything the database knows of it.
+    /// The place of this run, with everything the database knows about it.
     pub(super) fn of(
         env: &Env,
         run: &TakenRun,
@@ -53,8 +53,8 @@ impl Place {
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
     }
 
-    /// The place of a run of an engine. What is here is older than what another machine left at the remote,
-    /// if one may have (`restore`).
+    /// The place of a run of an engine. With `restore`, another machine may have worked on it, and what it
+    /// left at the remote is newer than this one's tree.
     pub(super) fn carried(
         env: &Env,
         run: &TakenRun,
@@ -87,13 +87,13 @@ impl Place {
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
     }
 
-    /// Puts tree and record to the run's remote, where another machine finds them.
+    /// Pushes tree and record to the run's remote, where another machine finds them.
     pub(super) fn carry(&self, env: &Env, run: &TakenRun) -> Result<(), String> {
         let record = Record { lines: self.lines(), files: self.files(&run.id) };
         carried::push(env, &self.root, &run.repository, &run.id, &record)
     }
 
-    /// A step's program is about to be started, or runs.
+    /// Whether a step's program is about to be started, or running.
     pub(super) fn is_in_step(&self) -> bool {
         self.lines().last().is_some_and(|line| line.contains("\"kind\":\"STEP\""))
     }
@@ -102,13 +102,13 @@ impl Place {
         lines_of(&self.artifacts)
     }
 
-    /// Everything that another machine needs, where the database has the first `known` lines. Also returns
-    /// whether it can go on there.
+    /// Everything that another machine needs, given that the database has the first `known` lines. Also
+    /// returns whether another machine could continue.
     pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
         let lines = self.lines();
         let files = self.files(run);
-        // While a step runs, the tree is its own: the one before it is what another machine begins with. The
-        // database has that one if it has all lines before the step's.
+        // While a step runs, its tree is not recorded: another machine starts from the tree before it. The
+        // database has that tree if it has all lines before the step's.
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
             return Ok((Progress { lines, files, tree: None }, true));
         }
@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// The project in this tree. A link of the repository may name another place: that is none.
+/// The project in this tree; refused if a link of the repository leads elsewhere.
 fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
     let found = tree.join(&request.folder);
     let at = |error: std::io::Error| format!("`{}`: {error}", found.display());
@@ -142,7 +142,7 @@ fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
     }
 }
 
-/// Puts the records of a run into a new tree.
+/// Writes the records of a run into a new tree.
 fn fill(env: &Env, root: &Path, known: &Progress) -> Result<(), Failure> {
     let artifacts = RunArtifacts::of(root);
     artifacts.prepare(env, root)?;
@@ -161,8 +161,8 @@ pub fn trees(env: &Env) -> Vec<String> {
     items.filter_map(|item| item.file_name().into_string().ok()).collect()
 }
 
-/// The record in this tree says that its run ended, so long ago. The project may be a folder of the
-/// repository.
+/// Whether the record in this tree says that its run ended long enough ago. The project may be a folder of
+/// the repository.
 pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
     let tree = database::trees(env).join(run).join("tree");
     let before = env.now_ms - age_ms;
@@ -176,7 +176,7 @@ pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
     projects(&tree).iter().any(has_ended)
 }
 
-/// Folders of a tree that hold records of runs; none below a link.
+/// Folders of a tree that contain records of runs; links are not followed.
 fn projects(tree: &Path) -> Vec<PathBuf> {
     const DEEPEST: usize = 6;
     let mut found = Vec::new();
@@ -196,17 +196,16 @@ fn projects(tree: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Removes the tree of a run.
 pub fn remove(env: &Env, run: &str) -> std::io::Result<()> {
     fs::remove_dir_all(database::trees(env).join(run))
 }
 
-/// The lines of the database are the first ones here.
+/// Whether the database's lines are the first ones here.
 fn holds(artifacts: &RunArtifacts, known: &Progress) -> bool {
     lines_of(artifacts).starts_with(&known.lines)
 }
 
-/// Whole lines only: a torn one was never acknowledged.
+/// Complete lines only: an incomplete one was never acknowledged.
 fn lines_of(artifacts: &RunArtifacts) -> Vec<String> {
     let text = files::read(artifacts.ledger()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,8 +1,8 @@
-//! What a worker checks of a row before it believes it: a program with the database's password may have
-//! written it.
+//! What a worker checks in a row before it trusts it: a program with the database's password may have written
+//! it.
 //!
-//! Pure. Invariant: a row that passes names no place outside of its own tree, no option of git and no
-//! transport that is a program. What its workflow does is another matter: that is what workers are for.
+//! Pure. Invariant: a row that passes names no place outside its own tree, no option of git and no transport
+//! that is a program. What its workflow does is not checked: running workflows is the worker's purpose.
 
 use super::StoredRequest;
 use crate::remote::asked::SessionQuestion;
@@ -14,7 +14,7 @@ use std::path::{Component, Path};
 const LONGEST_NAME: usize = 200;
 const LONGEST_ADDRESS: usize = 4096;
 
-/// Why this run is not to be taken, if so.
+/// Why this run must not be taken, if there is a reason.
 pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what} that no `run --enqueue` writes"));
     let commits =
@@ -45,7 +45,7 @@ pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -
     }
 }
 
-/// The same for what a session asks.
+/// The same check for the question of a session.
 pub(super) fn check_session(run: &TakenRun, asked: &SessionQuestion) -> Result<(), String> {
     let cwd = Path::new(&asked.cwd);
     let is_plain = cwd.is_absolute() && !cwd.components().any(|part| part == Component::ParentDir);
@@ -55,20 +55,20 @@ pub(super) fn check_session(run: &TakenRun, asked: &SessionQuestion) -> Result<(
     Err("it asks for a session in a way that no session does".to_owned())
 }
 
-/// One word, also as the name of a file.
+/// Whether it is one word that can also be a file name.
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
     (1..=LONGEST_NAME).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(plain)
 }
 
-/// The name of an object of git, whole.
+/// Whether it is the full name of a git object.
 fn is_object(text: &str) -> bool {
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     [40, 64].contains(&text.len()) && text.bytes().all(hex)
 }
 
-/// A folder of a machine, a URL, or `host:path`: no option, and no transport of git that is a program
-/// (`ext::`, `fd::`).
+/// Whether it is a local folder, a URL, or `host:path`: not an option, and not a git transport that is a
+/// program (`ext::`, `fd::`).
 fn is_repository(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let is_odd =
@@ -77,14 +77,14 @@ fn is_repository(text: &str) -> bool {
     !is_odd && text.len() <= LONGEST_ADDRESS && (is_away || Path::new(text).is_absolute())
 }
 
-/// A path from a folder, or the folder itself, without a way out.
+/// Whether it is a relative path that stays inside its folder, or empty.
 fn is_below(path: &str) -> bool {
     let plain =
         |part: Component| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
     path.len() <= LONGEST_ADDRESS && !path.contains('\0') && Path::new(path).components().all(plain)
 }
 
-/// Of this run, and with nothing in it that would be a path.
+/// Whether the entry belongs to this run, and nothing in it could be used as another path.
 fn is_of(run: &str, told: &AttemptEntry) -> bool {
     let packet = |id: &str| id.starts_with("CP_") && is_name(id);
     let names = |names: &[String]| names.iter().all(|name| is_name(name));

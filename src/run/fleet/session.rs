@@ -1,7 +1,8 @@
-//! The answer to what a session asked: the client makes the very call, once, or is never started again.
+//! Carries out the answer to a session's question: the client makes exactly this call, once, or is never
+//! started again.
 //!
-//! Writes the session's ledger, starts the client. Invariants: who answered and when is in the ledger before
-//! the client is started; a call that was made or given up since is not made again.
+//! Writes the session's ledger, starts the client. Invariants: the ledger records who answered and when
+//! before the client is started; a call that was made or given up since is not made again.
 
 use super::stop::{Left, Stop, rejected};
 use crate::remote::asked::{SessionQuestion, waiting};
@@ -23,9 +24,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A session that goes on for longer is ended.
+/// A session that runs longer is ended.
 const PATIENCE: Duration = Duration::from_hours(2);
-/// The client makes the call at once; one that was killed may be tried again.
+/// The client makes the call immediately; the answer stays valid longer, so that a killed client can be
+/// started again.
 const HOLDS_MS: i64 = 24 * 3_600_000;
 
 pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answered>) -> Stop {
@@ -80,7 +82,7 @@ fn record(env: &Env, asked: &SessionQuestion, answer: &Answered) -> Result<Optio
     Ok(Some(open))
 }
 
-/// Starts the client on its session, to the end of its turn. Returns what it said.
+/// Starts the client on its session, to the end of its turn. Returns its last message.
 fn resume(env: &Env, asked: &SessionQuestion) -> Result<String, String> {
     let in_force = in_force::load(env, Path::new(&asked.cwd)).map_err(|failure| failure.to_string())?;
     let path = client::find(env, &in_force.policy)?;

@@ -1,8 +1,8 @@
-//! What a run came to, written under its lease; and the lease, renewed by a thread.
+//! Writes a run's progress under its lease, which a thread renews.
 //!
-//! Connects to the database. Invariants: a call is tried until the database answers; once another worker has
-//! the run, nothing is written any more; when the lease runs out and cannot be renewed, the step is asked to
-//! end.
+//! Connects to the database. Invariants: a call is repeated until the database answers; once another worker
+//! has the run, nothing is written any more; when the lease expires and cannot be renewed, the step is asked
+//! to end.
 
 use super::place::Place;
 use crate::remote::database;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// A connection that is made again when it breaks.
+/// A connection that is opened again when it breaks.
 pub(super) struct Line {
     env: Env,
     url: String,
@@ -32,7 +32,7 @@ impl Line {
         Self { env: env.clone(), url: url.to_owned(), open: None }
     }
 
-    /// Asks once.
+    /// Sends a request once.
     pub(super) fn ask<T>(&mut self, call: impl FnOnce(&mut Fleet) -> Result<T, Error>) -> Result<T, Error> {
         let mut fleet = match self.open.take() {
             Some(fleet) => fleet,
@@ -45,7 +45,7 @@ impl Line {
         said
     }
 
-    /// Asks until the database answers, with growing pauses; gives up when `stop` says so.
+    /// Repeats a request until the database answers, with growing pauses; gives up when `stop` says so.
     pub(super) fn insist<T>(
         &mut self,
         stop: impl Fn() -> bool,
@@ -55,7 +55,7 @@ impl Line {
         loop {
             match self.ask(&mut call) {
                 Err(error) if error.is_down() && !stop() => {
-                    // Not all workers at the same moment.
+                    // A random share, so that not all workers retry at the same moment.
                     let mut share = [0];
                     let _ = random::fill(&mut share);
                     rest(pause.mul_f64(0.5 + f64::from(share[0]) / 255.0), &stop);
@@ -67,7 +67,7 @@ impl Line {
     }
 }
 
-/// Waits, but no longer than needed.
+/// Waits, but returns early when `stop` says so.
 pub(super) fn rest(long: Duration, stop: &impl Fn() -> bool) {
     within(long, stop);
 }
@@ -79,14 +79,14 @@ struct Shared {
     until: Mutex<Instant>,
 }
 
-/// A run in our hands.
+/// A run held by this worker.
 pub(super) struct Hold {
     line: Line,
     run: String,
     fence: i64,
     machine: String,
     lease: Duration,
-    /// Lines that the database has.
+    /// How many lines the database has.
     pub(super) known: usize,
     shared: Arc<Shared>,
     beat: Option<(Sender<()>, JoinHandle<()>)>,
@@ -122,7 +122,7 @@ impl Hold {
         self.shared.fenced.load(Ordering::SeqCst)
     }
 
-    /// Stores what the run came to.
+    /// Stores the run's progress.
     pub(super) fn record(&mut self, env: &Env, place: &Place) -> anyhow::Result<()> {
         let (progress, _) = place.describe(env, &self.run, self.known).map_err(anyhow::Error::msg)?;
         self.write(|fleet, lease, machine, known| fleet.record(lease, machine, known, &progress))?;
@@ -130,7 +130,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Leaves the run. Also with nothing but the words, where it has no tree.
+    /// Leaves the run. If it has no tree, only the message is stored.
     pub(super) fn leave(&mut self, progress: &Progress, pinned: bool, how: &Leave) -> Result<(), Error> {
         self.write(|fleet, lease, machine, known| fleet.leave(lease, machine, (known, progress), pinned, how))
     }
@@ -186,7 +186,7 @@ impl Shared {
             Err(_) => {
                 let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
                 if Instant::now() >= until {
-                    // Another machine may begin the step now.
+                    // From now on another machine may begin the step.
                     signal::interrupt(true);
                 }
             }

@@ -15,12 +15,12 @@ pub enum Left {
     Lost,
 }
 
-/// How the driver left a run, and what the database is to be told.
+/// How the driver left a run, and what to tell the database.
 pub(super) struct Stop {
     pub(super) left: Left,
     /// The digest of the packet that a question is about.
     pub(super) about: String,
-    /// The client's session is on this machine alone.
+    /// The client's session exists only on this machine.
     pub(super) pinned: bool,
 }
 

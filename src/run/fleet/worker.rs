@@ -1,7 +1,7 @@
 //! The worker: takes runs, drives each in a tree of its own, and leaves it finished, paused or given back.
 //!
-//! Invariants: one run at a time; a run is resumed from what the database holds, or from more of the same
-//! that is here; a decision counts only for the packet it was made about; a worker that lost its lease writes
+//! Invariants: one run at a time; a run is resumed from the database's state, or from a later state of it on
+//! this machine; a decision counts only for the packet it was made about; a worker that lost its lease writes
 //! nothing.
 
 use super::place::{self, Place};
@@ -33,7 +33,7 @@ use std::time::Duration;
 pub struct WorkerOptions {
     pub url: String,
     pub labels: Vec<String>,
-    /// Ends when nothing waits.
+    /// End when nothing is waiting.
     pub once: bool,
     pub lease: Duration,
     pub fleet: Fleet,
@@ -110,7 +110,7 @@ impl Shift<'_> {
         let mut line = Line::new(self.env, &self.options.url);
         let known =
             line.insist(signal::was_asked, |fleet| Ok((fleet.progress(&run.id)?, fleet.answered(&run.id)?)));
-        // The lease runs out by itself.
+        // Nothing to give back: the lease expires by itself.
         let Ok((known, answered)) = known else { return Left::Lost };
         let taken = (run.id.as_str(), run.fence);
         let mut hold = Hold::new(line, taken, self.machine, self.options.lease, known.lines.len());
@@ -172,7 +172,7 @@ impl Shift<'_> {
         };
         match hold.leave(&progress, stop.pinned || !can_travel, &how) {
             Ok(()) => {}
-            // Another has it; or the lease runs out, and it is taken again.
+            // Another worker has it, or the lease expires and it is taken again.
             Err(_) => return Left::Lost,
         }
         match (&stop.left, place) {
@@ -192,7 +192,7 @@ impl Shift<'_> {
     }
 }
 
-/// Drives the run from where it stands to its end or its next pause.
+/// Drives the run from its present state to its end or its next pause.
 pub(super) fn go_on(
     env: &Env,
     place: &Place,
@@ -236,7 +236,7 @@ fn read(run: &TakenRun) -> Result<StoredRequest, String> {
         .map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
 }
 
-/// A row that is not to be believed is the same tomorrow.
+/// Blocks the run: a row that fails its checks will fail them again tomorrow.
 pub(super) fn untrue(words: &str) -> Stop {
     Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("nothing was run: {words}") })
 }
@@ -256,7 +256,7 @@ fn resolve(place: &Place, run: &RunState, answer: &Answered) -> Result<(), aops_
 fn stop_of(place: &Place, id: &str, driven: anyhow::Result<Finish>) -> Stop {
     let finish = match driven {
         Ok(finish) => finish,
-        // A policy or a workflow that forbids it: the same tomorrow.
+        // A policy or a workflow forbids it, and still will tomorrow.
         Err(error) if error.is::<Refused>() => {
             return Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("{error:#}") });
         }
@@ -272,7 +272,7 @@ fn stop_of(place: &Place, id: &str, driven: anyhow::Result<Finish>) -> Stop {
     }
 }
 
-/// Says what the driver says, and stores what it records.
+/// Passes the driver's reports on, and stores what it records.
 struct Shipping<'a> {
     hold: &'a mut Hold,
     place: &'a Place,

@@ -1,14 +1,14 @@
 //! What the shell's own commands may do, and which variables a line may set.
 //!
-//! Invariant: a variable that changes what other programs do, or one whose name the line does not say, is
-//! never set by a line that counts as reading.
+//! Invariant: a line that counts as reading never sets a variable that changes what other programs do, or one
+//! whose name is not in the line.
 
 use super::command::{Class, Invocation};
 use super::options::clean;
 use crate::effect::Effect;
 use crate::syntax::{Bit, Line, Word, is_armed, is_set_by_shell};
 
-/// Variables that choose programs, files or the way a line is read.
+/// Variables that choose programs or files, or change how a line is parsed.
 static CHOOSING: &[&str] = &[
     "BROWSER", "CDPATH", "CFLAGS", "DISPLAY", "EDITOR", "ENV", "EXECIGNORE", "FCEDIT", "FIGNORE", "FPATH",
     "FUNCNEST", "GLOBIGNORE", "GOFLAGS", "HOME", "INPUTRC", "MAKEFLAGS", "PAGER", "PATH", "PROMPT_COMMAND",
@@ -17,7 +17,7 @@ static CHOOSING: &[&str] = &[
     "manpath", "module_path", "nameddirs", "options", "parameters", "path", "prompt", "saliases", "watch",
 ];
 
-/// Beginnings of names that programs look for.
+/// Prefixes of variables that other programs read.
 static FAMILIES: &[&str] = &[
     "ACA_", "AOPS", "BASH", "BAT_", "BD_", "BEADS", "CARGO", "CLAUDE", "CURL_", "DOCKER_", "DYLD_", "GH_",
     "GIT_", "AWS_", "BZIP", "GO", "GPG", "GREP_", "GZIP", "HELM", "HIST", "JAVA_", "KUBE", "JQ_", "LD_",
@@ -26,7 +26,7 @@ static FAMILIES: &[&str] = &[
     "ZDOT", "ZIP", "ZSTD_", "npm_",
 ];
 
-/// A variable a line may set: no other program looks at it.
+/// Whether a line may set this variable: no other program reads it.
 fn is_own(name: &str) -> bool {
     let word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
     word && !CHOOSING.contains(&name)
@@ -35,7 +35,7 @@ fn is_own(name: &str) -> bool {
         && !name.ends_with("EDITOR")
 }
 
-/// Variables that zsh keeps as numbers: what is assigned to them is computed.
+/// Variables that zsh keeps as numbers: it evaluates what is assigned to them.
 static INTEGERS: &[&str] = &[
     "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE",
     "KEYTIMEOUT", "LINENO", "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM",
@@ -43,7 +43,7 @@ static INTEGERS: &[&str] = &[
     "TTYIDLE", "UID", "status",
 ];
 
-/// Every variable the line sets, and every one it computes with.
+/// The class of every variable that the line sets or computes with.
 pub fn variables(line: &Line) -> Class {
     let number = |name: &String| match line.variables.get(name) {
         Some(held) => held.set && held.number,
@@ -68,7 +68,7 @@ pub fn variables(line: &Line) -> Class {
     Ok(Effect::Read)
 }
 
-/// A word that is a number whatever happens: digits, sums, variables that only hold such.
+/// Whether a word is always a number: digits, sums, or variables that hold only those.
 pub(super) fn is_number(word: &Word, line: &Line) -> bool {
     let counted = |name: &String| {
         matches!(name.as_str(), "#" | "?" | "!" | "$")
@@ -94,7 +94,7 @@ fn own_names<'a>(command: &Invocation, words: impl Iterator<Item = &'a Word>) ->
     Ok(Effect::Read)
 }
 
-/// With an array, a number or a function the value is computed or run.
+/// With an array, a number or a function, the value is evaluated or run.
 pub(super) fn declare(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let computes = sorted.has(&["-a", "-A", "-f", "-F"]);
@@ -145,7 +145,7 @@ pub(super) fn printf(command: &Invocation) -> Class {
     let first = command.arguments.first();
     let named = first.filter(|word| word.starts_with("-v") || word.shifts == Some(0) && word.splits);
     match named {
-        // An index in the name is evaluated.
+        // An index in the name is evaluated by the shell.
         Some(_) if command.arguments.iter().any(is_armed) => Err(command.refusal("-v")),
         Some(word) if !word.is("-v") => Err(command.refusal(&word.lossy())),
         Some(_) => {
@@ -156,7 +156,7 @@ pub(super) fn printf(command: &Invocation) -> Class {
     }
 }
 
-/// What is printed as a number is computed in zsh, and `%n` sets a variable.
+/// zsh evaluates what is printed as a number, and `%n` sets a variable.
 fn formatted(command: &Invocation, words: &[Word]) -> Class {
     let words = if words.first().is_some_and(|word| word.is("--")) { &words[1..] } else { words };
     let Some((format, values)) = words.split_first().filter(|(_, values)| !values.is_empty()) else {
@@ -167,7 +167,7 @@ fn formatted(command: &Invocation, words: &[Word]) -> Class {
     let splits = |word: &Word| word.splits && !is_number(word, command.line);
     let counts = |at: usize| match kinds.len() {
         0 => false,
-        // Behind a word that may be several, any of them may be the number.
+        // After a word that may split into several, any later word may be the number.
         _ if values[..=at].iter().any(splits) => kinds.contains(&'d'),
         all => kinds[at % all] == 'd',
     };
@@ -192,12 +192,12 @@ fn conversions(format: &str) -> Vec<char> {
     all
 }
 
-/// `exit`, `shift`, `break` and their kin compute their argument in zsh.
+/// `exit`, `shift`, `break` and the like: zsh evaluates their argument.
 pub(super) fn counted(command: &Invocation) -> Class {
     command.unless(command.arguments.iter().find(|word| !is_number(word, command.line)))
 }
 
-/// `-p` names a variable.
+/// `-p` names a variable to set.
 pub(super) fn wait(command: &Invocation) -> Class {
     let known = |word: &Word| word.is("-n") || word.is("-f") || word.starts_with("%") && word.is_firm();
     command.unless(
@@ -208,7 +208,7 @@ pub(super) fn wait(command: &Invocation) -> Class {
     )
 }
 
-/// Options of the shell can make every later word mean something else.
+/// Shell options can change the meaning of every later word.
 pub(super) fn set(command: &Invocation) -> Class {
     let names = ["pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"];
     let harmless = |word: &Word| {
@@ -233,12 +233,13 @@ pub(super) fn shopt(command: &Invocation) -> Class {
     )
 }
 
-/// The program of a trap was read on its own, if it stands in the line.
+/// The program of a trap has been read on its own, if the line contains it.
 pub(super) fn trap(command: &Invocation) -> Class {
     command.reads_if(command.arguments.iter().all(Word::is_firm), "")
 }
 
-/// A name is shown, `name=value` sets it: for `alias` what later words mean, for `sysctl` the kernel.
+/// A bare name is only shown; `name=value` sets it: for `alias` the meaning of later words, for `sysctl` the
+/// kernel.
 pub(super) fn show(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     command.unless(sorted.operands.into_iter().find(|word| word.lossy().contains('=') || !word.is_firm()))

@@ -1,4 +1,4 @@
-//! What the table says of a command, and one command with its arguments.
+//! What the table says about a command, and one command with its arguments.
 
 use super::options::{self, Sorted, clean};
 use crate::effect::Effect;
@@ -12,19 +12,19 @@ pub type Class = Result<Effect, String>;
 pub enum Act {
     /// This very file is written.
     Write,
-    /// It, and everything below it, is removed, moved or changed.
+    /// It and everything below it is removed, moved or changed.
     Whole,
-    /// What git neither tracks nor ignores below it is removed.
+    /// Everything below it that git neither tracks nor ignores is removed.
     Sweep,
-    /// What git does not track below it is removed, but for each folder `.claude`.
+    /// Everything below it that git does not track is removed, except folders named `.claude`.
     Spare,
-    /// The same, and but for each `.aops`.
+    /// Like `Spare`, but folders named `.aops` are kept as well.
     SpareBoth,
-    /// Files that the line does not name are put into this folder.
+    /// Files are put into this folder, and the line does not name them.
     Into,
-    /// A folder's content, which the line does not name, is merged into this one.
+    /// The content of a folder is merged into this one, and the line does not name it.
     Merge,
-    /// If it does not exist yet, it is created with content that the line does not name.
+    /// If it does not exist yet, it is created, and the line does not name the content.
     Become,
     /// A second name or a copy is made of it.
     Copy,
@@ -35,11 +35,10 @@ pub type Files = Vec<(Word, Act)>;
 #[derive(Debug, Default)]
 pub struct Touched {
     pub files: Files,
-    /// Program text it carries, which may write what it names.
+    /// Program text in its arguments, which may write what it names.
     pub programs: Vec<String>,
     /// Shell lines it may run.
     pub lines: Vec<String>,
-    /// It only reads.
     pub reads: bool,
 }
 
@@ -53,10 +52,10 @@ impl Touched {
     }
 }
 
-/// One row of the table without its name.
+/// One row of the table, without its name.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
-    /// Its options as [`options`] reads them: the harmless ones, and those that name a file it writes.
+    /// Its options in the notation of [`options`]: the harmless ones, and those that name a file to write.
     pub(super) options: &'static str,
     pub(super) rule: ClassRule,
     pub(super) touches: Touches,
@@ -65,38 +64,38 @@ pub(super) struct Row {
 /// How a command is classed.
 #[derive(Clone, Copy)]
 pub(super) enum ClassRule {
-    /// It reads, whatever its arguments.
+    /// A read, whatever its arguments.
     Reads,
-    /// It reads with the options of its row.
+    /// A read with the options of its row.
     Listed,
-    /// It reads with the options of its row, and the first of them must hold one of these.
+    /// A read with the options of its row, if the first of its arguments contains one of these.
     Needs(&'static [&'static str]),
-    /// It reads with the options of its row and at most this many operands.
+    /// A read with the options of its row and at most this many operands.
     AtMost(usize),
     Rule(fn(&Invocation) -> Class),
-    /// A write, unless it is asked for its version or is a tool with a verb that looks.
+    /// A write, unless it is asked for its version, or is a tool called with a verb that only looks.
     Unknown,
 }
 
-/// Which files a command touches. What is classed as a read touches none.
+/// Which files a command touches; a command classed as a read touches none.
 #[derive(Clone, Copy)]
 pub(super) enum Touches {
     Nothing,
-    /// What its writing options name.
+    /// The files that its writing options name.
     Outputs,
     Operands(Act),
     Second,
-    /// It changes files, perhaps each that an argument names, as a command that is not in the table may.
+    /// It may change any file that an argument names, like a command that is not in the table.
     Every,
-    /// It runs other commands or programs: the same, but it is not itself a change.
+    /// It runs other commands or programs: it touches the same files as `Every`, but is not itself a change.
     Runs,
-    /// The same, and what arrives on its standard input is a program.
+    /// Like `Runs`, and its standard input is a program.
     Scripted,
-    /// Its arguments are words for people or for another machine.
+    /// Its arguments are text for people or for another machine.
     Remote,
-    /// It changes files by its own rule.
+    /// It changes files, as this function says.
     ChangesBy(fn(&Invocation) -> Touched),
-    /// It runs a program by its own rule.
+    /// It runs a program, as this function says.
     RunsBy(fn(&Invocation) -> Touched),
 }
 
@@ -111,7 +110,7 @@ pub(super) struct Invocation<'a> {
 }
 
 impl<'a> Invocation<'a> {
-    /// The arguments, sorted as well as the row's options allow.
+    /// The arguments, sorted as far as the row's options allow.
     pub(super) fn sort(&self) -> Sorted<'a> {
         self.sort_by(&[self.options])
     }
@@ -120,8 +119,8 @@ impl<'a> Invocation<'a> {
         options::sort(self.arguments, lists, self.line)
     }
 
-    /// The files that its writing options name. Only these take a value here: which others do differs between
-    /// systems, and none may swallow one of them.
+    /// The files that its writing options name. Only the writing options take a value here: which others do
+    /// differs between systems, and a mistake there must not swallow a writing option.
     pub(super) fn written(&self) -> Vec<Word> {
         let writing: Vec<&str> = self.options.split(' ').filter(|row| row.ends_with('>')).collect();
         self.sort_by(&writing).written
@@ -137,17 +136,17 @@ impl<'a> Invocation<'a> {
         sorted.odd.take().map_or(Ok(sorted), |odd| Err(self.refusal(&odd)))
     }
 
-    /// Why it is a write: this argument.
+    /// The reason for a write: this argument.
     pub(super) fn refusal(&self, argument: &str) -> String {
         unknown(format!("{} {argument}", self.name).trim_end())
     }
 
-    /// A read, unless there is such a word.
+    /// A read, unless there is such a word; then that word is the reason for a write.
     pub(super) fn unless(&self, word: Option<&Word>) -> Class {
         word.map_or(Ok(Effect::Read), |word| Err(self.refusal(&word.lossy())))
     }
 
-    /// A read if it holds, else a write because of this argument.
+    /// A read if `holds`; else a write, because of this argument.
     pub(super) fn reads_if(&self, holds: bool, argument: &str) -> Class {
         if holds { Ok(Effect::Read) } else { Err(self.refusal(argument)) }
     }
@@ -157,7 +156,7 @@ pub fn unknown(what: &str) -> String {
     format!("`{}` is not known to only read", clean(what))
 }
 
-/// A redirection or copy to here leaves nothing behind.
+/// Whether a redirection or copy to this path leaves nothing behind.
 pub fn is_nowhere(word: &Word) -> bool {
     let nowhere = ["/dev/null", "/dev/stderr", "/dev/stdout"];
     word.is_firm() && nowhere.iter().any(|path| word.is(path))
@@ -167,7 +166,7 @@ pub(super) fn all<'w>(words: impl IntoIterator<Item = &'w Word>, act: Act) -> Fi
     words.into_iter().map(|word| (word.clone(), act)).collect()
 }
 
-/// The command is not known: each argument, and each value after `=`, `:` or an option's letter.
+/// For an unknown command: each argument, and each value after `=`, `:` or an option's letter.
 pub(super) fn every<'w>(arguments: impl IntoIterator<Item = &'w Word>) -> Files {
     let mut files = Vec::new();
     for word in arguments {

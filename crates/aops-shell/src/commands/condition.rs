@@ -1,5 +1,5 @@
-//! `test` and `[`: an index in the name of a variable is computed, and in zsh every operand of a comparison
-//! of numbers.
+//! `test` and `[`: the shell evaluates an index in the name of a variable, and zsh every operand of a numeric
+//! comparison.
 
 use super::builtin::is_number;
 use super::command::{Class, Invocation};
@@ -12,7 +12,7 @@ pub(super) fn test(command: &Invocation) -> Class {
         Some((last, words)) if command.name == "[" && last.is("]") => words,
         _ => command.arguments,
     };
-    // A word that may be several, or none, may be an operator.
+    // A word that may become several words, or none, may be an operator.
     let splits = |word: &&Word| {
         word.splits && !is_number(word, command.line) && shape(word, command.line) != WordShape::Operand
     };

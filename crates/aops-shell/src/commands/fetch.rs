@@ -1,4 +1,4 @@
-//! `curl` and `wget`: fetching reads, as long as nothing is sent and nothing is kept.
+//! `curl` and `wget`: fetching is a read, as long as nothing is sent and nothing is saved.
 
 use super::command::{Act, Class, Files, Invocation, Touched, all, is_nowhere};
 use super::options::Sorted;
@@ -15,13 +15,13 @@ pub(super) const CURL: &str = "-0123456fgGhiIjkLlMnNqRsSvVZ -A= -b= -e= -E= -H= 
 pub(super) const WGET: &str = "-qSv46 -O= -T= -t= -U= --quiet --spider --server-response --no-verbose --timeout= --tries= \
     --header= --output-document= --user-agent= --no-check-certificate --method= --version --help";
 pub(super) const ARIA2C: &str = "-o= --out= -l= --log= --save-session= -d= --dir=";
-/// Options that name files or the folder they go to.
+/// Options that name output files or their folder.
 const CURL_FILES: &str = "-o> -D> -c> --output> --dump-header> --cookie-jar> --trace> --trace-ascii> --stderr> \
     --hsts> --alt-svc> --etag-save> --libcurl> -O --remote-name --remote-name-all --output-dir= -K= --config=";
 const WGET_FILES: &str = "-O> -o> -a> --output-document> --output-file> --append-output> --save-cookies> --hsts-file> --warc-file> \
     --warc-tempdir> --rejected-log> -P= --directory-prefix=";
 
-/// Prints what an address holds.
+/// `curl` prints the response.
 pub(super) fn curl(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     if sorted.values(&["-o", "--output"]).any(|word| !is_nowhere(word) && !word.is("-")) {
@@ -31,7 +31,7 @@ pub(super) fn curl(command: &Invocation) -> Class {
     if let Some(verb) = sorted.values(&["-X", "--request"]).find(|word| !asks(word)) {
         return Err(command.refusal(&format!("-X {}", verb.lossy())));
     }
-    // With `-G` data goes into the address; else it is sent.
+    // With `-G` the data becomes part of the URL; without it, it is sent.
     let sends = ["-d", "--data", "--data-urlencode"];
     if sorted.has(&sends) && !sorted.has(&["-G", "--get"]) {
         return Err(command.refusal("-d"));
@@ -45,7 +45,7 @@ pub(super) fn curl(command: &Invocation) -> Class {
     addresses(command, sorted.operands.iter().copied().chain(sorted.values(&["--url"])))
 }
 
-/// Prints what an address holds; by default it keeps it.
+/// `wget` saves the response unless told to print it.
 pub(super) fn wget(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let nowhere = |word: &Word| word.is("-") || is_nowhere(word);
@@ -59,7 +59,7 @@ pub(super) fn wget(command: &Invocation) -> Class {
     addresses(command, sorted.operands.iter().copied())
 }
 
-/// Addresses of the web, or without a scheme.
+/// Web URLs, also without a scheme.
 fn addresses<'a>(command: &Invocation, words: impl Iterator<Item = &'a Word>) -> Class {
     for word in words {
         let text = word.lossy();
@@ -71,13 +71,13 @@ fn addresses<'a>(command: &Invocation, words: impl Iterator<Item = &'a Word>) ->
     Ok(Effect::Read)
 }
 
-/// The files named by options, and with `-O` one named like each address, in the folder given.
+/// The files named by options; with `-O`, one file named after each URL, in the given folder.
 pub(super) fn curl_touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[CURL_FILES]);
     kept(&sorted, sorted.has(&["-O", "--remote-name", "--remote-name-all"]))
 }
 
-/// The same; by default it keeps each address.
+/// Like `curl_touched`, but by default every URL is saved.
 pub(super) fn wget_touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[WGET_FILES]);
     kept(&sorted, sorted.written.is_empty() || sorted.has(&["-O"]))
@@ -95,7 +95,7 @@ fn kept(sorted: &Sorted, by_address: bool) -> Touched {
     Touched::files(files)
 }
 
-/// `aria2c` keeps everything below one folder.
+/// `aria2c` saves everything below one folder.
 pub(super) fn aria2c(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let folder = sorted.values(&["-d", "--dir"]).next().cloned().unwrap_or_else(|| Word::of("."));

@@ -1,5 +1,5 @@
-//! Commands that read or write files by their operands: copies, links, modes, mounts, editors; archives,
-//! where what they hold is hidden but where it goes is not; `tee`, `dd`, `date` and others.
+//! Commands that read or write files by their operands: copies, links, modes, mounts and editors; archives,
+//! whose content is hidden but whose target is not; `tee`, `dd`, `date` and others.
 
 use super::command::{Act, Class, Files, Invocation, Touched, all, every, is_nowhere};
 use super::options::{WordShape, shape, shown};
@@ -10,7 +10,7 @@ use crate::syntax::{Bit, Word};
 pub(super) const COPY: &str = "-rRaTsnl -t= --target-directory= --recursive --archive --no-target-directory --symbolic \
     --no-dereference --del --delete --parents --link";
 
-/// The same for commands that know no `-t FOLDER`: `rsync -rt a b` keeps times.
+/// Options of copying commands without `-t FOLDER`: in `rsync -rt a b`, `-t` keeps times.
 pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete --relative --link-dest=";
 
 pub(super) fn copied(command: &Invocation) -> Touched {
@@ -28,10 +28,11 @@ pub(super) fn copied(command: &Invocation) -> Touched {
     Touched::files(files)
 }
 
-/// A second hard name is a way to write unseen.
+/// A hard link is a way to write to a file unnoticed.
 const HARD_LINK: Act = Act::Write;
 
-/// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
+/// The sources and their target: the last operand or `-t`. A file that lands in a folder keeps the source's
+/// name.
 fn put(command: &Invocation, source: Act) -> Files {
     let name = command.name;
     let sorted = command.sort();
@@ -70,7 +71,7 @@ fn put(command: &Invocation, source: Act) -> Files {
     files
 }
 
-/// What a folder may hold that is taken as a whole, two levels deep.
+/// What a folder that is taken as a whole may contain, two levels deep.
 fn held(folder: &Word, act: Act) -> Files {
     let below = |depth: usize| {
         let bits = [Bit::Char('/'), Bit::Star].repeat(depth);
@@ -79,22 +80,21 @@ fn held(folder: &Word, act: Act) -> Files {
     vec![(below(1), act), (below(2), act)]
 }
 
-/// Programs that print what a file holds, perhaps in another form.
+/// Programs that print a file's content, perhaps in another form.
 #[rustfmt::skip]
 static DUMPING: &[&str] = &[
     "awk", "base32", "base64", "basenc", "bzip2", "cat", "curl", "cut", "dd", "fold", "gzip", "head", "hexdump", "iconv", "lz4", "nl", "od",
     "openssl", "perl", "pv", "rev", "sed", "sort", "strings", "tac", "tail", "tee", "tr", "uniq", "uuencode", "xxd", "xz", "zstd",
 ];
 
-/// Programs that keep what a file holds, in a file of their own.
+/// Programs that save a file's content in a file of their own.
 static KEEPING: &[&str] = &[
     "7z", "7za", "7zr", "7zz", "ar", "bsdtar", "bzip2", "cpio", "csplit", "dd", "ditto", "gtar", "gzip",
     "llvm-objcopy", "lz4", "objcopy", "pax", "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip",
     "zstd",
 ];
 
-/// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes
-/// in.
+/// Files that get copied: what a program dumps into a kept output, and what an archiver packs.
 pub(super) fn copies(command: &Invocation) -> Files {
     let name = command.name;
     let simple = command.simple;
@@ -136,7 +136,7 @@ pub(super) fn copies(command: &Invocation) -> Files {
 
 pub(super) fn linked(command: &Invocation) -> Touched {
     let sorted = command.sort();
-    // A symbolic one is followed later.
+    // A symbolic link is followed later.
     let source = if sorted.has(&["-s", "--symbolic"]) { Act::Copy } else { HARD_LINK };
     if let ([only], false) = (&sorted.operands[..], sorted.has(&["-t", "--target-directory"])) {
         return Touched::files(vec![(only.last_part(), Act::Write), ((*only).clone(), source)]);
@@ -159,7 +159,7 @@ pub(super) fn mode(command: &Invocation) -> Touched {
     Touched::files(if opens { Vec::new() } else { all(operands, Act::Whole) })
 }
 
-/// Folders that are handed to a container.
+/// Folders that are mounted into a container.
 pub(super) fn mounted(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     for word in command.arguments.iter().filter(|word| !word.lossy().ends_with(":ro")) {
@@ -182,7 +182,7 @@ pub(super) fn mounted(command: &Invocation) -> Touched {
 
 pub(super) const EDITOR: &str = "-R -c= --cmd= -u= -w= -W=";
 
-/// Editors write the files they open, and what their commands name.
+/// Editors write the files they open and the files that their commands name.
 pub(super) fn opened(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let plus = sorted.operands.iter().copied().filter(|word| word.starts_with("+"));
@@ -197,7 +197,7 @@ pub(super) fn opened(command: &Invocation) -> Touched {
     }
 }
 
-/// What lets `tar` list.
+/// The options with which `tar` only lists.
 const TAR: &str = "-tvzjJa -f= -C= --list --file= --verbose --gzip --bzip2 --xz --zstd --auto-compress --wildcards \
     --strip-components= --exclude= --full-time --numeric-owner --utc";
 
@@ -205,12 +205,12 @@ const TAR: &str = "-tvzjJa -f= -C= --list --file= --verbose --gzip --bzip2 --xz 
 pub(super) fn tar(command: &Invocation) -> Class {
     let mut arguments = command.arguments.to_vec();
     if let Some(first) = arguments.first_mut().filter(|first| !first.starts_with("-")) {
-        // `tar tf a.tar`: the old way to write options, whose values follow all letters.
+        // `tar tf a.tar`: the old option style, where all values follow the letters.
         let text = first.lossy();
         command.reads_if(first.is_firm() && !text.trim_end_matches('f').contains('f'), &text)?;
         first.bits.insert(0, Bit::Char('-'));
     }
-    // `host:archive` is fetched by a program of its own.
+    // `tar` fetches `host:archive` by starting another program.
     let remote = arguments.iter().any(|word| word.lossy().contains(':'));
     let first = arguments.first().map(Word::lossy).unwrap_or_default();
     let sorted = Invocation { arguments: &arguments, ..*command }.sort_by(&[TAR]);
@@ -246,7 +246,7 @@ pub(super) fn xxd(command: &Invocation) -> Class {
     Ok(Effect::Read)
 }
 
-/// `ldd` may run what it looks at; what the system brought is fine.
+/// `ldd` may run the file it examines, so only files that came with the system are safe.
 pub(super) fn ldd(command: &Invocation) -> Class {
     let folders = ["/bin/", "/usr/", "/lib/", "/lib64/", "/sbin/"];
     let known = |word: &&Word| {
@@ -258,7 +258,7 @@ pub(super) fn ldd(command: &Invocation) -> Class {
     command.unless(sorted.operands.into_iter().find(|word| !known(word)))
 }
 
-/// `bash -n file` looks for mistakes and runs nothing.
+/// `bash -n file` only checks the syntax.
 pub(super) fn checked(command: &Invocation) -> Class {
     let versioned = matches!(command.arguments, [only] if only.is_firm() && only.is("--version"))
         && matches!(command.name, "bash" | "zsh");
@@ -266,19 +266,19 @@ pub(super) fn checked(command: &Invocation) -> Class {
     command.reads_if(versioned || checks, "")
 }
 
-/// `gzip` reads if it prints, lists or tests; else it replaces the file. Without a file it is a filter.
+/// `gzip` reads if it prints, lists or tests; otherwise it replaces the file. Without a file it is a filter.
 pub(super) fn gzip(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let prints = sorted.has(&["-c", "-l", "-t", "--stdout", "--to-stdout", "--list", "--test"]);
     command.reads_if(prints || sorted.operands.is_empty(), "")
 }
 
-/// What an archive is unpacked into; for `tar` also what it is packed into.
+/// The folder an archive is unpacked into; for `tar` also the archive that is written.
 pub(super) fn unpacked(command: &Invocation) -> Touched {
     let is_tar = command.name.ends_with("tar");
     let mut arguments = command.arguments.to_vec();
     if let Some(first) = arguments.first_mut().filter(|first| is_tar && !first.starts_with("-")) {
-        // `tar xf a.tar`: the old way to write options.
+        // `tar xf a.tar`: the old option style.
         first.bits.insert(0, Bit::Char('-'));
     }
     let options = match command.name {
@@ -309,7 +309,7 @@ pub(super) fn unpacked_by_7z(command: &Invocation) -> Touched {
     into(command.arguments.iter().filter(|word| !word.is_option()), folder)
 }
 
-/// Each argument may be the folder that an archive is unpacked into.
+/// Any argument may be the folder that an archive is unpacked into.
 pub(super) fn unpacked_anywhere(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     files.extend(all(command.arguments, Act::Into));
@@ -323,7 +323,7 @@ fn into<'w>(members: impl Iterator<Item = &'w Word>, folder: Option<Word>) -> To
     Touched::files(files)
 }
 
-/// Copies standard input to files; to nowhere it only passes it on.
+/// `tee` copies standard input to files; with `/dev/null` it only passes it on.
 pub(super) fn tee(command: &Invocation) -> Class {
     match command.sorted()?.operands.into_iter().find(|word| !is_nowhere(word)) {
         Some(word) => Err(format!("it writes to `{}`", shown(word))),
@@ -331,7 +331,7 @@ pub(super) fn tee(command: &Invocation) -> Class {
     }
 }
 
-/// Without `of=` it prints.
+/// `dd` without `of=` only prints.
 pub(super) fn dd(command: &Invocation) -> Class {
     let reads = ["if=", "bs=", "ibs=", "count=", "skip=", "status=", "iflag="];
     command.unless(command.arguments.iter().find(|word| {
@@ -345,26 +345,26 @@ pub(super) fn dd_touched(command: &Invocation) -> Touched {
     Touched::files(outputs.map(|word| (word.after(3), Act::Write)).collect())
 }
 
-/// Shows a time; an operand without `+` sets the clock.
+/// `date` shows a time; an operand without `+` sets the clock.
 pub(super) fn date(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let converts = sorted.has(&["-j"]);
     command.unless(sorted.operands.into_iter().find(|word| !word.starts_with("+") && !converts))
 }
 
-/// A `+` begins a command of its own, and behind a `$` another option may stand.
+/// In `less`, a `+` starts a command of its own, and after a `$` in a word another option may follow.
 pub(super) fn less(command: &Invocation) -> Class {
     command.unless(command.arguments.iter().find(|word| word.bits.contains(&Bit::Char('$'))))?;
     command.unless(command.sorted()?.operands.into_iter().find(|word| word.starts_with("+")))
 }
 
-/// `yq` edits with `-i`.
+/// `yq -i` edits the file.
 pub(super) fn yq(command: &Invocation) -> Touched {
     let in_place = command.sort_by(&["-i --inplace --in-place"]).has(&["-i", "--inplace", "--in-place"]);
     Touched::files(if in_place { every(command.arguments) } else { Vec::new() })
 }
 
-/// `time`, `strace`: what they write themselves; else all that the command behind them names.
+/// `time`, `strace`: the files they write themselves; otherwise everything that the wrapped command names.
 pub(super) fn wrapped(command: &Invocation) -> Touched {
     let written = command.written();
     let files = if written.is_empty() { every(command.arguments) } else { all(&written, Act::Write) };

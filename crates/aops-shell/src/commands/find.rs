@@ -1,4 +1,4 @@
-//! `find` and `fd`: searching reads; what they run for each file was read on its own.
+//! `find` and `fd`: searching is a read; the commands they run for each file were read on their own.
 
 use super::command::{Act, Class, Invocation, Touched, every};
 use super::options::{WordShape, shape};
@@ -6,7 +6,7 @@ use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, found};
 
-/// Words of an expression that stand alone.
+/// Words of an expression that take no value.
 static ALONE: &[&str] = &[
     "!", "(", ")", ",", "-E", "-H", "-L", "-P", "-X", "-a", "-and", "-d", "-daystart", "-depth", "-empty",
     "-executable", "-false", "-follow", "-ignore_readdir_race", "-ls", "-mount", "-nogroup", "-noleaf",
@@ -56,21 +56,21 @@ pub(super) const FD: &str = "-HIusigFalLp01q -d= -t= -e= -E= -S= -o= -c= -j= -C=
     --base-directory= --max-results= --changed-within= --changed-before= --strip-cwd-prefix --quiet --and= --format= \
     --prune --one-file-system --version --help";
 
-/// `rg` with files of a listing: `git ls-files | xargs rg x`.
+/// `rg` on the files of a listing: `git ls-files | xargs rg x`.
 pub(super) fn rg(command: &Invocation) -> Class {
     let own: Vec<Word> = command.arguments.iter().filter(|word| !word.lists_files).cloned().collect();
     let sorted = Invocation { arguments: &own, ..*command }.sort_by(&[command.options]);
     sorted.odd.map_or(Ok(Effect::Read), |odd| Err(command.refusal(&odd)))
 }
 
-/// Where the command begins that `fd` runs for what it finds.
+/// Where `fd`'s own arguments end and the command it runs for each find begins.
 fn executes(command: &Invocation) -> Option<usize> {
     let executing = ["-x", "-X", "--exec", "--exec-batch"];
     command.arguments.iter().position(|word| executing.iter().any(|option| word.is(option)))
 }
 
 pub(super) fn fd(command: &Invocation) -> Class {
-    // The command was read on its own; a `;` would end it and is rare.
+    // The command was read on its own. A `;` would end it, but is rare.
     let end = executes(command).unwrap_or(command.arguments.len());
     let (own, run) = command.arguments.split_at(end);
     if run.iter().any(|word| word.splits || word.is(";")) {
@@ -80,7 +80,7 @@ pub(super) fn fd(command: &Invocation) -> Class {
     Ok(Effect::Read)
 }
 
-/// With a command, every argument may be written: which files it gets is not followed.
+/// With a command, every argument may be written: we do not follow which files the command gets.
 pub(super) fn fd_touched(command: &Invocation) -> Touched {
     let runs = |word: &Word| {
         word.starts_with("--ex")
@@ -93,7 +93,7 @@ pub(super) fn fd_touched(command: &Invocation) -> Touched {
     Touched { files: every(command.arguments), lines, ..Touched::default() }
 }
 
-/// What `-delete` takes, and what `-fprint` writes. Its `-exec` is walked on its own.
+/// What `-delete` removes and `-fprint` writes. The command of `-exec` is judged on its own.
 pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = Vec::new();
     if command.arguments.iter().any(|word| word.is("-delete")) {

@@ -1,8 +1,8 @@
-//! `git` by its verb: what only looks, what closes the work (`add`, `commit`, `push`, `tag`, `fetch`), and
-//! all else; which paths it touches, and which programs it runs.
+//! `git` by its verb: verbs that only look, verbs that close the work (`add`, `commit`, `push`, `tag`,
+//! `fetch`), and all others; which paths it touches, and which programs it runs.
 //!
-//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass; so
-//! can the configuration of another repository, so `--git-dir` and `--work-tree` never do.
+//! Invariant: `-c` and similar options can make any verb run a program, so only settings known to be harmless
+//! pass. The configuration of another repository can too, so `--git-dir` and `--work-tree` never pass.
 
 mod verbs;
 mod carried;
@@ -24,7 +24,7 @@ const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-l
 const VALUED: [&str; 7] =
     ["-C", "--work-tree", "-c", "--git-dir", "--namespace", "--exec-path", "--config-env"];
 
-/// Settings that change how git prints, or whose name stands in a commit: these beginnings, and these whole.
+/// Settings that only change how git prints, or a name recorded in a commit: by prefix, and by full name.
 static SETTINGS: &[&str] = &[
     "color.", "core.quotepath=", "advice.", "user.name=", "user.email=", "diff.noprefix=",
     "log.showsignature=", "core.abbrev=", "diff.renames=",
@@ -51,12 +51,12 @@ pub(super) fn class(command: &Invocation) -> Class {
     by_operands(&verb, &rest)
 }
 
-/// Where the verb stands; nothing if git is only asked about itself.
+/// The position of the verb; `None` if git is only asked about itself.
 fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
     let mut at = 0;
     while let Some(word) = command.arguments.get(at) {
         if !word.is_option() {
-            // A word that may be an option, or no word at all, would move the verb.
+            // A word that may be an option, or vanish, would move the verb.
             return if word.shifts.is_some() { Err(command.refusal(&word.lossy())) } else { Ok(Some(at)) };
         }
         let setting = command.arguments.get(at + 1).filter(|_| word.is("-c"));
@@ -86,12 +86,12 @@ fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
     Ok(None)
 }
 
-/// An address that runs a program, `ext::sh -c …`, or may be one.
+/// Whether this remote address runs a program (`ext::sh -c …`), or might.
 fn is_program(word: &Word) -> bool {
     word.lossy().contains("::") || word.shifts == Some(0)
 }
 
-/// `add`, `commit`, `push`, `tag`, `fetch`; listing tags is a look.
+/// `add`, `commit`, `push`, `tag`, `fetch`; listing tags is a read.
 fn closing(verb: &str, command: &Invocation) -> Class {
     if verb == "tag"
         && let Ok(sorted) = command.sorted_by(&[TAGS])
@@ -101,7 +101,7 @@ fn closing(verb: &str, command: &Invocation) -> Class {
     }
     for word in command.arguments {
         let text = word.lossy();
-        // These run a program of the line's choice, here or there.
+        // These run a program that the line names, on this machine or the remote one.
         let runs =
             ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
         if runs && matches!(verb, "push" | "fetch") {
@@ -111,13 +111,13 @@ fn closing(verb: &str, command: &Invocation) -> Class {
     Ok(Effect::Close)
 }
 
-/// No name that would be made, unless an option says it is a pattern.
+/// Whether it lists refs: no operand would create one, unless an option says it is a pattern.
 fn lists(sorted: &Sorted) -> bool {
     let patterns = ["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"];
     sorted.operands.is_empty() || sorted.has(&patterns)
 }
 
-/// Verbs that look or change by what follows them: the first word, or what stands behind options that may
+/// Verbs that look or change depending on what follows: the first word, or the word after options that may
 /// come first.
 fn by_operands(verb: &str, command: &Invocation) -> Class {
     let first = command.arguments.first();
@@ -129,7 +129,8 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
     let first = if skips { command.arguments.get(1) } else { first };
     let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     if let Some((.., lists)) = SUBVERBS.iter().find(|(name, subs, _)| {
-        // Nothing in the list stands for no operand, which one that is not certain is not.
+        // `""` in the list means no operand; an operand of unknown value also has an empty text, but is not
+        // meant.
         *name == verb
             && (subs.is_empty() || subs.contains(&sub.as_str()) && (first.is_none() || !sub.is_empty()))
     }) {
@@ -156,12 +157,12 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
     command.reads_if(looks, &sub)
 }
 
-/// One operand, which stays one.
+/// Exactly one operand, and it cannot split into several words.
 fn is_one(sorted: &Sorted) -> bool {
     matches!(sorted.operands.as_slice(), [only] if !only.is_several())
 }
 
-/// Reads one key, or lists them; a second operand would be the new value.
+/// `git config` reads one key or lists them; a second operand would be the new value.
 fn config(command: &Invocation) -> Class {
     let sorted = command.sorted_by(&[
         "-lz -f= --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --global --local --system \
@@ -170,7 +171,7 @@ fn config(command: &Invocation) -> Class {
     ])?;
     let first = command.arguments.first().filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     let is_verb = matches!(first.as_str(), "get" | "list");
-    // Behind a key an option is the new value: `git config a.b --get`.
+    // After a key, an option is the new value: `git config a.b --get`.
     let key = sorted
         .operands
         .first()
@@ -187,7 +188,7 @@ fn config(command: &Invocation) -> Class {
     command.reads_if(named || lists || plain, &first)
 }
 
-/// Verbs that put files of the index or a commit into the tree.
+/// Verbs that write files from the index or a commit into the tree.
 const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree", "reset", "stash"];
 
 pub(super) fn touched(command: &Invocation) -> Touched {
@@ -229,8 +230,8 @@ fn written(command: &Invocation) -> Files {
         }
         _ => Vec::new(),
     };
-    // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to
-    // judge.
+    // `git checkout .` puts tracked files back, so it is not listed here; `clean`, `rm` and `mv` of the whole
+    // tree are.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
     let narrow =
         paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
@@ -246,8 +247,8 @@ fn written(command: &Invocation) -> Files {
     all
 }
 
-/// `git clean -e .claude`, of the whole tree. With `-X` such a folder would be removed first of all, and a
-/// pattern that brings it back is not followed.
+/// `git clean -e .claude` of the whole tree. With `-X`, `-e` would instead remove such a folder, and we do
+/// not follow a pattern that exempts it again.
 fn spared(verb: &str, sorted: &Sorted) -> Option<Act> {
     let whole = sorted.operands.iter().all(|word| word.is("."));
     if verb != "clean" || !whole || sorted.odd.is_some() || sorted.has(&["-X"]) {
@@ -259,14 +260,14 @@ fn spared(verb: &str, sorted: &Sorted) -> Option<Act> {
     is_kept(".claude").then(|| if is_kept(".aops") { Act::SpareBoth } else { Act::Spare })
 }
 
-/// Without a folder, that of the address.
+/// The folder of `git clone`; without one, it is named after the URL.
 fn cloned(files: &[Word]) -> Files {
     let folder = files.last().map(|last| if files.len() == 1 { last.last_part() } else { last.clone() });
     folder.into_iter().flat_map(|folder| [(folder.clone(), Act::Write), (folder, Act::Become)]).collect()
 }
 
-/// Where a whole tree is put: `worktree add folder`, `submodule add address folder`,
-/// `subtree add --prefix=folder`.
+/// The folder that receives a whole tree: `worktree add folder`, `submodule add address folder`, `subtree add
+/// --prefix=folder`.
 fn trees<'a>(verb: &str, sorted: &'a Sorted, files: &'a [Word]) -> impl Iterator<Item = &'a Word> {
     let places = matches!(verb, "worktree" | "submodule");
     let adds = places && files.first().is_some_and(|word| word.is("add") || word.is("move"));
@@ -285,15 +286,15 @@ fn written_by_options(sorted: &Sorted, files: &[Word], filling: bool) -> Files {
     all
 }
 
-/// A path as git reads it: `:(top)a`, `:/a`, and signs of a pattern that were quoted for the shell.
+/// A path as git reads it: `:(top)a`, `:/a`, and wildcards that were quoted for the shell.
 fn pathspec(word: &Word) -> Word {
     let magic = word.starts_with(":(").then(|| word.past(')')).flatten();
     let short = (word.starts_with(":/") && word.bits.len() > 2).then(|| word.after(2));
     globbed(&magic.or(short).unwrap_or_else(|| word.clone()))
 }
 
-/// Lines a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings that
-/// are some.
+/// Lines that a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings
+/// that hold commands.
 fn run_lines(arguments: &[Word]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
@@ -322,7 +323,7 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
     all
 }
 
-/// `git -C dir --work-tree=dir …`: where it goes, where its tree is, and the rest.
+/// `git -C dir --work-tree=dir …`: the folder it changes to, its work tree, and the remaining arguments.
 fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
     let simple = command.simple;
     let arguments = command.arguments;
@@ -347,14 +348,14 @@ fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Wor
     (folder, tree, rest)
 }
 
-/// `patch` may write each argument, and what the patch names.
+/// `patch` may write each argument, and the files that the patch names.
 pub(super) fn patched_files(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     files.extend(patched(command));
     Touched::files(files)
 }
 
-/// Files a patch on standard input names, for `patch`, `git apply` and `git am`.
+/// Files that a patch on standard input names, for `patch`, `git apply` and `git am`.
 fn patched(command: &Invocation) -> Files {
     let applies = command.arguments.iter().any(|word| word.is("apply") || word.is("am"));
     if !applies && !command.name.contains("patch") {

@@ -1,9 +1,8 @@
-//! Linters and checkers: they look at the files that their arguments name, and write them only if an option
-//! or a verb says so.
-//! Also behind what runs a project's tools: `npx`, `pnpm exec`, `uvx`, `poetry run`.
+//! Linters and checkers: they read the files that their arguments name, and write them only if an option or a
+//! verb says so. Also when started by a project's tool runner: `npx`, `pnpm exec`, `uvx`, `poetry run`.
 //!
-//! Invariant: none of them is a read, since their configuration may run programs; only what they touch is
-//! known.
+//! Invariant: none of them is a read, since their configuration may run programs; we only know what they
+//! touch.
 
 use super::command::{Invocation, Touched};
 use crate::syntax::{Bit, Word};
@@ -20,14 +19,12 @@ pub(super) const NAMES: &[&str] = &[
     "textlint", "tflint", "tslint", "typos", "vale", "vulture", "write-good", "xo", "yamllint",
 ];
 
-/// Programs that run a tool of a project, sorted: the tool stands behind their options, or behind one of
-/// these verbs.
+/// Programs that run a tool of a project, sorted: the tool follows their options, or one of these verbs.
 #[rustfmt::skip]
 pub(super) const RUNNERS: &[&str] = &["bundle", "bunx", "npm", "npx", "pipenv", "pipx", "pnpm", "pnpx", "poetry", "rye", "uv", "uvx", "yarn"];
 const VERBS: &[&str] = &["dlx", "exec", "run", "tool", "x"];
 
-/// What may change a file that is named: an option that mends it, or names one to write into; a verb that
-/// formats.
+/// What may change a named file: an option that fixes it or names an output file, or a verb that formats.
 #[rustfmt::skip]
 const WRITING: &[&str] = &[
     "--apply", "--apply-unsafe", "--auto-correct", "--autocorrect", "--autofix", "--cache-location", "--fix", "--fix-dry-run", "--fix-errors",
@@ -39,15 +36,15 @@ const FORMS: &[&str] = &[
     "compile", "dev", "fix", "fmt", "format", "generate", "init", "install", "migrate", "rage", "start",
     "sync", "upgrade",
 ];
-/// Formatters, which write unless they are told to check.
+/// Formatters, which write unless told only to check.
 const FORMATTERS: &[&str] = &["black", "isort"];
 
-/// A linter, by its own name.
+/// A linter called by its own name.
 pub(super) fn linted(command: &Invocation) -> Touched {
     touched(command.name, command.arguments).unwrap_or_else(|| super::anything(command.simple))
 }
 
-/// A linter behind a runner; any other tool is not known.
+/// A linter started by a runner; any other tool is unknown.
 pub(super) fn carried(command: &Invocation) -> Touched {
     let words = command.arguments;
     let plain = |from: usize| (from..words.len()).find(|at| !words[*at].is_option());
@@ -65,7 +62,7 @@ pub(super) fn carried(command: &Invocation) -> Touched {
     looked.unwrap_or_else(|| super::anything(command.simple))
 }
 
-/// Nothing, where every word is plain and none of them makes it write.
+/// No files, if every word is plain and none of them makes the linter write.
 fn touched(name: &str, words: &[Word]) -> Option<Touched> {
     let writes = |word: &Word| {
         let text = word.lossy();
@@ -83,7 +80,7 @@ fn touched(name: &str, words: &[Word]) -> Option<Touched> {
     (!words.iter().any(writes) && !forms && !mends).then(Touched::default)
 }
 
-/// A shell: it runs its file, unless it is only to be checked.
+/// A shell runs its file, unless it is told only to check it.
 pub(super) fn started(command: &Invocation) -> Touched {
     let checks = command.arguments.first().is_some_and(|word| word.is_firm() && word.is("-n"));
     let plain = command.arguments.iter().skip(1).all(|word| !word.is_option() && !word.is("-c"));
@@ -91,7 +88,7 @@ pub(super) fn started(command: &Invocation) -> Touched {
         return Touched::default();
     }
     let mut touched = super::anything(command.simple);
-    // What it runs it does not write: `bash x.sh`.
+    // It runs this file but does not write it: `bash x.sh`.
     if let Some(script) = command.arguments.first().filter(|word| word.is_firm() && !word.is_option()) {
         touched.files.retain(|(word, _)| word != script);
     }

@@ -1,9 +1,9 @@
-//! The one option sorter: cuts a command's arguments into options, their values and operands.
+//! The one option sorter: splits a command's arguments into options, their values and operands.
 //!
 //! A list is words: `-ab` are letters without a value, `-k=` a letter with one, `-U?` one that may have a
 //! value glued to it, `-#` a number, `-o>` a letter whose value is a file it writes; `--name`, `--name=`,
-//! `--name>` the same for long options. Invariant: everything is sorted as well as the list allows; `odd`
-//! says whether anything was not on it.
+//! `--name>` the same for long options. Invariant: everything is sorted as far as the list allows; `odd` says
+//! whether anything was not on it.
 
 use crate::syntax::{Bit, Line, Word};
 
@@ -15,7 +15,7 @@ pub(super) struct Sorted<'a> {
     pub(super) operands: Vec<&'a Word>,
     /// Values of the options that write.
     pub(super) written: Vec<Word>,
-    /// The first option that is not on the list or writes, or the first word that may turn out to be an
+    /// The first option that writes or is not on the list, or the first word that may turn out to be an
     /// option.
     pub(super) odd: Option<String>,
 }
@@ -35,21 +35,21 @@ impl Sorted<'_> {
 pub(super) enum WordShape {
     Option,
     Operand,
-    /// Only the running shell knows.
+    /// Not known statically.
     Either,
 }
 
-/// What this word may be, given what the line does to its variables.
+/// Whether this word is an option or an operand, given what the line does to its variables.
 pub(super) fn shape(word: &Word, line: &Line) -> WordShape {
     if word.shifts != Some(0) {
         let begins = word.bits.first() == Some(&Bit::Char('-'));
         let dash = begins && (word.bits.len() > 1 || word.shifts == Some(1));
-        // A pattern may find a file whose name begins with a dash.
+        // A pattern may match a file whose name begins with a dash.
         let globs = matches!(word.bits.first(), Some(Bit::Star | Bit::One));
         return match dash {
             true => WordShape::Option,
             false if globs => WordShape::Either,
-            // A word that begins as written but splits may go on as an option.
+            // The word begins with known text, but may split, and a later piece may be an option.
             false if word.splits && !is_plain(word, line) => WordShape::Either,
             false => WordShape::Operand,
         };
@@ -154,7 +154,7 @@ impl Sorting<'_, '_> {
         self.sorted.odd.get_or_insert_with(|| shown(word));
     }
 
-    /// The word after an option, as its value: one word, whatever it holds.
+    /// The word after an option, taken as its value, whatever it contains.
     fn next(&mut self, word: &Word) -> Option<Word> {
         let value = self.rest.next()?;
         if value.splits {
@@ -168,7 +168,7 @@ fn rows<'l>(lists: &'l [&'l str]) -> impl Iterator<Item = &'l str> + Clone {
     lists.iter().flat_map(|list| list.split_ascii_whitespace())
 }
 
-/// A row's name, and how it takes a value: `=`, `>`, or ` ` for not at all.
+/// Splits a row into its name and how it takes a value: `=`, `>`, or ` ` for not at all.
 fn cut(row: &str) -> (&str, char) {
     match row.as_bytes().last() {
         Some(b'=') => (&row[..row.len() - 1], '='),
@@ -177,8 +177,8 @@ fn cut(row: &str) -> (&str, char) {
     }
 }
 
-/// A long option: its name on the list, its sign, and whether it was written out. One cut short that may
-/// write does.
+/// A long option: its name on the list, its sign, and whether it was written in full. An abbreviation that
+/// could mean a writing option does.
 fn find_long<'l>(lists: &'l [&'l str], written: &str) -> Option<(&'l str, char, bool)> {
     let mut found = None;
     for row in rows(lists).filter(|row| row.starts_with(written) && row.starts_with("--")) {
@@ -193,7 +193,7 @@ fn find_long<'l>(lists: &'l [&'l str], written: &str) -> Option<(&'l str, char, 
     found
 }
 
-/// A long option with one dash, and a value: `-cmd=`.
+/// A long option with one dash and a glued value: `-cmd=`.
 fn find_whole(lists: &[&str], written: &str) -> Option<char> {
     let mut rows = rows(lists).filter(|row| row.len() > 3).map(cut);
     rows.find(|(name, sign)| *sign != ' ' && *name == written).map(|(_, sign)| sign)
@@ -209,12 +209,12 @@ fn find_letter(lists: &[&str], letter: char) -> Option<char> {
     })
 }
 
-/// A word in a refusal.
+/// A word as a refusal shows it.
 pub fn shown(word: &Word) -> String {
     clean(&word.lossy())
 }
 
-/// Text in a refusal: short, without control characters.
+/// Text as a refusal shows it: short, without control characters.
 pub(super) fn clean(text: &str) -> String {
     let text: String = text.chars().take(60).collect();
     text.replace(|c: char| c.is_control() || c == '`', " ")

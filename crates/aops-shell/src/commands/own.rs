@@ -5,7 +5,7 @@ use crate::effect::Effect;
 use crate::syntax::Word;
 use crate::verbs::{self, Who};
 
-/// `aops-hook`: verbs that tell read, `block` only tightens, the rest needs a person.
+/// `aops-hook`: verbs that only report are reads, `block` may only tighten, and all others need a person.
 pub(super) fn aops_hook(command: &Invocation) -> Class {
     let words = command.arguments;
     let texts: Vec<String> = words.iter().map(Word::lossy).collect();
@@ -22,13 +22,12 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
     }
 }
 
-/// Options of the tracker before its verb; `export -o file` writes wherever it is told.
+/// Options of the tracker before its verb. `export -o file` can write anywhere.
 pub(super) const BD: &str = "-qvh --global --json --profile --quiet --readonly --sandbox --verbose --help --version \
     --mb-no-cmd-logging --actor= --db= --dolt-auto-commit=";
 
-/// Verbs that keep to issues and notes. Not so those that set up the repository, the client's settings or its
-/// own storage:
-/// `setup`, `init`, `hooks`, `doctor`, `dolt`, `sync`, `migrate`, …
+/// Verbs that only touch issues and notes. Verbs that set up the repository, the client's settings or the
+/// tracker's storage are left out: `setup`, `init`, `hooks`, `doctor`, `dolt`, `sync`, `migrate`, …
 #[rustfmt::skip]
 static TRACKING: &[&str] = &[
     "activity", "assign", "audit", "blocked", "children", "claim", "close", "comment", "comments", "context", "count", "create", "create-form",
@@ -38,7 +37,7 @@ static TRACKING: &[&str] = &[
     "status", "statuses", "supersede", "tag", "todo", "types", "undefer", "update", "version", "where", "whoami",
 ];
 
-/// The tracker, by its verb. Before it only its own global options stand.
+/// The tracker by its verb; only its own global options may come first.
 pub(super) fn tracker(command: &Invocation) -> Class {
     let written = |word: &&Word| word.starts_with("--out") || word.starts_with("-o");
     if let Some(word) = command.arguments.iter().find(written) {
@@ -62,7 +61,7 @@ pub(super) fn tracker(command: &Invocation) -> Class {
             true if listed("=") => drop(words.next()),
             true if listed("") || matches!(name, "-q" | "-v" | "-h") => {}
             false if TRACKING.contains(&name) => return Ok(Effect::Tracker),
-            // `mb sync` brings the two forms of its own issues together; with an argument it writes anywhere.
+            // `mb sync` reconciles the two forms of its own issues; with an argument it writes anywhere.
             false if name == "sync" && command.name == "mb" && words.len() == 0 => {
                 return Ok(Effect::Tracker);
             }

@@ -1,4 +1,4 @@
-//! A PowerShell line: reading cmdlets joined by pipes read and touch nothing, all else is a write.
+//! A PowerShell line: reading cmdlets joined by pipes only read; everything else is a write.
 
 use super::command::{Class, unknown};
 use crate::effect::Effect;
@@ -12,7 +12,7 @@ static READERS: &[&str] = &[
     "sls", "sort-object", "split-path", "test-path", "type",
 ];
 
-/// Signs by which a line does more than name cmdlets and their arguments.
+/// Characters with which a line does more than name cmdlets and their arguments.
 const SIGNS: [char; 12] = [';', '>', '<', '&', '\n', '\r', '`', '$', '(', ')', '{', '}'];
 
 pub fn class(line: &str) -> Class {

@@ -1,5 +1,5 @@
-//! Commands in the arguments of unknown commands (`tmux new "cp a b"`, `ssh host rm a`), and interpreters:
-//! what a program in the line names counts once it shows a sign of writing.
+//! Commands in the arguments of unknown commands (`tmux new "cp a b"`, `ssh host rm a`), and interpreters: a
+//! program in the line may write the files it names once it shows a sign of writing.
 
 use super::command::{Act, Invocation, Touched, all};
 use crate::syntax::{Bit, Word, is_text};
@@ -10,7 +10,7 @@ static MESSAGES: &[&str] = &[
     "--reason", "--subject", "--text", "--title", "-H", "-m",
 ];
 
-/// Commands worth finding behind others.
+/// Commands worth looking for inside the arguments of others.
 static BEHIND: &[&str] = &[
     "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node",
     "perl", "php", "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar",
@@ -37,7 +37,7 @@ pub(super) fn lines(words: &[Word]) -> Vec<String> {
 
 pub(super) const SSH: &str = "-b= -c= -D= -E> -F= -i= -J= -l= -L= -m= -o= -p= -R= -S= -w= -W=";
 
-/// `ssh`: what runs on the other machine may as well be this one; `-o` may hold a local command.
+/// `ssh`: the other machine may as well be this one, and `-o` may hold a local command.
 pub(super) fn ssh(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let remote = sorted.operands.iter().skip(1).map(|word| code(word)).collect::<Vec<_>>().join(" ");
@@ -47,7 +47,7 @@ pub(super) fn ssh(command: &Invocation) -> Touched {
     Touched { files: all(&sorted.written, Act::Write), programs, lines, reads: false }
 }
 
-/// The value of an option that takes words for people.
+/// Whether this is the value of an option that takes text for people.
 fn is_message(arguments: &[Word], at: usize) -> bool {
     let glued = |option: &&str| {
         arguments[at].starts_with(option) && arguments[at].bits.get(option.len()) == Some(&Bit::Char('='))
@@ -59,13 +59,13 @@ pub(super) fn has_blanks(word: &Word) -> bool {
     word.bits.iter().any(|bit| matches!(bit, Bit::Char(c) if c.is_whitespace()))
 }
 
-/// A word as a line of its own; `!` begins one in git's aliases.
+/// A word as a line of its own; in git's aliases, `!` begins one.
 pub(super) fn code(word: &Word) -> String {
     word.code().trim_start_matches(['!', '|', ' ']).to_owned()
 }
 
-/// Words without which a program hardly writes, or ends a process. A program can hide better than this;
-/// looking for tampering afterwards covers that.
+/// Words that a program needs in order to write or to end a process. A program can hide better than this; the
+/// later check for tampering covers that.
 const SIGNS: [&str; 50] = [
     "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<",
     ".once", ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm",
@@ -74,8 +74,8 @@ const SIGNS: [&str; 50] = [
     "append", "save", ">", "install", "fileutils", "kill", "terminate", "suspend", "signal", "prlimit",
 ];
 
-/// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next
-/// word. `-pe` is both `-p` with `e` and `-p -e`, and only one of them is the program.
+/// Everything that may be program text: the rest of a bundle after a letter that takes a program, and the
+/// next word. `-pe` may mean `-p` with the program `e`, or `-p -e`, so both readings are kept.
 fn texts(command: &Invocation) -> Vec<Word> {
     let rows = || command.options.split(' ').filter_map(|row| row.strip_suffix('='));
     let given = command.sort().options.into_iter().filter(|(name, _)| rows().any(|row| row == name));
@@ -90,7 +90,7 @@ fn texts(command: &Invocation) -> Vec<Word> {
     all
 }
 
-/// An interpreter's files are its operands; program text with a sign of writing may write what it names.
+/// An interpreter may write its operands; program text with a sign of writing may write what it names.
 pub(super) fn interpreted(command: &Invocation) -> Touched {
     let name = command.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let sorted = command.sort();
@@ -108,7 +108,7 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
     programs.retain(|program| writes(program) || opens(&program.to_ascii_lowercase()));
     let module = command.arguments.windows(2).find(|pair| pair[0].is("-m")).map(|pair| pair[1].lossy());
     if let Some(module) = module {
-        // `python -m json.tool in [out]` is how people look at settings.
+        // People use `python -m json.tool in [out]` to look at settings.
         let reading = matches!(module.as_str(), "json.tool" | "tokenize" | "ast" | "py_compile" | "dis");
         operands.retain(|word| !word.is(&module));
         if matches!(module.as_str(), "zipfile" | "tarfile" | "venv" | "virtualenv") {
@@ -119,10 +119,10 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
         }
         operands.drain(..usize::from(reading).min(operands.len()));
     } else if matches!(name, "perl" | "ruby") && !code.is_empty() && !sorted.has(&["-i"]) {
-        // `perl -ne '…' file` reads its files; a script's arguments may be written.
+        // `perl -ne '…' file` reads its files; the arguments of a script may be written.
         operands.clear();
     }
-    // What it runs it does not write.
+    // The interpreter runs this file but does not write it.
     let scripted =
         matches!(name, "python" | "pypy" | "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "tsx");
     if scripted
@@ -140,7 +140,7 @@ pub fn writes(program: &str) -> bool {
     SIGNS.iter().any(|sign| program.contains(sign)) || has_mode(&program)
 }
 
-/// A string that says how a file is opened, and not for reading alone: `'w'`, `"r+b"`, `'at'`.
+/// Whether the program contains a file mode that is not just for reading: `'w'`, `"r+b"`, `'at'`.
 fn has_mode(program: &str) -> bool {
     let bytes = program.as_bytes();
     let opens = program.contains("open") || program.contains(".new");

@@ -1,5 +1,5 @@
-//! `sed` and `awk`: read their programs letter by letter; one that writes a file, runs a program or is not
-//! known is a write.
+//! `sed` and `awk`: their programs are read character by character; a program that writes a file, runs a
+//! program or is unknown is a write.
 
 use super::command::{Act, Class, Invocation, Touched, all};
 use super::options::Sorted;
@@ -11,7 +11,7 @@ use std::str::Chars;
 
 pub(super) const SED: &str = "-nErsuz -e= --quiet --silent --regexp-extended --null-data --separate --unbuffered \
     --debug --posix --sandbox --expression= --version --help";
-/// What takes a program. `-l` is on neither list: whether it takes a value differs between systems.
+/// Options that take a program. `-l` is on neither list: whether it takes a value differs between systems.
 const PROGRAMS: &str = "-e= -f= --expression= --file=";
 
 pub(super) fn sed(command: &Invocation) -> Class {
@@ -26,14 +26,14 @@ pub(super) fn sed(command: &Invocation) -> Class {
     }
 }
 
-/// A program that is known to read may read files that it names itself.
+/// Whether a program that only reads may open files that it names itself.
 pub(super) fn sed_opens(command: &Invocation) -> bool {
     let sorted = command.sort();
     let texts: Option<Vec<String>> = scripts(&sorted).0.iter().map(|word| text(word, command.line)).collect();
     !texts.is_some_and(|texts| sed_only_reads(&texts.join("\n"), false))
 }
 
-/// The programs, and the files: without `-e` or `-f` the first operand is the program.
+/// The programs and the files: without `-e` or `-f`, the first operand is the program.
 fn scripts<'s>(sorted: &'s Sorted) -> (Vec<&'s Word>, &'s [&'s Word]) {
     let mut scripts: Vec<&Word> = sorted.values(&["-e", "--expression"]).collect();
     let mut files = &sorted.operands[..];
@@ -44,7 +44,7 @@ fn scripts<'s>(sorted: &'s Sorted) -> (Vec<&'s Word>, &'s [&'s Word]) {
     (scripts, files)
 }
 
-/// Files it edits in place, and what its `w` commands name.
+/// Files that `sed` edits in place, and files that its `w` commands name.
 pub(super) fn sed_touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[PROGRAMS]);
     let (scripts, files) = scripts(&sorted);
@@ -64,14 +64,14 @@ pub(super) fn sed_touched(command: &Invocation) -> Touched {
     Touched { files, programs, ..Touched::default() }
 }
 
-/// A program's text; numbers stand in for what is only known to be one.
+/// A program's text; a digit stands for an unknown value that is certainly a number.
 fn text(word: &Word, line: &Line) -> Option<String> {
     let number = |name: &String| line.variables.get(name).is_some_and(|held| held.number);
     if !word.filled.iter().chain(&word.unknown).all(number) || word.shifts.is_some() && word.splits {
         return None;
     }
     let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
-    // A variable that holds a sum is as unknown as the sum itself, and a number all the same.
+    // A variable that holds a sum is an unknown value, but certainly a number.
     let numbers = word.sums + word.filled.len();
     if unknown > numbers {
         return None;
@@ -84,7 +84,7 @@ fn text(word: &Word, line: &Line) -> Option<String> {
     word.bits.iter().map(letter).collect()
 }
 
-/// `opens`: it may read other files (`r`).
+/// `opens`: the script may read other files (`r`).
 fn sed_only_reads(script: &str, opens: bool) -> bool {
     let mut rest = script.chars().peekable();
     loop {
@@ -98,7 +98,7 @@ fn sed_only_reads(script: &str, opens: bool) -> bool {
     }
 }
 
-/// None, one or two addresses, and `!`.
+/// Skips zero, one or two addresses, and `!`.
 fn address(rest: &mut Peekable<Chars>) -> bool {
     while let Some(&c) = rest.peek() {
         match c {
@@ -125,10 +125,10 @@ fn address(rest: &mut Peekable<Chars>) -> bool {
     false
 }
 
-/// Text up to an unescaped sign. Whether the sign ends it in brackets differs between systems.
+/// Skips text up to an unescaped delimiter. Systems differ on whether a delimiter inside brackets ends it.
 fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool) -> bool {
-    // In brackets: how many characters since they were opened, and whether a class such as `[:alpha:]` is
-    // open in them.
+    // Inside brackets: the number of characters since they opened, and whether a class such as `[:alpha:]` is
+    // open.
     let mut bracket: Option<usize> = None;
     let mut class = false;
     let mut before = ' ';
@@ -187,7 +187,7 @@ fn function(rest: &mut Peekable<Chars>) -> bool {
             while rest.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-')).is_some() {}
             ended(rest)
         }
-        // Text to the end of the line; a backslash takes the next line along.
+        // Skips text to the end of the line; a backslash continues it on the next line.
         Some('a' | 'i' | 'c') => {
             while let Some(c) = rest.next_if(|c| *c != '\n') {
                 if c == '\\' {
@@ -200,7 +200,7 @@ fn function(rest: &mut Peekable<Chars>) -> bool {
     }
 }
 
-/// A function without arguments ends here.
+/// Whether a function without arguments ends here.
 fn ended(rest: &mut Peekable<Chars>) -> bool {
     while rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
     matches!(rest.peek(), None | Some(';' | '\n' | '}' | '#'))
@@ -209,7 +209,7 @@ fn ended(rest: &mut Peekable<Chars>) -> bool {
 pub(super) const AWK: &str = "-F= -v= --posix --re-interval --field-separator= --assign= --version";
 
 pub(super) fn awk(command: &Invocation) -> Class {
-    // Behind the program stand its arguments, whatever they look like.
+    // Everything after the program is an argument, even if it looks like an option.
     let mut end = 0;
     let words = command.arguments;
     while words.get(end).is_some_and(Word::is_option) {
@@ -226,7 +226,7 @@ pub(super) fn awk(command: &Invocation) -> Class {
     }
 }
 
-/// Files it edits in place; its program, if that shows a sign of writing.
+/// Files that `awk` edits in place, and its program if that shows a sign of writing.
 pub(super) fn awk_touched(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let in_place = command.arguments.windows(2).any(|pair| pair[0].is("-i") && pair[1].is("inplace"));
@@ -239,12 +239,12 @@ pub(super) fn awk_touched(command: &Invocation) -> Touched {
     Touched { files, programs, ..Touched::default() }
 }
 
-/// What the last token was, as far as it decides what comes next.
+/// The last token, as far as it decides how the next one is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastToken {
-    /// A `/` would divide it.
+    /// A `/` after it is a division.
     Value,
-    /// A `/` after a bracket may divide, or begin a pattern.
+    /// A `/` after a closing bracket may be a division or begin a pattern.
     Bracket,
     Other,
 }
@@ -252,11 +252,11 @@ enum LastToken {
 struct AwkReader<'a> {
     rest: &'a str,
     before: LastToken,
-    /// Inside `print` or `printf`: brackets open since.
+    /// Inside `print` or `printf`: how many brackets have opened since.
     printing: Option<usize>,
-    /// The last sign lets the statement go on in the next line.
+    /// The statement continues in the next line after this token.
     goes_on: bool,
-    /// When no more than this is left, nothing could be hidden by reading a `/` wrongly.
+    /// In the last `tame` characters, misreading a `/` could hide nothing: no sign of writing is left.
     tame: usize,
 }
 
@@ -277,7 +277,7 @@ fn awk_only_reads(program: &str) -> bool {
 }
 
 impl AwkReader<'_> {
-    /// Read one token; `false` if it may write or run something.
+    /// Reads one token; `false` if it may write or run something.
     fn token(&mut self, c: char) -> bool {
         let went_on = self.goes_on;
         if !c.is_whitespace() && c != '#' {
@@ -309,7 +309,7 @@ impl AwkReader<'_> {
                 self.before = LastToken::Bracket;
             }
             ' ' | '\t' | '\r' => self.rest = &self.rest[1..],
-            // Behind `x++` it divides, before `++x` it does not.
+            // After `x++` a `/` divides, before `++x` it does not.
             '+' | '-' if next == Some(c) => {
                 self.pass(2);
                 self.before = LastToken::Bracket;
@@ -332,7 +332,7 @@ impl AwkReader<'_> {
         match word {
             "system" | "extension" => return false,
             "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
-            // Without brackets behind it, what it takes may be a pattern.
+            // Without brackets, its argument may be a pattern.
             "getline" | "length" => self.before = LastToken::Bracket,
             "return" | "in" | "case" | "else" | "do" | "if" | "while" | "exit" | "delete" | "for"
             | "function" | "func" | "next" | "nextfile" | "break" | "continue" | "default" | "switch"
@@ -344,7 +344,7 @@ impl AwkReader<'_> {
         true
     }
 
-    /// A string or a pattern; one that does not end is not awk.
+    /// Reads a string or a pattern; one that does not end is not valid awk.
     fn quoted(&mut self, sign: char) -> bool {
         let mut rest = self.rest[1..].chars();
         let ends = delimited(&mut rest, sign, sign == '/');

@@ -1,17 +1,18 @@
-//! What a reader shows where nothing hides a file from it: names, or what is in the files that it is given.
+//! What a reading command shows when no file is hidden from it: names only, or the content of the files it is
+//! given.
 //!
-//! Invariant: with the options on a list it opens no file but its operands, and of a folder nothing.
+//! Invariant: with the options on its list, it opens no file but its operands, and nothing inside a folder.
 
 use super::options::sort;
 use crate::syntax::{Line, Word};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Showing {
-    /// However it is called, it shows names and figures alone.
+    /// It shows only names and figures, however it is called.
     Names,
-    /// The same with these options.
+    /// It shows only names and figures with these options.
     NamesBy(FileOptions),
-    /// It shows what is in its operands.
+    /// It shows the content of its operands.
     Content(FileOptions),
 }
 
@@ -19,12 +20,12 @@ pub enum Showing {
 #[derive(Clone, Copy, Debug)]
 pub struct FileOptions {
     list: &'static str,
-    /// The first operand is what it looks for, unless `-e` gives that.
+    /// The first operand is the search pattern, unless `-e` gives it.
     pattern: bool,
 }
 
 impl FileOptions {
-    /// The files that it is given, or the first option that is not on the list.
+    /// The files it is given, or the first option that is not on the list.
     pub fn files(&self, words: &[Word]) -> Result<Vec<String>, String> {
         let sorted = sort(words, &[self.list], &Line::default());
         if let Some(odd) = sorted.odd {
@@ -68,7 +69,7 @@ static CONTENT: &[(&[&str], &str)] = &[
     (&["wc"], "-clmLw --bytes --chars --lines --max-line-length --words"),
 ];
 
-/// What a command of this name shows, if that is known.
+/// What a command of this name shows, if it is known.
 pub fn showing(name: &str) -> Option<Showing> {
     let options = |list| FileOptions { list, pattern: false };
     match name {

@@ -1,6 +1,6 @@
 //! The table of commands: one row per command with its options, its class, and what it touches.
 //!
-//! Invariants: a command reads however it is called only if none of its options writes a file or runs a
+//! Invariants: a command is listed as always reading only if none of its options writes a file or runs a
 //! program; the lists are sorted, and no name is in two of them.
 
 use super::command::Act;
@@ -14,7 +14,7 @@ use super::{builtin, condition, fetch, files, find, git, linters, own, programs,
 /// Commands that share a row, each list sorted.
 #[rustfmt::skip]
 static GROUPS: &[(&[&str], Row)] = &[
-    // They only read, however they are called.
+    // Always reads, however they are called.
     (&[":", "b2sum", "base32", "basename", "basenc", "cal", "cat", "cd", "cksum", "clear", "cmp", "column", "comm",
         "csvcut", "csvlook", "csvstat", "cut", "df", "dig", "dirname", "dirs", "du", "echo", "egrep",
         "envsubst", "exa", "expand", "expr", "eza", "factor", "false", "fgrep", "findmnt", "fmt", "fold", "free",
@@ -29,7 +29,7 @@ static GROUPS: &[(&[&str], Row)] = &[
         "traceroute", "true", "tsort", "tty", "type", "ulimit", "umask", "uname", "unexpand", "uptime", "users",
         "uuidgen", "vm_stat", "vmstat", "w", "wc", "whatis", "whereis", "which", "who", "whoami", "whois", "yes",
         "zgrep", "zipinfo"], row("", Reads, Nothing)),
-    // They touch no file that an argument names, but are not known to only read.
+    // They touch no file that an argument names, but may do more than read.
     (&[".", "ack", "apropos", "bg", "chdir", "delta", "diffstat", "disown", "fg", "getopts", "glow", "killall",
         "let", "more", "most", "pbcopy", "pkill", "source", "test-path", "tldr", "ug", "ugrep",
         "unalias", "wl-copy", "xclip", "zless"], row("", Unknown, Nothing)),
@@ -70,8 +70,8 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
 ];
 
-/// How programs are asked for their version: with this one argument, and by their own documentation they exit
-/// then.
+/// How programs are asked for their version: with this one argument, after which they exit according to their
+/// documentation.
 #[rustfmt::skip]
 static VERSIONED: &[(&str, &str)] = &[
     ("ansible", "--version"), ("apt", "--version"), ("aws", "--version"), ("az", "--version"), ("bash", "--version"),
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!((all.len(), count > 350), (count, true));
     }
 
-    /// What a row lists as harmless is a flag, or takes a value, in the one notation.
+    /// Checks that the harmless options in each row follow the one notation.
     #[test]
     fn options_are_well_formed() {
         for (name, row) in

@@ -1,5 +1,5 @@
-//! Tools that look with some of their verbs. A verb is the first words, as written; before it only options
-//! that are known to stand there. Invariant: each verb has its own options, and one that is not on its list
+//! Tools with verbs that only look. A verb is one or more leading words, written literally; only known
+//! options may come before it. Invariant: each verb has its own options, and one that is not on its list
 //! makes the call a write.
 
 use super::command::{Class, Invocation};
@@ -9,7 +9,7 @@ use crate::syntax::{Bit, Word};
 /// A verb of one or more words, and what may follow it.
 type Verb = (&'static str, &'static str);
 
-/// What may follow a verb: anything, since no option of it writes, or nothing.
+/// What may follow a verb: anything, since none of its options writes, or nothing.
 const ANY: &str = "*";
 const NONE: &str = "";
 
@@ -20,7 +20,7 @@ struct Tool {
     verbs: &'static [Verb],
 }
 
-/// Options may be listed with or without operands: `@` lets operands stand.
+/// The options allowed after a verb; `@` allows operands too.
 const KUBECTL: &str = "@ -n -l -o -c -L -A -f -w -p -R --namespace --all-namespaces --output --selector --tail --since --since-time --follow --previous \
     --container --all-containers --show-labels --no-headers --sort-by --context --client --field-selector --watch --timeout \
     --timestamps --prefix --max-log-requests --limit-bytes --ignore-not-found --show-kind --show-managed-fields --label-columns --subresource \
@@ -104,7 +104,7 @@ static TOOLS: &[Tool] = &[
 const X509: &str = "@ -in -noout -text -subject -issuer -dates -startdate -enddate -serial -fingerprint -sha1 -sha256 -sha512 -md5 -pubkey -ext -email -purpose -nameopt -inform \
     -checkend -verify -modulus -hash -r -hex -crl_nextupdate -crl_lastupdate";
 
-/// `docker compose`, which has options of its own before its verb.
+/// `docker compose` has options of its own before its verb.
 const COMPOSE: &str =
     "-f= -p= --file= --project-name= --profile= --env-file= --project-directory= --ansi= --progress=";
 #[rustfmt::skip]
@@ -130,7 +130,7 @@ pub(super) fn class(command: &Invocation) -> Class {
     command.reads_if(looks || formats || cloud || alone(command), &first)
 }
 
-/// Tools that list something when they are called without any argument.
+/// Tools that list something when called without arguments.
 fn alone(command: &Invocation) -> bool {
     let lists = ["hostnamectl", "timedatectl", "localectl", "systemctl", "loginctl"];
     command.arguments.is_empty() && lists.contains(&command.name)
@@ -168,7 +168,7 @@ fn looks(command: &Invocation, arguments: &[Word], globals: &str, verbs: &[Verb]
     may_follow(command, &rest[verb.split(' ').count()..], options)
 }
 
-/// Verbs that look, and write a lock file where there is none or it is old.
+/// Verbs that look, but write a lock file if it is missing or outdated.
 fn locks(name: &str, verb: &str) -> bool {
     matches!((name, verb), ("cargo", "pkgid"))
 }
@@ -178,7 +178,7 @@ fn begins(words: &[Word], verb: &str) -> bool {
     verb.split(' ').all(|part| words.next().is_some_and(|word| is(word, part)))
 }
 
-/// These words may stand behind the verb: options on its list, and operands where it takes them.
+/// Whether these words may follow the verb: options on its list, and operands if it takes them.
 fn may_follow(command: &Invocation, words: &[Word], options: &str) -> bool {
     let listed = |name: &str| options.split_ascii_whitespace().any(|known| known == name);
     let known = |word: &Word| {
@@ -189,7 +189,8 @@ fn may_follow(command: &Invocation, words: &[Word], options: &str) -> bool {
             WordShape::Option => {
                 let name = text.split('=').next().unwrap_or_default();
                 let firm = word.shifts.is_none_or(|at| at > name.chars().count());
-                // One dash and a whole word: no letters are bundled, and none has its value behind it.
+                // These tools write long options with one dash, so letters are not bundled and take no glued
+                // value.
                 let words = ["go", "terraform", "tofu", "openssl", "xcodebuild", "plutil", "ip", "diskutil"];
                 let bundles = !words.contains(&command.name);
                 let letters =
@@ -216,7 +217,7 @@ fn checks_format(words: &[Word]) -> bool {
         && words[1..].iter().all(|word| known.iter().any(|known| is(word, known)))
 }
 
-/// What `az` and `gcloud` look at.
+/// What `az` and `gcloud` can look at.
 #[rustfmt::skip]
 const FAR: [&str; 22] = [
     "account list", "account show", "acr list", "ad signed-in-user show", "aks list", "artifacts repositories list", "auth list", "compute instances list",
@@ -224,7 +225,8 @@ const FAR: [&str; 22] = [
     "run services list", "services list", "vm list", "vm show", "webapp list", "webapp show",
 ];
 
-/// `aws ec2 describe-instances`, `gcloud compute instances list`: by the words before the first option.
+/// Whether a cloud command only looks, judging by the words before the first option: `aws ec2
+/// describe-instances`, `gcloud compute instances list`.
 fn looks_far(command: &Invocation) -> bool {
     let words: Vec<String> =
         command.arguments.iter().take_while(|word| !word.is_option()).map(Word::lossy).collect();

@@ -1,11 +1,11 @@
-//! Commands that read files which no word of theirs names: files of a list, files that the text of a program
-//! opens, and what links lead to on the way down a tree.
+//! Commands that read files which none of their words names: files on a list, files that program text opens,
+//! and targets of links met on the way down a tree.
 
 use super::command::Invocation;
 use super::scripts;
 use crate::syntax::Word;
 
-/// It may read a file that is neither a word of it nor below one.
+/// Whether it may read a file that is neither one of its words nor below one.
 pub(super) fn opens(command: &Invocation) -> bool {
     let given = Given(command.arguments);
     let says = |words: &[&str]| {
@@ -37,8 +37,8 @@ pub(super) fn opens(command: &Invocation) -> bool {
             (given.letter('r') || given.long("--recursive"))
                 && !command.arguments.iter().any(|w| w.is("--no-dereference"))
         }
-        // What a link's own parent is, they know and the letters of the path do not; `-` is where the shell
-        // was before.
+        // `..` after a link leads to the parent of the link's target, which the text of the path does not
+        // show; `-` is the previous folder.
         "cd" | "pushd" | "popd" => {
             command.arguments.iter().any(|word| !word.is("--") && leads_elsewhere(word))
         }
@@ -51,7 +51,7 @@ fn leads_elsewhere(word: &Word) -> bool {
     word.starts_with("-") || word.starts_with("+")
 }
 
-/// An address that is a file of this machine.
+/// Whether a URL names a file of this machine.
 fn is_of_a_file(words: &[Word]) -> bool {
     words.iter().any(|word| {
         let text = word.lossy().to_ascii_lowercase();
@@ -62,11 +62,12 @@ fn is_of_a_file(words: &[Word]) -> bool {
     })
 }
 
-/// Arguments of a command, whatever its table says of them.
+/// The arguments of a command, read without its table row.
 struct Given<'a>(&'a [Word]);
 
 impl Given<'_> {
-    /// This letter stands among options of one sign; as a value of another it is taken for one too.
+    /// Whether this letter is in a bundle of single-dash options; it may also be part of another option's
+    /// value.
     fn letter(&self, letter: char) -> bool {
         self.0
             .iter()
@@ -74,7 +75,7 @@ impl Given<'_> {
             .any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
     }
 
-    /// A long option may be cut short as long as it is clear.
+    /// Whether this long option is given, in full or as a clear abbreviation.
     fn long(&self, name: &str) -> bool {
         let is = |text: String| {
             let given = text.split('=').next().unwrap_or_default();

@@ -1,11 +1,10 @@
-//! One command as the rules look at it: its words as text, its options and operands.
+//! One command as the rules see it: its words as text, its options and operands.
 
 use crate::syntax::{Bit, Simple, Word};
 
 pub(super) struct Call<'a> {
     pub(super) name: &'a str,
     pub(super) simple: &'a Simple,
-    /// The arguments.
     pub(super) words: &'a [Word],
     pub(super) texts: Vec<String>,
 }
@@ -16,12 +15,13 @@ impl<'a> Call<'a> {
         Self { name, simple, words, texts: words.iter().map(Word::lossy).collect() }
     }
 
-    /// The same command from this argument on, under its name.
+    /// The same command from this argument on, with its own name.
     pub(super) fn from(&self, at: usize) -> &'a [Word] {
         self.words.get(at..).unwrap_or_default()
     }
 
-    /// The place of the first operand behind these options, of which those in `valued` take the next word.
+    /// The position of the first operand after these options; the options in `valued` also take the next
+    /// word.
     pub(super) fn behind_options(&self, mut at: usize, valued: &[&str]) -> usize {
         while self.texts.get(at).is_some_and(|text| text.starts_with('-')) {
             at += if valued.contains(&self.texts[at].as_str()) { 2 } else { 1 };
@@ -30,7 +30,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn only_tells(&self) -> bool {
-        // In the middle it may be a value: `aws … --version 1`.
+        // In the middle, `--version` may be an option with a value: `aws … --version 1`.
         let asks = |at: Option<&String>| at.is_some_and(|text| text == "--version" || text == "--help");
         if asks(self.texts.first()) || asks(self.texts.last()) {
             return true;
@@ -50,19 +50,19 @@ impl<'a> Call<'a> {
             .filter(|text| text.len() > 1 && text.starts_with('-'))
     }
 
-    /// One of these options is there: `--force` also as `--force=…`, `-f` also among other letters.
+    /// Whether one of these options is given: `--force` also as `--force=…`, `-f` also within a bundle.
     pub(super) fn has(&self, wanted: &[&str]) -> bool {
         self.options().any(|text| wanted.iter().any(|option| is_option(text, option)))
     }
 
-    /// The value of one of these options, glued or the next word.
+    /// The values of these options, glued or as the next word.
     pub(super) fn values(&self, wanted: &'a [&'a str]) -> impl Iterator<Item = &'a Word> + '_ {
         self.words.iter().zip(&self.texts).enumerate().filter_map(move |(at, (_, text))| {
             wanted.contains(&text.as_str()).then(|| self.words.get(at + 1)).flatten()
         })
     }
 
-    /// Everything that is no option; after `--` everything. Each with its place.
+    /// All operands with their positions; after `--`, everything is an operand.
     pub(super) fn operands(&self) -> Vec<(usize, &'a Word)> {
         let end = self.texts.iter().position(|text| text == "--").unwrap_or(self.texts.len());
         let is_operand = |at: usize| {
@@ -80,13 +80,13 @@ pub(super) fn is_option(text: &str, option: &str) -> bool {
     text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
 }
 
-/// A word as one word of a line; what is unknown is a variable that is never set.
+/// A word quoted for a shell line; an unknown part becomes a variable that is never set.
 pub(super) fn quoted(word: &Word) -> String {
     let text = word.quoted();
     if text.is_empty() { "''".to_owned() } else { text }
 }
 
-/// A word for people: `$NAME` where a variable stands, if the line says which.
+/// A word as shown to people: `$NAME` for a variable, if the line names it.
 pub(super) fn named(word: &Word) -> String {
     let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
     let known = word.unknown.len() == gaps && word.unknown.iter().all(|name| !name.is_empty());
@@ -97,31 +97,32 @@ pub(super) fn named(word: &Word) -> String {
     crate::commands::shown(&Word::of(&text))
 }
 
-/// What the line does not say, and is no number, commit or folder: it may be a verb or an option.
+/// Whether the line leaves this word open, and it is not known to be a number, a commit or a folder: it may
+/// be a verb or an option.
 pub(super) fn is_open(word: &Word) -> bool {
     let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
     !word.bits.is_empty() && gaps == word.bits.len() && gaps > word.sums + word.commits + word.places
 }
 
-/// The word may become this text.
+/// Whether the word may become this text.
 pub(super) fn may_be(bits: &[Bit], text: &str) -> bool {
     match bits.split_first() {
         None => text.is_empty(),
         Some((Bit::Char(c), rest)) => text.strip_prefix(*c).is_some_and(|text| may_be(rest, text)),
         Some((Bit::One, rest)) => !text.is_empty() && may_be(rest, &text[1..]),
-        // Verbs are short: each of their ends is tried.
+        // Verbs are short, so each possible split is tried.
         Some((_, rest)) => (0..=text.len()).any(|from| may_be(rest, &text[from..])),
     }
 }
 
-/// Only the running shell knows any of it.
+/// Whether any part of the word is unknown until the shell runs.
 pub(super) fn is_unknown(word: &Word) -> bool {
     !word.bits.is_empty()
         && word.bits.iter().all(|bit| *bit == Bit::Any)
         && (word.said.is_none() || word.is_filtered())
 }
 
-/// The name of something that is made for tests, or for a while: `app_test`, `docker-compose.test.yml`,
+/// Whether the name says that it is for tests or temporary: `app_test`, `docker-compose.test.yml`,
 /// `tmp_import`.
 pub(super) fn is_trial(name: &str) -> bool {
     let parts = || name.split(['.', '-', '_', '/', ':', '?', '=']).map(str::to_lowercase);
@@ -134,7 +135,7 @@ pub(super) fn is_trial(name: &str) -> bool {
     trial && !parts().any(|part| matches!(part.as_str(), "prod" | "production" | "live" | "staging"))
 }
 
-/// It says that it runs among tests: `RAILS_ENV=test`, `--env=testing`.
+/// Whether the command says that it runs in a test environment: `RAILS_ENV=test`, `--env=testing`.
 pub(super) fn is_among_tests(call: &Call) -> bool {
     let named =
         |name: &str| name.ends_with("_ENV") || name.ends_with("DATABASE") || name.ends_with("DATABASE_URL");

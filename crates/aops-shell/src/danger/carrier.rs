@@ -1,4 +1,4 @@
-//! Commands that carry another one: to another machine, into a container, into an environment of a project.
+//! Commands that carry another command: to another machine, into a container, into a project's environment.
 
 use super::Search;
 use super::call::Call;
@@ -6,7 +6,7 @@ use super::place::below;
 use super::{cloud, code, content, secret, system};
 use crate::syntax::Word;
 
-/// `scp` to a folder of the other machine's system.
+/// `scp` into a system folder of the other machine.
 pub(super) fn scp(search: &mut Search, call: &Call) {
     const HELD: &[&str] = &["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib64", "/boot", "/var/lib", "/dev"];
     system::option_lines(search, call);
@@ -43,7 +43,7 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
     system::option_lines(search, call);
     secret::sends(search, call);
     tunnels(search, call);
-    // The first operand is the host; what follows is joined by blanks and read by its shell.
+    // The first operand is the host; the rest is joined by blanks and read by the shell there.
     let line: Vec<String> = call.from(at + 1).iter().map(Word::code).collect();
     if !line.is_empty() {
         search.text(&super::fed(call.simple, &line.join(" ")), call.simple);
@@ -52,7 +52,7 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
     }
 }
 
-/// `ssh -R 2222:localhost:22 host`: another machine reaches a port of this one.
+/// `ssh -R 2222:localhost:22 host` opens a port of this machine to another one.
 fn tunnels(search: &mut Search, call: &Call) {
     let glued = call.texts.iter().filter_map(|text| text.strip_prefix("-R"));
     let bundled =
@@ -79,7 +79,7 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
         secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
     }
     let Some(at) = call.texts.iter().position(|text| verbs.contains(&text.as_str())) else { return };
-    // Nothing of this machine is lost inside a container that is made for the command.
+    // A container made just for this command holds nothing that could be lost.
     let is_new = call.texts[at] == "run" && matches!(call.name, "docker" | "podman" | "nerdctl");
     let mounts_root = call
         .texts
@@ -94,12 +94,12 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
     if let Some(dashes) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(dashes + 1), call.simple);
     }
-    // Without `--` the command begins behind the options and the container's name.
+    // Without `--`, the command begins after the options and the container's name.
     let at = call.behind_options(at + 1, VALUED);
     search.words(call.from(at + 1), call.simple);
 }
 
-/// A new container loses nothing of this machine, but shows what is mounted into it.
+/// A new container loses nothing of this machine, but can show what is mounted into it.
 fn shows_mounted(search: &mut Search, call: &Call, run: usize) {
     const READERS: &[&str] =
         &["cat", "head", "tail", "base64", "xxd", "grep", "less", "more", "strings", "od"];
@@ -148,7 +148,7 @@ pub(super) fn kubectl(search: &mut Search, call: &Call) {
     contained(search, call);
 }
 
-/// Those that take the command without a verb before it.
+/// Runners that take the command without a verb before it.
 const DIRECT: &[&str] = &[
     "npx", "bunx", "pnpx", "uvx", "dotenv", "firejail", "fakeroot", "proxychains", "proxychains4",
     "torsocks", "systemd-run", "runuser", "setpriv", "systemd-inhibit", "dbus-run-session", "gdb",
@@ -178,7 +178,7 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     search.words(&rest[first..], call.simple);
 }
 
-/// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is a line, or is typed.
+/// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is run as a line or typed.
 pub(super) fn lines(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
     for word in call.words.iter().filter(|word| word.lossy().contains(' ')) {
@@ -224,7 +224,7 @@ pub(super) fn expect(search: &mut Search, call: &Call) {
     }
 }
 
-/// A program that no rule knows: the line or the code that an option of it takes, and a removal behind it.
+/// A program that no rule knows: judges a line or code in one of its options, and a removal in its arguments.
 pub(super) fn unknown(search: &mut Search, call: &Call) {
     #[rustfmt::skip]
     const LINES: &[&str] = &["-c", "-x", "-C", "--command", "--cmd", "--exec", "--execute", "--run", "--shell-command", "--on-change", "--script", "--entrypoint"];
@@ -285,7 +285,7 @@ pub(super) fn debugger(search: &mut Search, call: &Call) {
     }
 }
 
-/// `gh gist create .env`, `gh issue create --body-file .env`: a file that is put on a forge.
+/// `gh gist create .env`, `gh issue create --body-file .env`: a file that is uploaded to a forge.
 pub(super) fn forge(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
     let shares = call.texts.iter().take(2).any(|text| {
@@ -320,8 +320,8 @@ pub(super) fn behind_c(search: &mut Search, call: &Call) {
     }
 }
 
-/// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they do to the file or
-/// run.
+/// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they run or do to the
+/// file.
 pub(super) fn editor(search: &mut Search, call: &Call) {
     let is_flag = |at: usize| {
         let text = call.texts[at].as_str();

@@ -1,4 +1,4 @@
-//! Databases, and requests that delete something elsewhere.
+//! Databases, and requests that delete something on another machine.
 
 use super::Search;
 use super::call::{Call, is_among_tests, is_trial, is_unknown};
@@ -7,7 +7,7 @@ use super::table::FORMS;
 use super::{forms, outgoing, printed, remote, secret, sql};
 use crate::syntax::Word;
 
-/// A program of the table of forms.
+/// A program in the table of forms.
 pub(super) fn formed(search: &mut Search, call: &Call) {
     for (id, names, all) in FORMS {
         if !names.contains(&call.name) || !all.iter().any(|form| forms::is(call, form)) {
@@ -17,7 +17,7 @@ pub(super) fn formed(search: &mut Search, call: &Call) {
             "database-drop" if is_among_tests(call) => {}
             "container-wipe" | "cluster-delete" | "database-drop" if is_all_trial(call) => {}
             "cloud-delete" | "cluster-delete" | "publish-release" if is_local(call) => {}
-            // It may be for another command, and is then not shown.
+            // The secret may go to another command, and is then not shown.
             "secret-print" if call.simple.silent => {}
             "secret-print" if !printed::is_kept(call.simple) => search.shown.push(call.simple.clone()),
             id => search.add(id, call.simple),
@@ -25,7 +25,7 @@ pub(super) fn formed(search: &mut Search, call: &Call) {
     }
 }
 
-/// Everything that it names, beside its verbs, is made for tests.
+/// Whether everything it names, apart from its verbs, is for tests.
 fn is_all_trial(call: &Call) -> bool {
     #[rustfmt::skip]
     const VERBS: &[&str] = &[
@@ -37,7 +37,7 @@ fn is_all_trial(call: &Call) -> bool {
     named.peek().is_some() && named.all(|text| is_trial(text))
 }
 
-/// It acts on something of this machine that stands for a cloud, a cluster or a registry.
+/// Whether it acts on a local stand-in for a cloud, a cluster or a registry.
 fn is_local(call: &Call) -> bool {
     let here = |text: &str| {
         let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
@@ -60,7 +60,7 @@ fn is_local(call: &Call) -> bool {
     })
 }
 
-/// A shell of SQL: statements among its arguments and on its standard input.
+/// A SQL client: statements in its arguments and on its standard input.
 pub(super) fn sql(search: &mut Search, call: &Call) {
     formed(search, call);
     if remote::any(&call.simple.fed, remote::DOWNLOADERS) && call.simple.script.is_none() {
@@ -70,7 +70,7 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     for line in given.filter_map(shell_line) {
         search.text(line, call.simple);
     }
-    // Nothing of `sqlite3 :memory:` is there before or after.
+    // A `:memory:` database of `sqlite3` exists only during the call.
     if call.texts.iter().any(|text| text == ":memory:") || is_trial_database(search, call) {
         return;
     }
@@ -104,7 +104,7 @@ fn shell_line(text: &str) -> Option<&str> {
     signs.iter().find_map(|sign| text.trim_start().strip_prefix(sign)).filter(|line| !line.trim().is_empty())
 }
 
-/// `sqlite3 app.db '.restore old.db'`, `sqlite3 new.db '.backup app.db'`: the database that is written over.
+/// `sqlite3 app.db '.restore old.db'`, `sqlite3 new.db '.backup app.db'`: the database that is overwritten.
 fn replaced_database(call: &Call) -> Option<Word> {
     let first = || call.operands().first().map(|(_, word)| (*word).clone());
     let backup = call.texts.iter().find_map(|text| text.trim_start().strip_prefix(".backup "));
@@ -114,7 +114,7 @@ fn replaced_database(call: &Call) -> Option<Word> {
         .or_else(|| first().filter(|_| restores))
 }
 
-/// The database that it works in is one for tests.
+/// Whether the database it works on is one for tests.
 fn is_trial_database(search: &Search, call: &Call) -> bool {
     let options = ["-d", "--dbname", "-D", "--database", "--db"];
     let is_value =
@@ -132,8 +132,8 @@ fn is_trial_database(search: &Search, call: &Call) -> bool {
     is_among_tests(call) || named.iter().any(|word| is_trial(&last(word)) || scratch(word))
 }
 
-/// The files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing; what is too
-/// long to be read may hold anything.
+/// The files it runs: `psql -f x.sql`, `mysql < x.sql`. A missing file holds nothing; one that is too long to
+/// read may hold anything.
 fn files(search: &Search, call: &Call) -> Vec<Fed> {
     let Some(read) = search.place.read else { return Vec::new() };
     let here = Word::of(search.place.cwd);
@@ -146,10 +146,10 @@ fn files(search: &Search, call: &Call) -> Vec<Fed> {
     paths.filter_map(|path| read(&path)).collect()
 }
 
-/// Keys found by one `redis-cli` and deleted by another.
+/// Keys that one `redis-cli` finds and another deletes.
 pub(super) fn redis(search: &mut Search, call: &Call) {
     formed(search, call);
-    // One key that is named is no store.
+    // Deleting one named key does not wipe the store.
     let many = |word: &Word| word.is_several() || word.several || is_unknown(word);
     let deletes = call.texts.iter().any(|text| matches!(text.to_lowercase().as_str(), "del" | "unlink"));
     if deletes && (call.words.iter().any(many) || !call.simple.fed.is_empty()) {
@@ -181,8 +181,8 @@ pub(super) fn aws(search: &mut Search, call: &Call) {
     }
 }
 
-/// `curl` and its kin: a deleting request to another machine, a secret sent, a download into a place of the
-/// system.
+/// `curl` and similar: a request that deletes on another machine, a secret that is sent, a download into a
+/// system folder.
 pub(super) fn request(search: &mut Search, call: &Call) {
     let method = call.texts.windows(2).any(|pair| {
         matches!(pair[0].as_str(), "-X" | "--request" | "--method") && pair[1].eq_ignore_ascii_case("delete")

@@ -1,5 +1,5 @@
 //! Programs of interpreters in the line (`python -c`, `node -e`, a here-document): what they start, remove,
-//! read and write, one level deep. Only calls and the text between quotes are looked at.
+//! read and write, one level deep. Only calls and quoted text are examined.
 
 use super::Search;
 use super::call::{Call, is_unknown};
@@ -61,7 +61,7 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     }
     for program in &programs {
         judge(search, call.simple, program);
-        // A line for the shell, given to something else.
+        // A shell line that something other than a shell receives.
         if !program.contains('(') && !call.name.ends_with("awk") {
             search.perhaps(program, call.simple);
         }
@@ -100,7 +100,8 @@ fn given(call: &Call) -> Vec<String> {
     programs
 }
 
-/// `perl -i -ne '' file`, `awk -i inplace 'BEGIN{}' file`: nothing is printed back.
+/// `perl -i -ne '' file`, `awk -i inplace 'BEGIN{}' file`: nothing is printed back, so the file ends up
+/// empty.
 fn empties_in_place(call: &Call, program: &str) -> bool {
     let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
     let bundled =
@@ -118,7 +119,7 @@ fn empties_in_place(call: &Call, program: &str) -> bool {
     }
 }
 
-/// The operands without the program.
+/// The operands, without the program text.
 fn operands_of<'a>(call: &Call<'a>) -> Vec<&'a Word> {
     let code = ["-e", "-ne", "-pe", "-E", "-i", "-pie"];
     let is_value = |at: usize| at > 0 && code.contains(&call.texts[at - 1].as_str());
@@ -126,7 +127,7 @@ fn operands_of<'a>(call: &Call<'a>) -> Vec<&'a Word> {
     call.operands().into_iter().filter(|(at, _)| !is_value(*at)).map(|(_, word)| word).skip(skipped).collect()
 }
 
-/// The rule for a tool that is run by its interpreter: `python manage.py flush`, `python -m twine upload`.
+/// The rule for a tool that its interpreter runs: `python manage.py flush`, `python -m twine upload`.
 fn tool(call: &Call) -> Option<&'static str> {
     let has = |wanted: &str| call.texts.iter().any(|text| text == wanted);
     if let Some(at) = call.texts.iter().position(|text| text.ends_with("manage.py")) {
@@ -143,7 +144,7 @@ fn tool(call: &Call) -> Option<&'static str> {
     }
 }
 
-/// A function that removes is handed to one that goes through a list.
+/// A removing function that is passed to another one, which applies it to a list.
 const REMOVES_EACH: [&str; 8] = [
     "(rm,", "(unlink,", "(os.remove,", "(os.unlink,", "(fs.unlinksync)", "delete-file)", "'delete-file",
     "(quote delete-file",
@@ -190,7 +191,8 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     }
 }
 
-/// Languages that say it in words: `file delete -force src` of Tcl, `tell application "Finder" to delete …`.
+/// Languages that use words instead of brackets: `file delete -force src` of Tcl, `tell application "Finder"
+/// to delete …`.
 fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, lower: &str) {
     for line in text.split([';', '\n']).filter_map(|line| line.trim().strip_prefix("file delete ")) {
         let words: Vec<Word> =
@@ -207,7 +209,7 @@ fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, l
     }
 }
 
-/// A loop that nothing ends, and a process more at each turn. `fork('./worker.js')` starts a known program.
+/// An endless loop that starts another process each time. `fork('./worker.js')` starts a known program.
 fn forks_without_end(program: &Program, lower: &str) -> bool {
     const ENDLESS: &[&str] = &[
         "while1", "while(1", "while(true", "whiletrue", "for(;;)", "loop{", "loopdo", "untilfalse",
@@ -220,14 +222,14 @@ fn forks_without_end(program: &Program, lower: &str) -> bool {
     has(&["forkwhile", "whilefork", "while(fork"]) || forks && has(ENDLESS)
 }
 
-/// It runs text as a program of its own language; `re.compile` does not.
+/// Whether it runs text as a program of its own language; `re.compile` does not.
 fn evaluates(program: &Program) -> bool {
     let evaluators = ["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"];
     let is_pattern = |called: &Called| called.whole.to_lowercase() == "re.compile";
     program.calls.iter().any(|called| evaluators.contains(&called.name.as_str()) && !is_pattern(called))
 }
 
-/// `exec(sys.stdin.read())`: what arrives is not read but run.
+/// `exec(sys.stdin.read())`: standard input is run as a program.
 fn evaluates_input(lower: &str) -> bool {
     const INPUT: &[&str] = &["stdin", "input()", "open(0", "filesync(0", "<>", "fileinput", "php://input"];
     let is_part = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'));
@@ -244,7 +246,7 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
     if RUNS.contains(&name) {
         let line: Vec<String> = words.iter().map(super::call::quoted).collect();
         search.text(&line.join(" "), simple);
-        // A word alone is an argument: `["config", "export"]`.
+        // A single word is just an argument: `["config", "export"]`.
         for text in called.texts.iter().filter(|text| text.contains(char::is_whitespace)) {
             search.text(text, simple);
         }
@@ -269,7 +271,7 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
     }
 }
 
-/// A call removes files, or folders with what is in them.
+/// A call that removes files, or folders with their content.
 fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     let name = called.name.as_str();
     let flags = words.iter().any(|word| word.is("rf") || word.is("s"));
@@ -280,7 +282,7 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
             words.iter().filter(|word| !matches!(word.lossy().as_str(), "rf" | "s")).cloned().collect();
         remove_trees(search, simple, called, &words, program);
     } else if FILES.contains(&name) {
-        // It looks into folders: what it removes is what it finds there.
+        // The program lists folders, so it removes whatever it finds there.
         let in_folder = |word: &Word| word.lossy().ends_with('/');
         if program.lists && words.iter().all(in_folder) {
             search.add("rm-unknown", simple);
@@ -290,7 +292,7 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
     }
 }
 
-/// A call writes a file, or leaves it empty.
+/// A call that writes a file, or leaves it empty.
 fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     let name = called.name.as_str();
     let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
@@ -314,8 +316,8 @@ fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word],
     }
 }
 
-/// A call removes the folders that these words name; without any, those of the paths that the program names,
-/// or any at all.
+/// A call that removes the folders these words name; without words, the paths that the program names; without
+/// those, any folder.
 fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     if called.texts.is_empty() && program.homes {
         return removed(search, simple, [&Word::of("~")]);

@@ -1,5 +1,5 @@
-//! Content that is lost though its file stays: emptied, or written over by something else. What git tracks
-//! comes back; a database, the state of a machine or a file of the system does not.
+//! Content that is lost although its file stays: emptied or overwritten. What git tracks comes back; a
+//! database, the state of a machine or a system file does not.
 
 use super::Search;
 use super::call::{Call, is_trial};
@@ -7,12 +7,12 @@ use super::place::{Spot, below};
 use super::swept::is_source;
 use crate::syntax::{Simple, Word};
 
-/// Ends of files whose content nobody has again: databases, states, disks.
+/// Extensions of files whose content cannot be recreated: databases, states, disks.
 const DATA: &[&str] = &[
     "accdb", "aof", "db", "db3", "duckdb", "fdb", "mdb", "qcow2", "rdb", "realm", "sqlite", "sqlite3",
     "tfstate", "vdi", "vhdx", "vmdk",
 ];
-/// Parts of names that say that there is another one.
+/// Parts of names that mark a copy.
 const COPIES: &[&str] =
     &["archive", "backup", "backups", "bak", "copy", "dump", "old", "orig", "previous", "snapshot", "cache"];
 
@@ -29,7 +29,7 @@ fn is_data(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, end)| DATA.contains(&end)) && !is_copy(path) && !is_trial(path)
 }
 
-/// This file gets other content: found where that would lose what is nowhere else.
+/// This file gets new content: reports it if the old content exists nowhere else.
 pub(super) fn replaced(search: &mut Search, simple: &Simple, word: &Word) {
     let path = word.lossy().to_lowercase();
     let spot = search.place.spot(simple, word);
@@ -38,8 +38,8 @@ pub(super) fn replaced(search: &mut Search, simple: &Simple, word: &Word) {
     }
 }
 
-/// The same where another file takes its place: one of the same name comes from elsewhere, and is no other
-/// version.
+/// Like `replaced`, for a file that other files replace. Nothing is reported if all of them have the target's
+/// name, and no name that marks a copy.
 pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Word], target: &Word) {
     let moved = |source: &&&Word| {
         source.last_bits() == target.last_bits() && !is_copy(&source.lossy().to_lowercase())
@@ -49,7 +49,7 @@ pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Wor
     }
 }
 
-/// A file of sources or of data, inside the project; or every file that a loop names.
+/// Whether it is a source or data file inside the project, or any file that a loop names.
 pub(super) fn is_kept(search: &Search, simple: &Simple, word: &Word) -> bool {
     let spot = search.place.spot(simple, word);
     let folder = search.place.spot(simple, &word.folder());
@@ -65,7 +65,7 @@ pub(super) fn emptied(search: &mut Search, simple: &Simple, word: &Word) {
     }
 }
 
-/// What a redirection does to its files beside writing them.
+/// What a redirection does to its files apart from writing them.
 pub(super) fn redirected(search: &mut Search, simple: &Simple) {
     let says_nothing = super::swept::redirected(search, simple);
     for word in simple.writes.iter().filter(|word| simple.empties && !word.starts_with("/dev/")) {
@@ -76,7 +76,7 @@ pub(super) fn redirected(search: &mut Search, simple: &Simple) {
     }
 }
 
-/// Nothing arrives on standard input.
+/// Whether nothing arrives on standard input.
 pub(super) fn gets_nothing(simple: &Simple) -> bool {
     let silent = |name: &std::rc::Rc<str>| matches!(&**name, ":" | "true" | "false");
     simple.arriving.iter().any(|word| word.is("/dev/null"))
@@ -89,7 +89,7 @@ fn letters(text: &str) -> bool {
     !text.contains('/') && text.contains('x') && !text.contains('.') && text.len() < 8
 }
 
-/// Whether it unpacks, and whether it is told to write over what is there.
+/// Whether it unpacks, and whether it is told to overwrite existing files.
 fn mode(call: &Call) -> (bool, bool) {
     let first = call.texts.first().map(String::as_str).unwrap_or_default();
     match call.name {
@@ -109,8 +109,7 @@ fn mode(call: &Call) -> (bool, bool) {
     }
 }
 
-/// An archive that is unpacked over a folder of the system, or, told to write over what is there, over
-/// sources.
+/// An archive unpacked over a system folder, or over sources if it is told to overwrite.
 pub(super) fn unpacked(search: &mut Search, call: &Call) {
     const FREE: &[&str] =
         &["/opt", "/usr/local", "/srv", "/var/tmp", "/var/www", "/var/lib", "/root", "/run", "/mnt"];

@@ -8,7 +8,7 @@ use super::swept::{arrives_unknown, is_found, is_made_again, sweeps_sources};
 use super::{content, secret, system};
 use crate::syntax::{Bit, Simple, Word};
 
-/// A recursive removal of what these words name.
+/// The recursive removal of the paths that these words name.
 pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
     for word in words {
         let holder = word.lossy().contains("{}");
@@ -32,13 +32,13 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
     }
 }
 
-/// `backups`, `db-backup`: a folder of what was kept.
+/// `backups`, `db-backup`: a folder of backups.
 fn names_backups(word: &Word) -> bool {
     let last = word.last_part().lossy().to_lowercase();
     last.split(['-', '_', '.']).any(|part| matches!(part, "backup" | "backups"))
 }
 
-/// Where a path leads; through a link that the line made, where that leads.
+/// Where a path leads; if the line made a link there, where the link leads.
 fn behind_link(search: &Search, simple: &Simple, word: &Word) -> Spot {
     let spot = search.place.spot(simple, word);
     let Some(folder) = simple.folders.first().filter(|_| !search.links.is_empty()) else { return spot };
@@ -47,7 +47,7 @@ fn behind_link(search: &Search, simple: &Simple, word: &Word) -> Spot {
     to.map(|to| search.place.spot(simple, to)).fold(spot, Spot::max)
 }
 
-/// The removal of single files: their number is known, but not what they are worth.
+/// The removal of single files: it is known which, but not what they are worth.
 pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
     for word in words {
         let last = word.last_part().lossy();
@@ -84,8 +84,8 @@ pub(super) fn rm(search: &mut Search, call: &Call) {
     secret::named(search, call.simple, words, "secret-file");
 }
 
-/// A program whose name only the running shell knows, called with options that only `rm` takes:
-/// `"$TOOL" -rf /`. Or one whose name is an assignment to no variable: `1A=2 rm -rf /`.
+/// A program whose name is not known, called with options that only `rm` takes: `"$TOOL" -rf /`. Also an
+/// invalid assignment in the place of the name: `1A=2 rm -rf /`.
 pub(super) fn unnamed(search: &mut Search, simple: &Simple) {
     let words = &simple.words[1..];
     let sweeps = |word: &Word| matches!(word.lossy().as_str(), "-rf" | "-fr" | "-Rf" | "-fR");
@@ -135,7 +135,8 @@ pub(super) fn find(search: &mut Search, call: &Call) {
     search.add(if gravest == Spot::Root { "rm-system" } else { "find-delete" }, call.simple);
 }
 
-/// Every alternative of the search asks for the name of a file that a tool makes again, or for what is empty.
+/// Whether every alternative of the search matches only names of files that a tool can recreate, or only
+/// empty files.
 fn only_made_again(call: &Call, spot: Spot) -> bool {
     let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
     let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
@@ -176,7 +177,7 @@ pub(super) fn mv(search: &mut Search, call: &Call) {
     written(search, call.simple, target);
 }
 
-/// `cp`, `install`, `ln`: the last operand is written; a secret among the others is copied.
+/// `cp`, `install`, `ln`: the last operand is overwritten; secrets among the others are copied.
 pub(super) fn copy(search: &mut Search, call: &Call) {
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
@@ -211,7 +212,7 @@ pub(super) fn truncate(search: &mut Search, call: &Call) {
     let glued =
         call.texts.iter().find_map(|text| text.strip_prefix("--size=").or_else(|| text.strip_prefix("-s")));
     let size = size.or_else(|| glued.map(str::to_owned)).unwrap_or_default();
-    // What grows loses nothing, and who names a size like `10M` makes an image.
+    // Growing a file loses nothing, and a size like `10M` is for creating an image.
     if size.starts_with(['+', '>', '%'])
         || size.starts_with(|c: char| c.is_ascii_digit()) && size.ends_with(char::is_alphabetic)
     {
@@ -257,13 +258,13 @@ pub(super) fn tee(search: &mut Search, call: &Call) {
     }
 }
 
-/// `sed -i`, `perl -i`: their files are written. Without it, they are read.
+/// `sed -i`, `perl -i` write their files; without `-i` they read them.
 pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
     let in_place =
         |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
     if call.options().any(in_place) {
         let operands = call.operands();
-        // `sed -i d file`: every line goes.
+        // `sed -i d file` deletes every line.
         let all = ["d", "1,$d", "D", "/.*/d", "/^/d", "/./d", "/$/d"];
         if operands.iter().any(|(_, word)| all.contains(&word.lossy().as_str())) {
             operands.iter().skip(1).for_each(|(_, word)| wiped(search, call, word));
@@ -273,7 +274,7 @@ pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
         }
     }
     for (_, word) in call.operands() {
-        // `1e line` runs it.
+        // `1e line` runs the line.
         let text = word.lossy();
         let command = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
         if let Some(line) = command.strip_prefix("e ") {
@@ -314,7 +315,7 @@ pub(super) fn tar(search: &mut Search, call: &Call) {
     if moves {
         let kept = |(_, word): &(usize, &Word)| search.place.is_scratch(call.simple, word);
         let operands = call.operands();
-        // The first operands are letters and the archive.
+        // The first operands are the letters and the archive.
         if !operands.iter().skip(1).all(kept) {
             search.add("file-wipe", call.simple);
         }
@@ -342,8 +343,7 @@ pub(super) fn written(search: &mut Search, simple: &Simple, word: &Word) {
     guarded_name(search, simple, word, false);
 }
 
-/// `ssh-keygen -f ~/.ssh/id_rsa`: a new key in the place of the old one. Other verbs look, or change
-/// `known_hosts`.
+/// `ssh-keygen -f ~/.ssh/id_rsa` replaces the old key. Its other verbs look, or change `known_hosts`.
 pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
     if call.values(&["-Y"]).any(|word| word.is("sign")) {
         search.add("sign-as-user", call.simple);
@@ -358,7 +358,7 @@ pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
     }
 }
 
-/// A disk, not one of the harmless devices.
+/// Whether this is a disk rather than a harmless device.
 pub(super) fn is_device(path: &str) -> bool {
     const DISKS: &[&str] = &[
         "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "dm-", "md", "loop", "nbd",
@@ -367,7 +367,7 @@ pub(super) fn is_device(path: &str) -> bool {
     path.strip_prefix("/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
 }
 
-/// Files of the shell's start, of credentials and of git's own, wherever they are.
+/// Startup files of the shell, credentials and git's own files, wherever they are.
 fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool) {
     const GUARDED: &[&str] =
         &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs", "worktrees"];

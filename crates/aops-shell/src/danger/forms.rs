@@ -1,13 +1,13 @@
-//! Reads one form of a command: the verbs and options that make it dangerous.
+//! Matches one form of a command: the verbs and options that make it dangerous.
 //!
-//! A form is words: `volume rm|prune` are operands in their order, each one of several; `delete*` begins like
-//! this, `*x*` holds `x`; `*` is any operand; `+-f|--force` asks for one of these options, `!--yes` for none
-//! of them; `=x` asks for an operand that is `x` anywhere, `=x*` for one that begins so, `~x` for no operand
+//! A form is words: `volume rm|prune` are operands in this order, each with its alternatives; `delete*` is a
+//! prefix, `*x*` a part of a word; `*` is any operand; `+-f|--force` requires one of these options, `!--yes`
+//! none of them; `=x` requires an operand `x` at any position, `=x*` one that begins with it, `~x` no operand
 //! `x`.
 
 use super::call::{Call, is_open, is_option};
 
-/// Whether the command has this form.
+/// Whether the command matches this form.
 pub(super) fn is(call: &Call, form: &str) -> bool {
     let parts: Vec<&str> = form.split(' ').filter(|part| !part.is_empty()).collect();
     let (options, verbs): (Vec<&str>, Vec<&str>) =
@@ -19,16 +19,16 @@ pub(super) fn is(call: &Call, form: &str) -> bool {
     matches(&call.texts, &verbs, 0) || verbs_fit(call, &verbs, asks)
 }
 
-/// `terraform $(…) -auto-approve`, `docker $(…) prune`: a verb that the line does not say is the one that is
-/// asked about, if an option of the form or another of its verbs is there. Services are named by their first
-/// word, which is no verb.
+/// `terraform $(…) -auto-approve`, `docker $(…) prune`: an unknown verb is taken for the dangerous one if an
+/// option of the form, or another of its verbs, is present. Not for services, whose first word is a name and
+/// not a verb.
 fn verbs_fit(call: &Call, verbs: &[&str], asks: bool) -> bool {
     let is_unsaid = |at: usize| is_open(&call.words[at]);
     let Some(at) = (0..call.words.len()).find(|at| is_unsaid(*at)) else { return false };
     if matches!(call.name, "service" | "rc-service" | "invoke-rc.d") {
         return false;
     }
-    // It may be an option, or nothing.
+    // The unknown word may be an option, or expand to nothing.
     let without: Vec<String> =
         (0..call.words.len()).filter(|at| !is_unsaid(*at)).map(|at| call.texts[at].clone()).collect();
     let first = call.operands().first().map(|(at, _)| *at);
@@ -45,7 +45,7 @@ fn verbs_fit(call: &Call, verbs: &[&str], asks: bool) -> bool {
 fn holds(call: &Call, part: &str) -> bool {
     let (sign, wanted) = part.split_at(1);
     let given = |option: &str| match option.strip_prefix('/') {
-        // Options of one dash and a word: `-auto-approve`, `-destroy`.
+        // Long options with one dash: `-auto-approve`, `-destroy`.
         Some(option) => {
             call.texts.iter().any(|text| text.trim_start_matches('-').split('=').next() == Some(option))
         }
@@ -59,7 +59,7 @@ fn holds(call: &Call, part: &str) -> bool {
     }
 }
 
-/// The verbs in their order. An operand behind an option may be its value, and is passed over.
+/// Whether the verbs occur in their order. An operand after an option may be its value, and is skipped.
 fn matches(texts: &[String], verbs: &[&str], from: usize) -> bool {
     let Some((verb, rest)) = verbs.split_first() else { return true };
     let mut at = from;

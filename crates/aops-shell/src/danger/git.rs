@@ -1,4 +1,4 @@
-//! Work and history that git would lose.
+//! Git commands that lose work or history.
 
 use super::Search;
 use super::call::{Call, is_open, is_option, may_be, quoted};
@@ -29,7 +29,7 @@ impl Verb<'_> {
         self.before().iter().any(|text| wanted.iter().any(|option| is_option(self.letters(text), option)))
     }
 
-    /// `-bfix` names a branch: what is glued to the letter is no option.
+    /// `-bfix` names a branch: what is glued to `-b` is not an option.
     fn letters<'t>(&self, text: &'t str) -> &'t str {
         let names = matches!(self.name, "checkout" | "switch") && !text.starts_with("--");
         let end = text.find(['b', 'B', 'c', 'C']).filter(|_| names).map_or(text.len(), |at| at + 1);
@@ -58,7 +58,7 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     verb(search, call, call.behind_options(0, VALUED));
 }
 
-/// The verb that stands in this place, or may.
+/// Judges the verb at this position, known or unknown.
 fn verb(search: &mut Search, call: &Call, at: usize) {
     aliases(search, call, at);
     let Some(name) = call.texts.get(at).map(|name| name.to_lowercase()) else { return };
@@ -79,18 +79,18 @@ fn verb(search: &mut Search, call: &Call, at: usize) {
     names(search, call, &verb);
 }
 
-/// Verbs that a rule asks about by an option or by the word behind them.
+/// Verbs that are dangerous with certain options, or with a certain word after them.
 const ASKED: &[&str] = &[
     "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree",
     "reflog", "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag",
     "update-ref", "worktree",
 ];
-/// Of these the word behind them says most.
+/// For these verbs, the word after them decides.
 const TWO_WORDS: &[&str] = &["annex", "credential", "lfs", "reflog", "stash", "submodule", "worktree"];
-/// A sign for all files: no verb that only looks needs one.
+/// Arguments that mean all files: no verb that only looks needs one.
 const ALL: &[&str] = &[".", ":/", "*"];
 
-/// `git $(…) --hard`: a verb that the line does not say is each that would be asked about with what follows.
+/// `git $(…) --hard`: an unknown verb is taken for every verb that would be dangerous with these arguments.
 /// It may also be an option, or nothing: then the verb is the next word.
 fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
     let word = &call.words[at];
@@ -99,7 +99,8 @@ fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
     let bare: Vec<String> = texts.iter().filter(|text| !text.starts_with('-')).cloned().collect();
     for name in ASKED.iter().filter(|name| may_be(&word.bits, name)) {
         let id = judge(&Verb { name, words, texts });
-        // What needs no option would make every verb that is not known one to ask about.
+        // A verb that is dangerous without any option is left out; otherwise every unknown verb would need
+        // approval.
         let by_itself = || judge(&Verb { name, words, texts: &bare }).is_some();
         let is_all = || matches!(bare.as_slice(), [all] if ALL.contains(&all.as_str()));
         if let Some(id) = id.filter(|_| TWO_WORDS.contains(name) || is_all() || !by_itself()) {
@@ -120,7 +121,7 @@ fn names(search: &mut Search, call: &Call, verb: &Verb) {
         "push" => pushed(search, call, verb),
         "rm" if !verb.has(&["--cached", "-n", "--dry-run"]) => {
             let paths = verb.words.iter().filter(|word| !word.is_option());
-            // Git reads patterns of its own, and asks for `-r` where a folder is meant.
+            // Git expands patterns itself, and removes a folder only with `-r`.
             let named: Vec<Word> = paths.map(globbed).filter(|word| word.bits != [Bit::Any]).collect();
             if verb.has(&["-r"]) {
                 files::removed(search, call.simple, &named);
@@ -158,7 +159,7 @@ fn names(search: &mut Search, call: &Call, verb: &Verb) {
     }
 }
 
-/// `git -c gc.pruneExpire=now gc`: an option that is given as a setting.
+/// `git -c gc.pruneExpire=now gc`: an option given as a setting.
 fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
     let set = |key: &str, values: &[&str]| {
         call.texts[..verb].windows(2).filter(|pair| pair[0] == "-c").any(|pair| {
@@ -178,7 +179,7 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
     }
 }
 
-/// `git -c alias.x='!rm -rf /' x`: what the alias runs.
+/// `git -c alias.x='!rm -rf /' x`: the line that the alias runs.
 fn aliases(search: &mut Search, call: &Call, verb: usize) {
     for pair in call.texts[..verb.min(call.texts.len())].windows(2).filter(|pair| pair[0] == "-c") {
         let Some((name, value)) = pair[1].split_once('=').filter(|(name, _)| name.starts_with("alias."))
@@ -187,7 +188,7 @@ fn aliases(search: &mut Search, call: &Call, verb: usize) {
         };
         if call.texts.get(verb).is_some_and(|verb| name.strip_prefix("alias.") == Some(verb)) {
             let line = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
-            // What follows the alias follows what it stands for.
+            // The arguments after the alias are appended to what it stands for.
             let rest = call.from(verb + 1).iter().map(quoted);
             search.text(&std::iter::once(line).chain(rest).collect::<Vec<_>>().join(" "), call.simple);
         }
@@ -203,7 +204,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             is(hard || may_be_option(verb), "git-discard")
         }
         "checkout" | "restore" | "clean" if is_made_again(verb) => None,
-        // One side of a conflict: both are in commits.
+        // One side of a conflict: both sides are in commits.
         "checkout" | "restore" if verb.has(&["--ours", "--theirs"]) => None,
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
@@ -242,7 +243,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     }
 }
 
-/// Settings by which git signs what it makes.
+/// Settings that make git sign commits, tags or pushes.
 const SIGNING: &[&str] = &["commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"];
 const TRUE: &[&str] = &["true", "yes", "on", "1"];
 
@@ -253,9 +254,10 @@ fn takes_signature(verb: &str) -> bool {
     )
 }
 
-/// `-S`, `-aS`, `-Skey`, `--gpg-sign`; of a tag `-s` and `-u KEY`. A message that looks like one is none.
+/// `-S`, `-aS`, `-Skey`, `--gpg-sign`; for a tag also `-s` and `-u KEY`. A message that looks like one does
+/// not count.
 fn signs(verb: &Verb) -> bool {
-    // Letters that take a value: the rest of the word, or the next one.
+    // Letters that take a value: the rest of the word, or the next word.
     let (wanted, valued) = match verb.name {
         "tag" => ("su", "mFn"),
         "merge" | "pull" | "rebase" => ("S", "mFsXxC"),
@@ -291,8 +293,8 @@ fn configures_signing(verb: &Verb) -> bool {
     })
 }
 
-/// `git reset $(cat how)`: what another program than git prints may be an option. What stands in a variable
-/// is a commit.
+/// `git reset $(cat how)`: the output of a program other than git may be an option. A variable is taken for a
+/// commit.
 fn may_be_option(verb: &Verb) -> bool {
     let before = verb.words.iter().take(verb.before().len());
     let printed = |word: &Word| !word.printed.is_empty() && !word.printed.iter().any(|name| &**name == "git");
@@ -305,7 +307,7 @@ fn prunes_now(text: &str) -> bool {
         && !text.contains("day")
 }
 
-/// Everything that it names is made again by one command: lock files, folders of generated files.
+/// Whether everything it names can be recreated by one command: lock files, folders of generated files.
 fn is_made_again(verb: &Verb) -> bool {
     #[rustfmt::skip]
     const LOCKS: &[&str] = &[
@@ -317,7 +319,7 @@ fn is_made_again(verb: &Verb) -> bool {
         |text: &str| LOCKS.contains(&text.rsplit('/').next().unwrap_or_default().to_lowercase().as_str());
     let is_made = |text: &&str| is_lock(text) || is_generated(text);
     let operands = verb.operands();
-    // The first may be a commit.
+    // The first operand may be a commit.
     let named = match operands.as_slice() {
         [first, rest @ ..]
             if verb.name == "checkout" && !rest.is_empty() && !is_made(first) && !is_path(first) =>
@@ -332,13 +334,13 @@ fn is_made_again(verb: &Verb) -> bool {
 fn loses_branch(verb: &Verb) -> bool {
     let force = verb.has(&["-f", "--force"]);
     let deletes = verb.has(&["-d", "--delete"]) && force;
-    // `git branch -M main` after `git init`: only the branch that one is on.
+    // `git branch -M main` after `git init` renames only the current branch.
     let named = verb.has(&["-m", "--move"]) && verb.operands().len() < 2;
     let over = verb.has(&["-M", "-C"]) && verb.operands().len() > 1;
     verb.has(&["-D"]) || deletes || over || force && !named && !backs_up(verb)
 }
 
-/// `git branch -f backup HEAD`: a name for where one stands, taken before something else is tried.
+/// `git branch -f backup HEAD` names the current commit, as a backup before trying something else.
 fn backs_up(verb: &Verb) -> bool {
     const NAMES: &[&str] = &["backup", "bak", "save", "saved", "snapshot", "tmp", "temp", "wip", "safety"];
     let operands = verb.operands();
@@ -356,7 +358,7 @@ fn checkout_discards(verb: &Verb) -> bool {
     }
     let operands = verb.operands();
     let dots = |word: &str| matches!(word, "." | "*" | ":/");
-    // `git checkout HEAD file`, `git checkout main src/x.rs`: a second operand is a path.
+    // `git checkout HEAD file`, `git checkout main src/x.rs`: the second operand is a path.
     let path = operands.len() > 1 && !verb.has(&["-b", "-B"]);
     let whole = verb.has(&["-f", "--force", "--pathspec-from-file", "-p", "--patch"]);
     verb.paths() > 0
@@ -366,7 +368,7 @@ fn checkout_discards(verb: &Verb) -> bool {
         || verb.has(&["--pathspec-from-file"])
 }
 
-/// `src/`, `./src`, `a.txt`: no branch or commit is spelled so. `v1.2.3` and `2.x` are.
+/// `src/`, `./src`, `a.txt` cannot be branches or commits; `v1.2.3` and `2.x` can.
 fn is_path(word: &str) -> bool {
     let last = word.rsplit('/').next().unwrap_or_default();
     let named = last.rsplit_once('.').is_some_and(|(stem, end)| {
@@ -389,7 +391,7 @@ fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
     let short = |text: &String| text.starts_with('-') && !text.starts_with("--") && text[1..].contains('f');
     let forced = verb.before().iter().any(|text| exact(text) || short(text));
     let operands = verb.operands();
-    // `--force-with-lease=main:` expects that nothing is there, and looks at nothing.
+    // `--force-with-lease=main:` expects that the branch does not exist, and so protects nothing.
     let blind = |text: &String| text.starts_with("--force-with-lease=") && text.ends_with(':');
     let forced = forced || verb.before().iter().any(blind);
     let plus = operands.iter().skip(1).any(|word| word.starts_with('+'));

@@ -1,21 +1,21 @@
-//! Commands that show the names in a file of secrets, or how many there are, and none of the values.
+//! Commands that show the names in a file of secrets, or their number, but none of the values.
 
 use super::call::Call;
 use crate::syntax::{Simple, Word};
 use std::rc::Rc;
 
-/// Programs that hand on what they get, or a part of it, and leave nothing elsewhere.
+/// Programs that pass on their input, or a part of it, and write nothing elsewhere.
 const PLAIN: &[&str] = &[
     "cat", "cut", "egrep", "fgrep", "grep", "gsed", "head", "sed", "sort", "tac", "tail", "tr", "uniq",
     "awk", "gawk",
 ];
 
-/// Ends of the names of files that hold a name and a value in each line. Of a key a filter for these shows
-/// everything.
+/// Endings of files with a name and a value in each line. In other files, such as a key, these filters would
+/// show everything.
 const PAIRS: &[&str] =
     &["rc", "cfg", "conf", "credentials", "ini", "properties", "tfvars", "toml", "yaml", "yml"];
 
-/// Nothing of this file's secrets can be told from what this command prints of it.
+/// Whether the output of this command reveals none of the file's secrets.
 pub(super) fn masks(call: &Call, file: &Word) -> bool {
     let name = file.last_part().lossy().to_lowercase();
     let pairs = name.contains("env") || PAIRS.iter().any(|end| name.ends_with(end));
@@ -29,7 +29,7 @@ pub(super) fn masks(call: &Call, file: &Word) -> bool {
     }
 }
 
-/// What this command prints of the file goes through one that masks it, and nowhere else.
+/// Whether everything this command prints of the file goes through a command that masks it, and nowhere else.
 pub(super) fn goes_through(around: &[Rc<Simple>], simple: &Simple, file: &Word) -> bool {
     let Some(name) = simple.name().filter(|name| simple.piped.0 && PLAIN.contains(name)) else {
         return false;
@@ -48,7 +48,7 @@ pub(super) fn goes_through(around: &[Rc<Simple>], simple: &Simple, file: &Word) 
     !maskers.is_empty() && behind.iter().all(is_safe)
 }
 
-/// `diff <(cut -d= -f1 .env) …`: what the commands inside this word print of the file.
+/// `diff <(cut -d= -f1 .env) …`: whether the commands inside this word mask the file.
 pub(super) fn is_masked_inside(around: &[Rc<Simple>], word: &Word, file: &Word) -> bool {
     let inside = |simple: &&Rc<Simple>| {
         let printed = |name: &str| word.printed.iter().any(|printed| &**printed == name);
@@ -80,7 +80,7 @@ fn sed(call: &Call) -> bool {
         && all.iter().all(|one| hides(one, quiet) || drops(one))
 }
 
-/// One substitution that takes every value away.
+/// Whether the command is one substitution that removes every value.
 fn hides(command: &str, quiet: bool) -> bool {
     let Some(rest) = command.strip_prefix('s') else { return false };
     let Some(sign) = rest.chars().next().filter(|sign| !sign.is_alphanumeric() && *sign != '\\') else {
@@ -93,7 +93,7 @@ fn hides(command: &str, quiet: bool) -> bool {
     known && (quiet == prints) && takes_values(pattern) && keeps_none(pattern, replacement)
 }
 
-/// The pattern reaches from a sign behind the name to the end of the line, whatever the name is.
+/// Whether the pattern reaches from a separator after the name to the end of the line, whatever the name is.
 fn takes_values(pattern: &str) -> bool {
     let plain = pattern.replace(['\\', '(', ')', '$', '^'], "");
     let Some((name, value)) = plain.rsplit_once(['=', ':']) else { return false };
@@ -101,20 +101,20 @@ fn takes_values(pattern: &str) -> bool {
     let whole = matches!(value, ".*" | ".+" | "[ ]*" | "[ ]+" | "[#]*" | "S*" | "S+");
     let letters = |part: &str| part.chars().any(|c| c.is_ascii_alphabetic());
     let mut outside = name.split('[').map(|part| part.rsplit_once(']').map_or(part, |(_, after)| after));
-    // Names that it asks for: several that say what they hold.
+    // A list of at least two names of secrets, such as `TOKEN|PASSWORD`.
     let asked = || {
         name.split(['|', '[', ']', '.', '*']).filter(|part| is_secret_name(&part.to_uppercase())).count() > 1
     };
     whole && (!outside.any(|part| letters(part.trim_end_matches("s*"))) || asked())
 }
 
-/// What stands for the value is no part of it: `&` is all that was found, `\2` may be a group behind the
-/// name.
+/// Whether the replacement contains no part of the value: `&` is the whole match, and `\2` may be a group
+/// after the name.
 fn keeps_none(pattern: &str, replacement: &str) -> bool {
     let before = pattern.rsplit_once(['=', ':']).map_or("", |(name, _)| name);
     let closed =
         before.matches(')').count() + usize::from(pattern.contains("=)") || pattern.contains("=\\)"));
-    // A group that is still open there holds the value too.
+    // A group that is still open there also contains the value.
     let kept = if before.matches('(').count() > closed { 0 } else { closed };
     !replacement.contains('&') && !(kept + 1..10).any(|n| replacement.contains(&format!("\\{n}")))
 }
@@ -160,7 +160,7 @@ fn grep(call: &Call) -> bool {
     let pattern =
         call.values(&["-e", "--regexp"]).next().or_else(|| call.operands().first().map(|(_, word)| *word));
     let names = |pattern: String| {
-        // Without what stands between brackets.
+        // The pattern without its bracket expressions.
         let outside: String =
             pattern.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
         let (_, behind) = outside.split_once('=').unwrap_or((&outside, ""));
@@ -169,7 +169,8 @@ fn grep(call: &Call) -> bool {
     call.has(&["-o", "--only-matching"]) && pattern.and_then(Word::literal).is_some_and(names)
 }
 
-/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` say where one is.
+/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` only say where a secret
+/// is.
 pub(super) fn is_secret_name(name: &str) -> bool {
     const WORDS: &[&str] =
         &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];

@@ -1,5 +1,5 @@
-//! Files that leave this machine by a pipe: packed, dumped, or read into a bare connection. What a folder
-//! holds the line does not say.
+//! Files that leave this machine through a pipe: packed, dumped, or sent over a plain connection. The line
+//! does not say what a folder contains.
 
 use super::Search;
 use super::call::{Call, is_unknown};
@@ -7,7 +7,7 @@ use super::remote::{any, is_addressed_away};
 use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
 
-/// Programs that print a whole folder or database.
+/// Programs that can print a whole folder or database.
 const PACKERS: &[&str] = &[
     "7z", "7za", "bsdtar", "cpio", "gtar", "mariadb-dump", "mongodump", "mysqldump", "pax", "pg_dump",
     "pg_dumpall", "tar", "zip",
@@ -17,10 +17,10 @@ const READERS: &[&str] = &[
     "base32", "base64", "bzip2", "cat", "dd", "gzip", "head", "hexdump", "od", "openssl", "tac", "tail",
     "uuencode", "xxd", "xz", "zstd",
 ];
-/// Connections without a question: what arrives is sent as it is.
+/// Tools that send whatever they receive over a plain connection.
 const BARE: &[&str] = &["nc", "ncat", "netcat", "socat", "telnet", "tftp"];
 
-/// A network tool that is fed with files.
+/// A network tool whose input comes from files.
 pub(super) fn sends(search: &mut Search, call: &Call) {
     let simple = call.simple;
     let bare = BARE.contains(&call.name);
@@ -32,7 +32,7 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         || names_pipe(search, call)
         || call.name == "socat" && call.texts.iter().any(|text| is_file(text));
     let takes = if bare { !call.has(&["-l", "-z", "--listen"]) } else { takes_input(call) };
-    // A file by its name alone says what is sent.
+    // A file given by its name shows what is sent, so it is not reported here.
     let hidden = |word: &Word| is_unknown(word) || word.bits.contains(&Bit::Star);
     let direct = simple.fed.is_empty() && simple.script.is_none() && !simple.arriving.is_empty();
     let read = (direct || any(&simple.fed, READERS)) && (bare || simple.arriving.iter().any(hidden));
@@ -41,20 +41,20 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
 }
 
-/// `-F name=@$FILE`: only the running shell knows which file.
+/// `-F name=@$FILE`: it is not known which file.
 fn uploads_unknown(word: &Word) -> bool {
     let at = word.bits.iter().rposition(|bit| *bit == Bit::Char('@')).filter(|at| *at + 1 < word.bits.len());
     at.is_some_and(|at| word.said.is_none() && word.bits[at + 1..].iter().all(|bit| *bit == Bit::Any))
 }
 
-/// An address of `socat` that is a file: `OPEN:x`, `./x`.
+/// Whether a `socat` address is a file: `OPEN:x`, `./x`.
 fn is_file(text: &str) -> bool {
     let kind = text.split([':', ',']).next().unwrap_or_default().to_ascii_lowercase();
     matches!(kind.as_str(), "open" | "gopen" | "file" | "rdonly" | "pipe" | "create")
         || kind.starts_with(['.', '/'])
 }
 
-/// `curl -T -`, `curl -d @-`, `wget --post-file=-`; `http` does so by itself.
+/// `curl -T -`, `curl -d @-`, `wget --post-file=-`; `http` reads its input without being told.
 fn takes_input(call: &Call) -> bool {
     if matches!(call.name, "http" | "https" | "xh" | "httpie") {
         return !call.has(&["--ignore-stdin"]);
@@ -72,7 +72,7 @@ fn takes_input(call: &Call) -> bool {
     })
 }
 
-/// `TCP:host:port`, and the host is another one.
+/// `TCP:host:port` with a host that is not this machine.
 fn connects_away(call: &Call) -> bool {
     call.texts.iter().any(|text| {
         let mut parts = text.split([':', ',']);
@@ -85,14 +85,15 @@ fn connects_away(call: &Call) -> bool {
     })
 }
 
-/// A pipe that this line made, or what a packer of it wrote: `mkfifo p; tar c . > p & curl -T p …`.
+/// A pipe that this line made, or a file that a packing program in it wrote: `mkfifo p; tar c . > p & curl -T
+/// p …`.
 fn names_pipe(search: &Search, call: &Call) -> bool {
     let last = |word: &Word| word.lossy().rsplit(['/', '@', '=', ':']).next().unwrap_or_default().to_owned();
     let mut named = call.words.iter().chain(&call.simple.arriving).map(last);
     !search.pipes.is_empty() && named.any(|name| search.pipes.contains(&name))
 }
 
-/// The names of the pipes that this line makes, and of the files that its packers print to.
+/// The pipes that this line makes, and the files that its packing programs print to.
 pub(super) fn pipes(line: &Line) -> Vec<String> {
     let names = |simple: &Rc<Simple>| -> Vec<String> {
         let last = |word: &Word| word.last_part().lossy();
@@ -107,7 +108,8 @@ pub(super) fn pipes(line: &Line) -> Vec<String> {
     line.commands.iter().flat_map(names).filter(|name| name != "null").collect()
 }
 
-/// `coproc nc host 9`: a connection beside the line, which its other commands write to or read from.
+/// `coproc nc host 9` opens a connection in the background that the line's other commands can write to or
+/// read from.
 pub(super) fn talks_beside(text: &str) -> bool {
     let mut words =
         text.split(|c: char| c.is_whitespace() || "{(;".contains(c)).filter(|word| !word.is_empty());

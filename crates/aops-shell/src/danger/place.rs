@@ -4,11 +4,11 @@
 use crate::generated::{is_made_everywhere, may_be_made};
 use crate::syntax::{Bit, Simple, Word};
 
-/// A file that a command is fed with.
+/// The content of a file that a command receives as input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fed {
     Text(String),
-    /// It is there, and too long to be read.
+    /// The file exists, but is too long to read.
     TooLong,
 }
 
@@ -19,20 +19,19 @@ pub struct Place<'a> {
     pub home: &'a str,
     /// The root of the working tree.
     pub project: Option<&'a str>,
-    /// Reads a file of this path that a command is fed with, if it is there.
+    /// Reads the file at this path that a command receives as input, if it exists.
     pub read: Option<fn(&str) -> Option<Fed>>,
 }
 
-/// In rising order of what is lost when it is removed with all that is below it.
+/// In rising order of the loss if it is removed with everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Spot {
     /// A temporary or generated folder.
     Scratch,
-    /// Inside the project.
     Inside,
     /// A folder of sources inside the project.
     Source,
-    /// Only the running shell knows.
+    /// Not known statically.
     Unknown,
     /// Neither the project nor temporary.
     Outside,
@@ -40,11 +39,11 @@ pub(super) enum Spot {
     System,
     /// The project, its repository, or a folder that holds it.
     Project,
-    /// The root, a folder of the system, a home folder.
+    /// The root, a system folder, or a home folder.
     Root,
 }
 
-/// Folders of the system, and what holds home folders.
+/// System folders, and folders that contain home folders.
 const SYSTEM: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin",
     "/srv", "/sys", "/usr", "/var", "/System", "/Library", "/Applications", "/private", "/nix", "/snap",
@@ -60,7 +59,7 @@ const SCRATCH_VARIABLES: &[&str] = &[
     "TMPDIR", "TMP", "TEMP", "TEMPDIR", "RUNNER_TEMP", "BATS_TMPDIR", "BATS_TEST_TMPDIR", "XDG_RUNTIME_DIR",
     "CARGO_TARGET_DIR",
 ];
-/// Folders of a home that tools fill again.
+/// Folders in a home that tools fill again.
 const CACHES: &[&str] = &[
     ".cache", ".cargo/registry", ".gradle/caches", ".m2/repository", ".npm/_cacache", ".npm/_npx",
     ".nuget/packages", ".pnpm-store", ".yarn/cache", "Library/Caches", "go/pkg/mod",
@@ -75,7 +74,7 @@ const SOURCES: &[&str] = &[
 ];
 
 impl Place<'_> {
-    /// Where this word leads, seen from each folder that the command may run in: the gravest.
+    /// The gravest place that this word may name, over all folders that the command may run in.
     pub(super) fn spot(&self, simple: &Simple, word: &Word) -> Spot {
         let here = Word::of(self.cwd);
         let folders: &[Word] =
@@ -99,7 +98,7 @@ impl Place<'_> {
             return if deep > 1 { Spot::Outside } else { Spot::Root };
         }
         if word.places == 1 && word.bits.first() == Some(&Bit::Any) {
-            // `$(pwd)/dist`: below this folder, or below the root of the project that it is in.
+            // `$(pwd)/dist`: below this folder, or below the root of its project.
             let inside = |root: &&str| below(&folder.lossy(), root).is_some();
             let roots = [Some(folder.clone()), self.project.filter(inside).map(Word::of)];
             let under =
@@ -111,7 +110,7 @@ impl Place<'_> {
                 .max()
                 .unwrap_or(Spot::Unknown);
         }
-        // What a search finds lies below what it searches: `find /tmp/x -exec rm -rf {} +`.
+        // What a search finds is below the folder it searches: `find /tmp/x -exec rm -rf {} +`.
         let all = |name: &Word| name.lossy().strip_suffix("/**").is_some_and(is_temporary);
         let deep =
             |name: &Word| name.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]) && !all(name);
@@ -137,7 +136,7 @@ impl Place<'_> {
         }
     }
 
-    /// `../other` beside a project that is itself below a temporary folder is another project's.
+    /// If the project is itself below a temporary folder, `../other` is another project and not temporary.
     fn beside(&self, path: &str) -> Spot {
         let spot = self.text(path);
         let folder = path.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -147,7 +146,7 @@ impl Place<'_> {
         if beside && !TEMPORARY.contains(&folder) { Spot::Outside } else { spot }
     }
 
-    /// A path of which only the beginning is known.
+    /// A path whose beginning only is known.
     fn partly(&self, word: &Word, path: &Word, at: usize) -> Spot {
         let made = word.printed.iter().any(|name| &**name == "mktemp");
         let first = word.unknown.iter().find(|name| !name.is_empty());
@@ -167,7 +166,7 @@ impl Place<'_> {
         match self.text(&Word::of(folder).tidied().lossy()) {
             _ if begins || climbs => Spot::Unknown,
             Spot::Scratch => Spot::Scratch,
-            // `prefix-$n` is one of several in a known folder; `./$x` may be the folder itself.
+            // `prefix-$n` is one of several files in a known folder; `./$x` may be the folder itself.
             Spot::Inside | Spot::Source => Spot::Inside,
             Spot::Project if glued => Spot::Inside,
             Spot::Root | Spot::System => Spot::System,
@@ -175,7 +174,7 @@ impl Place<'_> {
         }
     }
 
-    /// A known path, perhaps with a pattern, without `.` and `..`.
+    /// A known path, normalised, perhaps with a pattern.
     pub(super) fn text(&self, path: &str) -> Spot {
         let whole = path.trim_end_matches('/');
         let all = ["/*", "/.*", "/**", "/?*", "/.[!.]*"].iter().find_map(|end| whole.strip_suffix(end));
@@ -205,7 +204,7 @@ impl Place<'_> {
     }
 
     fn projects(&self) -> impl Iterator<Item = &str> {
-        // Where the line runs in the home folder, a name in it is no part of a project.
+        // If the line runs in the home folder, that folder is not a project.
         [Some(self.cwd), self.project]
             .into_iter()
             .flatten()
@@ -216,7 +215,7 @@ impl Place<'_> {
         self.projects().any(|root| below(root, path).is_some())
     }
 
-    /// A path below the project's root, or that itself.
+    /// A path inside the project, or the project itself.
     fn inside(&self, rest: &str, whole: &str) -> Spot {
         let last = rest.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
         if rest.is_empty() || is_like(rest, ".git") || self.holds_project(whole) {
@@ -230,14 +229,14 @@ impl Place<'_> {
         }
     }
 
-    /// It names a temporary folder, and not what is in it: `/tmp`, not `/tmp/*`.
+    /// Whether it names a temporary folder itself (`/tmp`), not its content (`/tmp/*`).
     pub(super) fn is_temporary(&self, simple: &Simple, word: &Word) -> bool {
         let here = Word::of(self.cwd);
         let folder = simple.folders.first().unwrap_or(&here);
         is_temporary(word.from_folder(folder).tidied().lossy().trim_end_matches('/'))
     }
 
-    /// It is one of the things that people put beside the system themselves: `/opt/app`, `/srv/site`,
+    /// Whether people put it there themselves, next to the system: `/opt/app`, `/srv/site`,
     /// `/Applications/X.app`.
     pub(super) fn is_added(&self, simple: &Simple, word: &Word) -> bool {
         const ADDED: &[(&str, usize)] = &[
@@ -256,13 +255,13 @@ impl Place<'_> {
         ADDED.iter().any(|(root, least)| below(&text, root).is_some_and(|rest| deep(rest) >= *least))
     }
 
-    /// Below a temporary folder, and not below home or project.
+    /// Whether it is below a temporary folder, and not in a home or project.
     pub(super) fn is_scratch(&self, simple: &Simple, word: &Word) -> bool {
         self.spot(simple, word) == Spot::Scratch
     }
 }
 
-/// A temporary folder itself: what everybody keeps in it goes with it.
+/// A temporary folder itself: removing it removes what everybody keeps there.
 fn is_temporary(path: &str) -> bool {
     let of_user = |rest: &str| rest.is_empty() || rest.bytes().all(|byte| byte.is_ascii_digit());
     TEMPORARY.contains(&path) || below(path, "/run/user").is_some_and(of_user)
@@ -273,13 +272,14 @@ pub fn is_below_temporary(path: &str) -> bool {
     TEMPORARY.iter().any(|root| below(path, root).is_some())
 }
 
-/// The root, or a folder whose loss is the loss of a system or of everybody's home.
+/// The root, or a folder whose loss breaks the system or removes everybody's home.
 fn is_top(path: &str) -> bool {
     let homes = |root: &&str| below(path, root).is_some_and(|rest| !rest.contains('/'));
     path.is_empty() || SYSTEM.contains(&path) || HOLDS_HOMES.iter().any(homes)
 }
 
-/// It is this name, or a pattern of it: `.git*`. Linear in both for one star, never worse than their product.
+/// Whether a name matches a pattern such as `.git*`. Linear in both for one star, never worse than their
+/// product.
 fn is_like(pattern: &str, name: &str) -> bool {
     let pattern = pattern.as_bytes();
     let name = name.as_bytes();
@@ -304,12 +304,12 @@ fn is_like(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
-/// In a folder that a tool makes again, or such a folder.
+/// Whether it is a folder that a tool recreates, or is inside one.
 pub fn is_generated(path: &str) -> bool {
     may_be_made(path) && !path.starts_with(['/', '~']) && !path.contains("..")
 }
 
-/// What follows `root` in this path; empty for the root itself.
+/// The part of this path after `root`; empty for the root itself.
 pub(super) fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(root.trim_end_matches('/'))?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }

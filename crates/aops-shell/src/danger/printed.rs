@@ -1,4 +1,4 @@
-//! Commands that print a secret of the environment, or one that a program hands out.
+//! Commands that print a secret of the environment, or one that another program outputs.
 
 use super::Search;
 use super::call::Call;
@@ -8,12 +8,12 @@ use crate::commands::is_nowhere;
 use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
 
-/// What it prints is put into a file. What it says of errors may go nowhere.
+/// Whether the output goes into a file. Error output may still be discarded.
 pub(super) fn is_kept(simple: &Simple) -> bool {
     simple.silent || simple.writes.iter().any(|word| !is_nowhere(word))
 }
 
-/// `echo $TOKEN`, `printf '%s' "$DB_PASSWORD"`: shown, unless it goes into a file or a pipe.
+/// `echo $TOKEN`, `printf '%s' "$DB_PASSWORD"` show the secret, unless the output goes into a file or a pipe.
 pub(super) fn echoed(search: &mut Search, call: &Call) {
     let whole = |word: &Word| {
         let unknown = word.bits.contains(&Bit::Any) && !word.unknown.iter().any(String::is_empty);
@@ -34,12 +34,12 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     }
 }
 
-/// `env`, `export -p`, `declare -x`, `set`: without any name they print every variable.
+/// `env`, `export -p`, `declare -x`, `set` print every variable if no name is given.
 pub(super) fn variables(search: &mut Search, call: &Call) {
     let options = |known: &[&str]| call.texts.iter().all(|text| known.contains(&text.as_str()));
     let prints = match call.name {
         "env" => options(&["-0", "--null", "-v"]),
-        // Words that stand in programs of other languages too.
+        // These words also occur in programs of other languages.
         _ if search.depth > 0 => false,
         "export" => options(&["-p"]),
         "declare" | "typeset" => !call.texts.is_empty() && options(&["-p", "-x", "-px", "-xp"]),
@@ -50,7 +50,7 @@ pub(super) fn variables(search: &mut Search, call: &Call) {
     }
 }
 
-/// The whole environment is shown, unless what follows in the pipe picks something out of it.
+/// The whole environment is shown, unless a later command in the pipe filters it.
 fn all(search: &mut Search, call: &Call) {
     const SHOWING: &[&str] = &[
         "bat", "cat", "column", "fold", "head", "less", "more", "nl", "pr", "sort", "tac", "tail", "tee",
@@ -65,7 +65,7 @@ fn all(search: &mut Search, call: &Call) {
     }
 }
 
-/// `ps e`, `ps auxeww`: with the environment of every process. `ps -e` lists them all.
+/// `ps e`, `ps auxeww` show the environment of every process; `ps -e` only lists the processes.
 pub(super) fn processes(search: &mut Search, call: &Call) {
     let shows = |text: &String| text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     if call.texts.first().is_some_and(shows) {
@@ -73,7 +73,7 @@ pub(super) fn processes(search: &mut Search, call: &Call) {
     }
 }
 
-/// Adds what a command of this line shows, and no other one takes.
+/// Reports secrets that a command of this line prints, unless another command consumes them.
 pub(super) fn shown(search: &mut Search, line: &Line) {
     let all = std::mem::take(&mut search.shown);
     for simple in all {
@@ -89,8 +89,8 @@ pub(super) fn shown(search: &mut Search, line: &Line) {
     }
 }
 
-/// Adds what reads a file of secrets, unless that becomes a variable which nothing of this line shows:
-/// `URL=$(grep URL .env)`.
+/// Reports commands that read a file of secrets, unless the result is stored in a variable that the line
+/// never shows: `URL=$(grep URL .env)`.
 pub(super) fn read(search: &mut Search, line: &Line) {
     for simple in std::mem::take(&mut search.captured) {
         let name = simple.name().unwrap_or_default();
@@ -103,8 +103,9 @@ pub(super) fn read(search: &mut Search, line: &Line) {
     }
 }
 
-/// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so
-/// it is none of the environment's, wherever it is set. What hands out a secret is found by itself.
+/// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line itself sets the variable from a
+/// command's output, so it does not come from the environment. If that command outputs a secret, another rule
+/// reports it.
 fn is_own(line: &Line, simple: &Simple) -> bool {
     let mut secret =
         simple.words.iter().flat_map(|word| &word.unknown).filter(|name| is_secret_name(name)).peekable();
@@ -114,7 +115,7 @@ fn is_own(line: &Line, simple: &Simple) -> bool {
     secret.peek().is_some() && secret.all(set)
 }
 
-/// What it prints goes to a program that does not print it again: `docker login --password-stdin`.
+/// Whether its output goes to a program that does not print it again: `docker login --password-stdin`.
 fn is_taken(line: &Line, simple: &Simple) -> bool {
     let name = simple.name().unwrap_or_default();
     let takes = |other: &Rc<Simple>| {
@@ -124,7 +125,8 @@ fn is_taken(line: &Line, simple: &Simple) -> bool {
     simple.piped.0 && line.commands.iter().any(takes)
 }
 
-/// It prints or sends what the program of this name printed. A header of a request says who asks.
+/// Whether it prints or sends the output of the named program. A header of a request only identifies the
+/// sender.
 fn puts_out(other: &Simple, name: &str) -> bool {
     let printer = matches!(other.name(), Some("echo" | "printf" | "print" | "cat" | "tee"));
     let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
@@ -136,7 +138,7 @@ fn puts_out(other: &Simple, name: &str) -> bool {
     let glued = |word: &Word| {
         word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:")
     };
-    // `${TOKEN:0:4}` is a part of it.
+    // `${TOKEN:0:4}` shows only a part.
     let whole = |word: &Word| !word.unknown.iter().any(String::is_empty);
     let holds = |word: &Word| whole(word) && word.printed.iter().any(|printed| &**printed == name);
     let mut words = other.words.iter().enumerate().skip(1).filter(|(_, word)| holds(word));

@@ -1,4 +1,4 @@
-//! Processes that a line ends: one by its id, all of a name, all of a user.
+//! Commands that end processes: one by its id, all of a name, or all of a user.
 
 use super::Search;
 use super::call::Call;
@@ -14,14 +14,14 @@ pub(super) fn kill(search: &mut Search, call: &Call) {
     }
 }
 
-/// What `/proc` has a folder for, and nothing picks one of them: `for p in /proc/[0-9]*; do kill ${p##*/}`.
+/// Every entry of `/proc`, without a filter: `for p in /proc/[0-9]*; do kill ${p##*/}`.
 fn is_each(word: &Word) -> bool {
     let text = word.lossy();
     let number = text.strip_prefix("/proc/").map_or("", |rest| rest.trim_end_matches('/'));
     number.contains(['*', '?', '[']) && !number.contains(|c: char| c.is_ascii_alphabetic() || c == '/')
 }
 
-/// Programs that others work with: databases, servers, the system's own.
+/// Programs that others depend on: databases, servers, the system's own.
 #[rustfmt::skip]
 const SERVICES: &[&str] = &[
     "apache2", "auditd", "consul", "containerd", "cron", "crond", "cupsd", "dbus-daemon", "docker", "dockerd", "elasticsearch",
@@ -29,12 +29,12 @@ const SERVICES: &[&str] = &[
     "loginwindow", "mariadbd", "memcached", "mongod", "mysql", "mysqld", "named", "networkmanager", "nginx", "postgres",
     "postgresql", "rabbitmq", "redis-server", "rsyslogd", "sshd", "systemd", "vault", "windowserver", "xorg",
 ];
-/// Their ports.
+/// The ports of these services.
 const PORTS: &[&str] =
     &["22", "1433", "1521", "2379", "3306", "5432", "5672", "6379", "6443", "9042", "9200", "11211", "27017"];
 
-/// What every project of a machine runs in: to end all of a name ends those of others too, and the person's
-/// own windows.
+/// Runtimes that every project of a machine uses: ending all of that name also ends other people's programs
+/// and the user's own windows.
 #[rustfmt::skip]
 const SHARED: &[&str] = &[
     "bash", "beam.smp", "brave", "brave browser", "bun", "cargo", "chrome", "chromium", "chromium-browser", "clang", "cmd", "code",
@@ -45,13 +45,13 @@ const SHARED: &[&str] = &[
     "ssh", "sudo", "systemuiserver", "terminal", "tmux", "uv", "vim", "wezterm", "wezterm-gui", "windowsterminal", "wsl", "yarn",
     "zellij", "zsh",
 ];
-/// Words that stand in the command lines of half of all programs.
+/// Words that occur in the command lines of many unrelated programs.
 const COMMON: &[&str] = &[
     "app", "bin", "dev", "index", "local", "main", "run", "serve", "server", "start", "test", "usr", "watch",
 ];
 
-/// A pattern that meets programs of others: the name of what they run in, or of a service. A script, a path
-/// or several words say whose program is meant.
+/// Whether a pattern also matches other people's programs: the name of a runtime or of a service. A script, a
+/// path or several words are specific enough.
 fn is_broad(pattern: &str, whole_line: bool) -> bool {
     pattern.split('|').any(|one| {
         let plain = one.replace(['[', ']', '^', '$', '(', ')', '\\', '"', '\''], "").to_lowercase();
@@ -68,8 +68,7 @@ fn is_broad(pattern: &str, whole_line: bool) -> bool {
     })
 }
 
-/// The ids of processes that a search prints which asks for no name, or for one that others' programs have
-/// too.
+/// Whether these ids come from a search that names no program, or one that others run too.
 fn is_everybody(call: &Call, word: &Word) -> bool {
     let simple = call.simple;
     let printed = || word.printed.iter().chain(simple.fed.iter().filter(|_| word.bits.contains(&Bit::Any)));
@@ -86,7 +85,7 @@ fn is_everybody(call: &Call, word: &Word) -> bool {
         && !given.iter().any(asks)
         && !given.iter().any(|text| text == "-C" || text == "-p");
     let searched = has(&["pgrep", "pidof", "ps"]);
-    // A second word picks one of them: `grep node | grep server.js`.
+    // A second word narrows the search: `grep node | grep server.js`.
     let says = |text: &&String| {
         !text.starts_with(['-', '{']) && !matches!(text.as_str(), "grep" | "aux" | "ax" | "kill")
     };
@@ -110,7 +109,7 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
         operands.iter().filter(|(at, _)| !value(*at)).map(|(at, _)| &call.texts[*at]).collect();
     let last = call.texts.last().map(String::as_str).unwrap_or_default();
     let all = matches!(last, "." | ".*" | "" | "*") || call.name == "killall5";
-    // Children of one process, or a question whether there are any.
+    // Limited to the children of one process, or only a question whether such processes exist.
     let narrowed =
         call.has(&["-P", "--parent", "-0"]) || call.texts.windows(2).any(|pair| pair == ["--signal", "0"]);
     let whole_line = call.name == "pkill" && call.has(&["-f", "--full"]);
@@ -120,7 +119,7 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
     }
 }
 
-/// `taskkill /F /IM node.exe`; by its id a process is one's own.
+/// `taskkill /F /IM node.exe`; a process named by its id is taken to be one's own.
 pub(super) fn taskkill(search: &mut Search, call: &Call) {
     let lower: Vec<String> = call.texts.iter().map(|text| text.to_lowercase().replace("//", "/")).collect();
     let value =

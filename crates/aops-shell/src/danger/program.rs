@@ -1,5 +1,5 @@
-//! Reads a program of some language as far as rules look: its calls, the texts among their arguments, and
-//! verbs that need no brackets.
+//! Reads a program of any language as far as the rules need: its calls, the texts among their arguments, and
+//! verbs without brackets.
 
 #[rustfmt::skip]
 pub(super) const TREES: &[&str] = &[
@@ -17,15 +17,15 @@ pub(super) const LISTS: &[&str] = &[
 pub(super) const TEMPORARY: &[&str] =
     &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
 
-/// A call in program text: the last part of its name, all of it, and the texts among its arguments.
+/// A call in program text: the last part of its name, the whole name, and the texts among its arguments.
 #[derive(Debug, Default)]
 pub(super) struct Called {
     pub(super) name: String,
     pub(super) whole: String,
     pub(super) texts: Vec<String>,
-    /// The texts of the call that it is a part of: `Path('x').unlink()`.
+    /// The texts of the call before it: `'x'` in `Path('x').unlink()`.
     pub(super) before: Vec<String>,
-    /// Its arguments say that folders go with what is in them: `recursive=TRUE`.
+    /// Its arguments ask to remove folders with their content: `recursive=TRUE`.
     pub(super) recursive: bool,
 }
 
@@ -35,23 +35,23 @@ pub(super) struct Program {
     pub(super) texts: Vec<String>,
     /// Commands between backquotes.
     pub(super) quoted: Vec<String>,
-    /// It asks for the home folder.
+    /// The program looks up the home folder.
     pub(super) homes: bool,
-    /// It looks into folders, or makes a temporary one.
+    /// The program lists folders.
     pub(super) lists: bool,
     pub(super) makes_temporary: bool,
-    /// It writes something into what it opens.
+    /// The program writes into a file it opens.
     pub(super) fills: bool,
 }
 
 impl Program {
-    /// One of these is called.
+    /// Whether the program calls one of these.
     pub(super) fn makes(&self, names: &[&str]) -> bool {
         self.calls.iter().any(|called| names.contains(&called.name.as_str()))
     }
 }
 
-/// The calls and texts of a program in any of these languages.
+/// Finds the calls and texts of a program in any of these languages.
 pub(super) fn read(text: &str) -> Program {
     let letters: Vec<char> = text.chars().collect();
     let mut reader = Reader::default();
@@ -90,7 +90,7 @@ pub(super) fn read(text: &str) -> Program {
 #[derive(Default)]
 struct Reader {
     program: Program,
-    /// The calls whose brackets are open, by their place in the program.
+    /// The calls whose brackets are still open, by their index.
     open: Vec<Option<usize>>,
     /// The call without brackets that is being read: `system "a", "b"`.
     bare: Option<usize>,
@@ -100,7 +100,7 @@ struct Reader {
     verb: String,
 }
 
-/// A call that needs no brackets, in some language.
+/// Whether this name can be called without brackets in some language.
 fn is_bare(name: &str) -> bool {
     const BARE: &[&str] = &["system", "exec", "popen", "script", "delete", "qx", "syscmd", "esyscmd"];
     let lower = name.to_lowercase();
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// `Pathname.new("src").rmtree`: a call without brackets, of what stands before it.
+    /// `Pathname.new("src").rmtree`: a call without brackets, on the value before it.
     fn end_name(&mut self) {
         let name = std::mem::take(&mut self.name);
         let last = name.rsplit('.').next().unwrap_or_default().to_lowercase();
@@ -211,7 +211,7 @@ impl Reader {
     }
 }
 
-/// A text between quotes that begins here, and the place after it.
+/// The quoted text that begins here, and the position after it.
 fn literal(letters: &[char], from: usize) -> (String, usize) {
     let quote = letters[from];
     let triple = letters.get(from + 1) == Some(&quote) && letters.get(from + 2) == Some(&quote);

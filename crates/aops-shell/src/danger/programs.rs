@@ -1,4 +1,4 @@
-//! Which rules look at which program: one look at the name.
+//! Which rules judge which program: one lookup of the name.
 
 use super::Search;
 use super::call::Call;
@@ -79,7 +79,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         },
         "drop" | "delete" | "grant" | "alter" => |search, call| {
             let line: Vec<String> = call.simple.words.iter().map(crate::syntax::Word::lossy).collect();
-            // `DELETE FROM \`users\``: what stands between backquotes is unknown here.
+            // In `DELETE FROM \`users\``, the text between backquotes is unknown here.
             if super::sql::destroys(&line.join(" ").replace('…', "x")) {
                 search.add("sql-destroy", call.simple);
             }
@@ -146,7 +146,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
     })
 }
 
-/// `jq -n env`: every variable, and not one of them or their names.
+/// `jq -n env` prints every variable, not just one or only the names.
 fn is_all_of_env(program: &str) -> bool {
     let mut steps = program.split('|').map(str::trim);
     let picks = |step: &str| {

@@ -1,4 +1,4 @@
-//! Programs that come from elsewhere: downloaded, decoded, or not known, and run at once.
+//! Programs that come from elsewhere (downloaded, decoded, or unknown) and are run at once.
 
 use super::Search;
 use super::call::{Call, is_unknown};
@@ -25,12 +25,12 @@ const SETTINGS: &[&str] = &[
     "docker", "kubectl", "npm", "gh", "stack", "ghcup", "swiftenv", "tfenv", "volta", "lsof",
 ];
 
-/// One of these programs is among the known ones.
+/// Whether one of these programs is among the known ones.
 pub(super) fn any(names: &[Rc<str>], known: &[&str]) -> bool {
     names.iter().any(|name| known.contains(&&**name))
 }
 
-/// The rule for a program that these programs print.
+/// The rule for a program that is printed by these programs.
 pub(super) fn by_source(names: &[Rc<str>]) -> &'static str {
     if any(names, DOWNLOADERS) {
         "remote-code"
@@ -41,16 +41,16 @@ pub(super) fn by_source(names: &[Rc<str>]) -> &'static str {
     }
 }
 
-/// The program behind `-c` or its like.
+/// The program after `-c` or a similar option.
 fn as_words(search: &mut Search, call: &Call, at: usize, shell: bool) {
     let program = call.words.get(at + 1..).unwrap_or_default().iter().find(|word| !word.is_option());
     match program {
         Some(word) if is_unknown(word) => {
-            // What `xargs` adds comes from the pipe.
+            // What `xargs` appends comes from the pipe.
             let from = if word.printed.is_empty() { &call.simple.fed } else { &word.printed };
             search.add(by_source(from), call.simple);
         }
-        // What `xargs` adds is the program.
+        // `xargs` appends the program.
         None if shell && !call.simple.fed.is_empty() => search.add(by_source(&call.simple.fed), call.simple),
         _ => {}
     }
@@ -58,7 +58,7 @@ fn as_words(search: &mut Search, call: &Call, at: usize, shell: bool) {
 
 /// A shell or an interpreter whose program is not in the line: `curl … | sh`, `bash <(…)`, `sh -c "$x"`.
 pub(super) fn interpreter(search: &mut Search, call: &Call) {
-    // `bash -i >& /dev/tcp/…` is found by its redirection.
+    // `bash -i >& /dev/tcp/…` is recognised by its redirection.
     let shell = SHELLS.contains(&call.name);
     let flags: &[&str] =
         if shell { &["-c"] } else { &["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe"] };
@@ -66,7 +66,7 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     if let Some(at) = given.filter(|at| !is_of_script(call, *at, shell)) {
         return as_words(search, call, at, shell);
     }
-    // `bash -n x.sh` only looks whether it can be read.
+    // `bash -n x.sh` only checks the syntax.
     if shell && call.has(&["-n"]) {
         return;
     }
@@ -90,7 +90,7 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
         Some(word) if word.bits.len() == 1 && !word.printed.is_empty() && is_unknown(word) => {
             return search.add(by_source(&word.printed), call.simple);
         }
-        // `xargs sh`: each line is a file, or a program. `sh $x` runs a file, as `sh "$x"` does.
+        // `xargs sh`: each line is a file or a program. `sh $x` runs a file, and so does `sh "$x"`.
         Some(word) if shell && is_unknown(word) && word.splits && word.unknown.is_empty() => {
             return search.add("unknown-code", call.simple);
         }
@@ -107,8 +107,8 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     }
 }
 
-/// A file or a module stands before this option, which is then an option of that:
-/// `python3 train.py -c "$config"`.
+/// Whether a file or module precedes this option, which then belongs to that program: `python3 train.py -c
+/// "$config"`.
 fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
     const VALUED: &[&str] =
         &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
@@ -120,15 +120,14 @@ fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
     (0..at).any(|at| module(at) || !call.texts[at].starts_with(['-', '+']) && !value(at))
 }
 
-/// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at
-/// once.
+/// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: downloaded code runs at once.
 pub(super) fn installs(search: &mut Search, call: &Call) {
     if installs_from_elsewhere(call) {
         search.add("remote-code", call.simple);
     }
 }
 
-/// A package that is named by its address and not by its name in a registry.
+/// Whether a package is named by a URL instead of its name in a registry.
 pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
     const VERBS: &[&str] = &["install", "i", "add", "run", "dlx", "x", "exec", "create"];
     const SOURCES: &[&str] =
@@ -152,7 +151,7 @@ pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
         Some(verb) => verb + 1,
         None => return false,
     };
-    // What is run is named first; an address behind it is an argument: `npx wait-on http://localhost:3000`.
+    // The first name is what is run; a URL after it is an argument: `npx wait-on http://localhost:3000`.
     let package = |at: &usize| {
         PACKAGE.contains(&call.texts[*at - 1].as_str()) || call.texts[*at].starts_with("--from=")
     };
@@ -160,7 +159,7 @@ pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
     operand.is_some_and(is_source) || (begin.max(1)..call.texts.len()).filter(package).any(is_source)
 }
 
-/// `/dev/fd/3`, `/proc/self/fd/3`: what another command put there.
+/// `/dev/fd/3`, `/proc/self/fd/3`: the content comes from another command.
 fn is_descriptor(word: &Word) -> bool {
     word.starts_with("/dev/fd/") || word.starts_with("/proc/") && word.lossy().contains("/fd/")
 }
@@ -195,14 +194,13 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
     }
 }
 
-/// `eval "$(./app init zsh)"`: a program of any name that is asked, by a verb, for what a shell is to be set
-/// up with.
+/// `eval "$(./app init zsh)"`: a program that is asked, by a verb, for settings of the shell.
 fn prints_settings(search: &Search, printed: &[Rc<str>]) -> bool {
     #[rustfmt::skip]
     const VERBS: &[&str] = &[
         "activate", "completion", "completions", "env", "generate-shell-completion", "hook", "init", "shell-hook", "shell-init", "shellenv",
     ];
-    // These print a file, or what another program says.
+    // These print a file, or the output of another program.
     const OTHERS: &[&str] = &["awk", "cat", "echo", "git", "grep", "jq", "printf", "sed", "ssh", "docker"];
     let asked = |simple: &Rc<Simple>| {
         let runs =
@@ -220,7 +218,7 @@ fn prints_settings(search: &Search, printed: &[Rc<str>]) -> bool {
     all.peek().is_some() && all.all(asked)
 }
 
-/// A file that a command of this line downloads, decodes or writes, and another one runs.
+/// A file that one command of this line downloads, decodes or writes, and another one runs.
 pub(super) fn run_after_download(search: &mut Search, line: &Line) {
     let mut kept: Vec<(String, &'static str)> = Vec::new();
     let mut written: Vec<(String, String)> = Vec::new();
@@ -246,14 +244,14 @@ pub(super) fn run_after_download(search: &mut Search, line: &Line) {
     }
 }
 
-/// How code from elsewhere came into a folder.
+/// How downloaded code arrived in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Archive,
     Clone,
 }
 
-/// It unpacks what was downloaded a moment ago, or fetches a repository.
+/// Whether it unpacks an earlier download, or fetches a repository.
 fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Option<From> {
     const UNPACKERS: &[&str] = &[
         "tar", "bsdtar", "gtar", "unzip", "7z", "7za", "unrar", "cpio", "gunzip", "xz", "unxz", "bunzip2",
@@ -268,8 +266,8 @@ fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Opti
     clones.then_some(From::Clone)
 }
 
-/// It runs something by its path, or by an interpreter, that may just have come from elsewhere. Of a
-/// repository only what installs counts: a build is seen by whoever cloned it.
+/// Whether it runs a file, by its path or by an interpreter, that may have just been downloaded. For a cloned
+/// repository only install and setup scripts count, not builds: whoever cloned it can look at those first.
 fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
     let path = simple.words[0].lossy();
     let system = crate::syntax::SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));
@@ -294,7 +292,7 @@ fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
     }
 }
 
-/// Adds the files that this command leaves, where what is in them comes from elsewhere.
+/// Adds the files that this command writes, if their content comes from elsewhere.
 fn left(simple: &Simple, name: &str, kept: &mut Vec<(String, &'static str)>) {
     let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
     let last = |word: &Word| word.last_part().lossy().rsplit(':').next().unwrap_or_default().to_owned();
@@ -323,7 +321,7 @@ fn left(simple: &Simple, name: &str, kept: &mut Vec<(String, &'static str)>) {
     }
 }
 
-/// The program text that this command writes, where the line holds it.
+/// The program text that this command writes, if the line contains it.
 fn says(simple: &Simple, name: &str) -> Option<String> {
     match name {
         _ if simple.writes.is_empty() => None,
@@ -333,7 +331,7 @@ fn says(simple: &Simple, name: &str) -> Option<String> {
     }
 }
 
-/// The names of the files that this download leaves.
+/// The names of the files that this download saves.
 fn downloads(simple: &Simple) -> Vec<String> {
     let texts: Vec<String> = simple.words.iter().map(Word::lossy).collect();
     let last = |text: &str| {
@@ -384,14 +382,14 @@ fn runs(simple: &Simple, name: &str) -> Option<String> {
     Some(file.last_part().lossy())
 }
 
-/// Ports of search engines, stores of series and of keys.
+/// Ports of search engines, time series databases and key stores.
 #[rustfmt::skip]
 const STORES: &[&str] = &[
     ":9200", ":9201", ":9090", ":5984", ":8086", ":7700", ":8529", ":15672", ":8001", ":8500", ":2379", ":6333",
     ":19200", ":8080/api/v1/namespaces",
 ];
 
-/// The address is not of this machine, or it is one where data lies on this machine too.
+/// Whether the address is another machine's, or a local one that serves data.
 pub(super) fn is_addressed_away(call: &Call) -> bool {
     let is_here = |text: &String| {
         let rest = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! Permissions and owners, changed for everybody or for a whole tree.
+//! Permissions and owners that are changed for everybody or for a whole tree.
 
 use super::Search;
 use super::call::Call;
@@ -25,7 +25,7 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
     }
 }
 
-/// Where the gravest of these files is, and whether a `find` names them: then they are a whole tree.
+/// The gravest place of these files, and whether they come from a `find`, so that they are a whole tree.
 fn gravest(search: &Search, call: &Call, files: &[&Word]) -> (Spot, bool) {
     let found = files
         .iter()
@@ -37,7 +37,7 @@ fn gravest(search: &Search, call: &Call, files: &[&Word]) -> (Spot, bool) {
     (found.max(named).unwrap_or(Spot::Inside), found.is_some())
 }
 
-/// `000`, `a-rwx`, `u-r`: its owner can no longer read it.
+/// `000`, `a-rwx`, `u-r`: the owner can no longer read the file.
 fn shuts(mode: &str) -> bool {
     if !mode.is_empty() && mode.bytes().all(|byte| byte.is_ascii_digit()) {
         let owner = mode.len().checked_sub(3).map_or(0, |at| mode.as_bytes()[at] - b'0');
@@ -52,7 +52,7 @@ fn shuts(mode: &str) -> bool {
     })
 }
 
-/// A mode that lets everybody write, or lends the owner's rights: of `install -m`.
+/// A mode of `install -m` that lets everybody write, or run with the owner's rights.
 pub(super) fn gives_away(mode: &str) -> bool {
     let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s");
     mode.ends_with("777") || mode.ends_with("666") || sets_id || opens(mode)
@@ -71,7 +71,7 @@ fn opens(mode: &str) -> bool {
 pub(super) fn chown(search: &mut Search, call: &Call) {
     let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    // `chattr -i file`: no owner stands first.
+    // `chattr -i file`: unlike `chown`, there is no owner before the files.
     let bare = call.name == "chattr"
         || call.name == "setfacl" && !call.has(&["-m", "-x", "-M", "-X", "--modify", "--set"]);
     let skipped = usize::from(!bare && !call.has(&["--reference"])).min(operands.len());

@@ -1,4 +1,4 @@
-//! One row of the table of danger rules, and one find.
+//! One row of the table of danger rules, and one finding.
 
 /// What is at stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub enum Severity {
     Medium,
     /// Work, data or a secret is lost.
     High,
-    /// Nothing brings it back.
+    /// Nothing can bring it back.
     Critical,
 }
 
@@ -21,30 +21,30 @@ impl Severity {
     }
 }
 
-/// What becomes of a call.
+/// What happens to a call that a rule finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usual {
-    /// It passes if all that it would lose can be kept first. Else a person is asked.
+    /// The call runs if everything it would lose can be saved first; otherwise a person must approve it.
     Keep,
-    /// A person is asked; where none is there, it is refused.
+    /// A person must approve it; if nobody can answer, it is blocked.
     Ask,
     Deny,
 }
 
 #[derive(Debug)]
 pub struct Rule {
-    /// Its switch in a configuration: `danger.` and the id.
+    /// Its key in a configuration: `danger.` and the id.
     pub key: &'static str,
     pub severity: Severity,
-    /// What becomes of a call that it finds, where no configuration says otherwise.
+    /// What happens to a call that the rule finds, unless a configuration says otherwise.
     pub usual: Usual,
-    /// What the command does, after `it`.
+    /// What the command does; completes a sentence that begins with `it`.
     pub reason: &'static str,
-    /// What to do instead, as an order.
+    /// What to do instead, as an instruction.
     pub instead: &'static str,
     /// Lines that it finds; a line of a tool other than the shell begins with the tool's name and a colon.
     pub examples: &'static [&'static str],
-    /// Lines that look like them and pass.
+    /// Similar lines that pass.
     pub counter: &'static [&'static str],
 }
 
@@ -54,7 +54,7 @@ impl Rule {
     }
 }
 
-/// A rule and what it found.
+/// A rule and the command or file it found.
 #[derive(Clone, Debug)]
 pub struct Danger {
     pub rule: &'static Rule,

@@ -7,24 +7,23 @@ use super::rule::{Rule, Severity, Usual};
 
 type Lines = &'static [&'static str];
 
-/// A person is asked about what it finds.
+/// A rule whose findings need a person's approval.
 const fn asked(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
     let [reason, instead] = texts;
     let [examples, counter] = lines;
     Rule { key, severity, usual: Usual::Ask, reason, instead, examples, counter }
 }
 
-/// What it would lose is kept, and it passes; where that cannot be, a person is asked.
+/// A rule whose findings run after the data is saved; if it cannot be saved, a person must approve.
 const fn kept(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
     Rule { usual: Usual::Keep, ..asked(key, severity, texts, lines) }
 }
 
-/// What it finds is refused.
+/// A rule whose findings are blocked.
 const fn denied(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
     Rule { usual: Usual::Deny, ..asked(key, severity, texts, lines) }
 }
 
-/// The rule of this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id() == id)
 }

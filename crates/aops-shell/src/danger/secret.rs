@@ -6,7 +6,7 @@ use super::masked::{self, is_secret_name};
 use crate::syntax::{Simple, Word};
 use std::rc::Rc;
 
-/// Names that are secret in any folder.
+/// File names that are secret in any folder.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".s3cfg",
@@ -17,14 +17,14 @@ const NAMES: &[&str] = &[
     "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.enc.yaml", "token.json", "wallet.dat", "rclone.conf",
     ".dockercfg", ".secret", ".secrets", ".vault_pass", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
 ];
-/// Ends of names; certificates and public keys have some of these too.
+/// Endings of names; some certificates and public keys share them.
 const ENDS: &[&str] = &[
     ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn",
     ".p8",
 ];
 const PUBLIC: &[&str] =
     &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
-/// Ends of paths.
+/// Endings of paths.
 #[rustfmt::skip]
 const PATHS: &[&str] = &[
     "/.docker/config.json", "/.kube/config", "/.config/gh/hosts.yml", "/.aws/config", "/.cargo/credentials.toml",
@@ -32,7 +32,7 @@ const PATHS: &[&str] = &[
     "/.config/hub", "/.terraform.d/credentials.tfrc.json", "/.composer/auth.json", "/.ssh/config.secret",
     "/etc/krb5.keytab", "/etc/kubernetes/admin.conf", "/.config/pypoetry/auth.toml", "/.config/glab-cli/config.yml", "/.claude/.credentials.json", "/.codex/auth.json",
 ];
-/// Folders with nothing but secrets, and what in them is none.
+/// Folders that hold only secrets, and the files in them that are not secret.
 #[rustfmt::skip]
 const FOLDERS: &[&str] = &[
     "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/cache/", "/.password-store/",
@@ -44,12 +44,12 @@ const PLAIN: &[&str] = &[
     ".md",
 ];
 
-/// Folders whose name says that there are keys in them.
+/// Folders whose name says that they hold keys.
 const KEY_FOLDERS: &[&str] = &["certs", "/.ssh", "/.gnupg", "/.aws", "secrets", "private-keys"];
-/// Commands that print the whole environment, or all that was typed.
+/// Commands that print the whole environment, or the history of typed commands.
 pub(super) const DUMPS: &[&str] = &["env", "printenv", "set", "export", "declare", "history"];
 
-/// Whether the file of this path holds secrets, by its name alone.
+/// Whether this path is a file of secrets, judged by its name alone.
 pub fn is_secret(path: &str) -> bool {
     let path = path.trim_end_matches('/');
     if path.len() > 4096 || !path.contains(['.', '/', '_', 'c', 's']) {
@@ -83,7 +83,7 @@ pub fn is_secret(path: &str) -> bool {
         || FOLDERS.iter().any(folder) && !plain
 }
 
-/// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`,
+/// Whether a settings file's name says that it holds secrets: `gcp-credentials.json`, `secrets.properties`,
 /// `id_rsa.bak`.
 fn tells(stem: &str, kind: &str) -> bool {
     const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv"];
@@ -97,7 +97,7 @@ fn tells(stem: &str, kind: &str) -> bool {
     holds && SETTINGS.contains(&kind) || key && kept || stem.ends_with("_rsa") && kind.is_empty()
 }
 
-/// `.env.example` and its kin hold no values.
+/// `.env.example` and similar files hold no values.
 fn is_model(kind: &str) -> bool {
     const MODELS: &[&str] = &[
         "example", "sample", "template", "dist", "defaults", "default", "schema", "tpl", "tmpl", "d.ts",
@@ -106,12 +106,12 @@ fn is_model(kind: &str) -> bool {
     MODELS.iter().any(|model| kind.split(['.', '-', '_']).any(|part| part == *model) || kind == *model)
 }
 
-/// `src/auth/credentials` and `aws credentials` in words are no files of secrets.
+/// Source code such as `src/auth/credentials`, and `aws credentials` in plain text, are not files of secrets.
 fn in_code(path: &str, name: &str) -> bool {
     name == "credentials" && !path.contains("/.")
 }
 
-/// The path of a word: what is glued to `@`, `=` or `:` counts too.
+/// The paths a word may name; what is glued to `@`, `=` or `:` counts too.
 fn names(word: &Word) -> Vec<String> {
     let text = word.lossy();
     let text = text.strip_prefix("file://").unwrap_or(&text);
@@ -126,18 +126,18 @@ fn names(word: &Word) -> Vec<String> {
 }
 
 fn holds_secret(word: &Word) -> bool {
-    // A pattern that only ends like one: `*.pem` names them all.
+    // Text with brackets, blanks or a scheme is a pattern of another kind or a URL, not a file name.
     let bare = |text: &String| !text.contains(['(', ')', '{', ' ']) && !text.starts_with("http");
     names(word).iter().filter(|text| bare(text)).any(|text| {
         let bare = text.replace('…', "");
-        // `.env*` may be `.env`, `*.pem` is some name.
+        // `.env*` may match `.env`, and `*.pem` matches any key.
         is_secret(&bare)
             || bare.contains(['*', '?'])
                 && (is_secret(&bare.replace(['*', '?'], "")) || is_secret(&bare.replace(['*', '?'], "x")))
     })
 }
 
-/// Whether a file is secret by the folder it is in: there any name counts.
+/// Whether a file is secret because of its folder, whatever its name.
 fn is_placed(path: &str) -> bool {
     let lower = path.to_lowercase();
     let (folder, name) = lower.rsplit_once('/').unwrap_or_default();
@@ -149,7 +149,7 @@ fn is_placed(path: &str) -> bool {
         || FOLDERS.iter().any(|folder| lower.contains(folder)) && !plain
 }
 
-/// It names a secret file from one of the folders that the command may run in.
+/// Whether it names a secret file, seen from one of the folders that the command may run in.
 fn is_held(simple: &Simple, word: &Word) -> bool {
     let texts =
         names(word).into_iter().filter(|text| !text.is_empty() && !text.contains(['(', ')', '{', ' ']));
@@ -173,7 +173,8 @@ pub(super) fn named<'w>(
     if simple.exported {
         return;
     }
-    // What is sent is no file wherever it stands: `ssh host`.
+    // What a network tool names may be a host (`ssh host`), so the folder alone does not make it a secret
+    // file.
     let held = |word: &Word| id == "secret-file" && is_held(simple, word);
     let holds = |word: &Word| holds_secret(word) || held(word);
     let mut found = words.into_iter().filter(|word| holds(word) || word.named.iter().any(holds)).peekable();
@@ -192,7 +193,7 @@ pub(super) fn named<'w>(
     }
 }
 
-/// A program that prints or changes its files.
+/// A program that prints or changes the files it names.
 pub(super) fn reads(search: &mut Search, call: &Call) {
     let searches = matches!(
         call.name,
@@ -230,9 +231,9 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     }
 }
 
-/// A network tool: what it names or gets is sent.
+/// A network tool: it sends the files it names and its input.
 pub(super) fn sends(search: &mut Search, call: &Call) {
-    // The identity that a connection is made with stays here.
+    // The identity file of a connection stays on this machine.
     let identity = |at: usize| {
         at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-F" | "--key" | "--cert" | "--cacert" | "-E")
     };
@@ -244,7 +245,7 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     let copies = matches!(call.name, "scp" | "rsync" | "sftp");
     let words: Vec<&Word> =
         call.words.iter().enumerate().filter(|(at, _)| upload(*at)).map(|(_, word)| word).collect();
-    // `scp host:.env .` fetches one.
+    // `scp host:.env .` fetches a file.
     let words = words.into_iter().filter(|word| !(copies && word.lossy().contains(':')));
     let words: Vec<&Word> = words.filter(|word| !is_address(&word.lossy())).collect();
     if words.iter().any(|word| names(word).iter().any(|name| name == "/etc/passwd")) && !copies {
@@ -302,7 +303,7 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
 }
 
-/// Every address in it is of this machine.
+/// Whether every address in the command is of this machine.
 fn is_local(call: &Call) -> bool {
     let host = |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
     let here =
@@ -316,8 +317,7 @@ fn is_address(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://") || text.starts_with("ftp://")
 }
 
-/// A command that gets a secret file on its standard input: `python < .env`,
-/// `while read x; do …; done < .env`.
+/// A command with a secret file as its standard input: `python < .env`, `while read x; do …; done < .env`.
 pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     const SILENT: &[&str] = &["wc", "read", "test", "true", "docker", "kubectl", "xargs", "source", "."];
     let masks = |word: &Word| !simple.words.is_empty() && masked::masks(&Call::new(name, simple), word);
@@ -333,11 +333,11 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     }
 }
 
-/// Programs that print what they are fed with.
+/// Programs that print their input.
 pub(super) const FILTERS: &[&str] = &[
     "awk", "base32", "base64", "bat", "cat", "column", "egrep", "fold", "gawk", "grep", "hexdump", "jq",
     "less", "more", "nl", "od", "rev", "sed", "tac", "tee", "tr", "xxd", "yq",
 ];
-/// Programs that send what they are fed with.
+/// Programs that send their input.
 pub(super) const SENDERS: &[&str] =
     &["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "http", "https", "xh", "mail", "ssh"];

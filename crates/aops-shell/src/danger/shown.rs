@@ -1,48 +1,48 @@
-//! Programs of interpreters that print the environment, or a secret in it: statement by statement, with the
-//! names that hold one.
+//! Programs of interpreters that print the environment, or a secret in it: read statement by statement,
+//! following the names that hold one.
 
 use super::masked::is_secret_name;
 
-/// How languages ask for a variable of the environment: what stands before its name.
+/// How languages read an environment variable: the text before its name.
 #[rustfmt::skip]
 const ASKING: &[&str] = &[
     "os.environ", "os.getenv", "process.env", "env[", "env.fetch", "$env{", "getenv(", "getenv \"", "$_env", "$_server", "environ[",
     "deno.env", "bun.env", "sys.getenv", "system.getenv", "env.to_h", "env.inspect", "%env", "env::var", "system.get_env", "import.meta.env",
     "$env", "puts env", "p env", "print env",
 ];
-/// The same, where it is a word of its own: not `.env.example`, not `environment`.
+/// Like the list above, but only as a word of its own: not `.env.example`, not `environment`.
 const WORDS: &[&str] = &["env.", "environ"];
-/// The whole of it.
+/// The whole environment.
 #[rustfmt::skip]
 const WHOLE: &[&str] = &[
     "(os.environ)", "dict(os.environ)", "os.environ.items", "os.environ.copy", "(process.env)", "stringify(process.env", "env.to_h", "env.inspect",
     "%env", "($_env)", "($_server)", "deno.env.toobject", "sys.getenv()", "system.getenv()", "getenv()", "os.environ.values",
     "system.get_env()", "os.environ._data", "os.environb", "values(process.env", "entries(process.env",
 ];
-/// Only the names of its variables, or how many they are.
+/// Only the names of the variables, or their number.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     "keys(process.env)", "list(os.environ)", "sorted(os.environ)", "set(os.environ)", "len(os.environ)", "os.environ.keys()",
     "env.keys", "keys %env",
 ];
-/// Words that print.
+/// Words that print something.
 #[rustfmt::skip]
 const PRINTING: &[&str] = &[
     "print", "pprint", "console.", "puts", "echo", "say", "printf", "stdout.write", "p ", "pp ", "var_dump", "print_r", "cat(", "message(", "println",
     "io.puts", "logger.", "logging.", "log(", "format t", "display",
 ];
-/// Signs that a value is asked about, and not shown.
+/// Signs that a value is only tested, or shown in part.
 #[rustfmt::skip]
 const TESTING: &[&str] = &[
     "bool(", "len(", "!!", " not in ", ".length", "is not none", "is none", "? '", "? \"", "?'", "?\"", "!== undefined", "!= null", ".nil?", ".empty?",
     "isset(", "empty(", "defined ", "exists ", "key?(", ".key?", "include?", "has(", "startswith", "[:4]", "[:3]", "[:5]", "[:6]", "[:8]", ".slice(0", ".substring(0", "hash", "typeof",
     "' if ", "\" if ", "[:2]", "[:7]", "[:10]", "boolean(",
 ];
-/// The same, where nothing is gone through: `for k in os.environ`.
+/// Tests too, unless they are part of a loop such as `for k in os.environ`.
 const HELD: &[&str] = &[" in os.environ", " in process.env"];
 
-/// Whether this program, in any language, prints a secret of the environment or all of it. `is_value`: what
-/// it comes to is printed by itself.
+/// Whether this program, in any language, prints a secret of the environment or all of it. `is_value`: the
+/// program's result is printed without a print call.
 pub(super) fn prints_environment(text: &str, is_value: bool) -> bool {
     let lower = text.to_ascii_lowercase();
     if !asks(&lower) {
@@ -90,7 +90,7 @@ fn tests(lower: &str) -> bool {
     has(TESTING) || has(HELD) && !lower.contains("for ") && !lower.contains("for(")
 }
 
-/// One of these names stands in the text, as a word.
+/// Whether one of these names occurs in the text as a word.
 fn holds(text: &str, names: &[String]) -> bool {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .any(|word| names.iter().any(|name| name == word))
@@ -104,7 +104,7 @@ fn assigned(statement: &str) -> Option<String> {
     (plain && !after.starts_with('=')).then(|| name.to_owned())
 }
 
-/// It goes through the variables of the environment.
+/// Whether it loops over the variables of the environment.
 fn lists(lower: &str) -> bool {
     let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
     [
@@ -115,15 +115,14 @@ fn lists(lower: &str) -> bool {
     .any(|sign| plain.contains(sign))
 }
 
-/// A variable is asked for by a name that the program computes: `os.environ[k]`.
+/// Whether it reads a variable whose name the program computes: `os.environ[k]`.
 fn indexes(lower: &str) -> bool {
     let signs = ["environ[", "process.env[", "environ.get(", "getenv(", "env["];
     let computed = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     signs.iter().any(|sign| lower.match_indices(sign).any(|(at, _)| computed(&lower[at + sign.len()..])))
 }
 
-/// What stands for a value where all of them are gone through: `for k, v in os.environ.items()`,
-/// `.forEach(([k, v]) => …)`.
+/// The loop variable that holds each value: `for k, v in os.environ.items()`, `.forEach(([k, v]) => …)`.
 fn each_value<'t>(statement: &'t str, lower: &str) -> impl Iterator<Item = String> + use<'t> {
     let begins = lower.find("os.environ.items").or_else(|| lower.find("entries(process.env"));
     let pair = begins.and_then(|at| {
@@ -138,7 +137,7 @@ fn each_value<'t>(statement: &'t str, lower: &str) -> impl Iterator<Item = Strin
     name.filter(|name| !name.is_empty()).map(str::to_owned).into_iter()
 }
 
-/// Of all variables it takes those with some other name than one of a secret: `if k.startswith('PY')`.
+/// Whether it selects variables by a name that is not a secret's: `if k.startswith('PY')`.
 fn picks_others(text: &str, lower: &str) -> bool {
     let picks = [" if ", "if(", "if (", ".filter(", "grep"].iter().any(|sign| lower.contains(sign));
     let secret = |word: &str| {
@@ -148,7 +147,7 @@ fn picks_others(text: &str, lower: &str) -> bool {
     picks && !text.split(['"', '\'', '/']).any(|literal| literal.split(['|', '_']).any(secret))
 }
 
-/// This expression holds the whole environment, or a variable of it that is named like a secret.
+/// Whether this expression holds the whole environment, or a variable of it that is named like a secret.
 fn is_shown(text: &str, lower: &str) -> bool {
     let bare = matches!(lower.trim(), "process.env" | "env" | "$env" | "sys.getenv()" | "os.environ");
     let named_after = |verb: &str| {

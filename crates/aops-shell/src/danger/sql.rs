@@ -1,4 +1,4 @@
-//! Statements that destroy data, in the words of SQL and of the shells of other stores.
+//! Statements that destroy data, in SQL and in the shells of other stores.
 
 use super::call::is_trial;
 
@@ -61,8 +61,7 @@ fn destructive(words: &[String]) -> bool {
     ];
     let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is
-    // not.
+    // A statement may follow another on the same line: `psql -c "BEGIN; DROP …"` is split, `EXPLAIN` is not.
     let at = words.iter().position(|word| !matches!(word.as_str(), "BEGIN" | "(" | "\\C")).unwrap_or(0);
     if is_of_trial(&words[at.min(words.len())..]) {
         return false;
@@ -90,7 +89,7 @@ fn destructive(words: &[String]) -> bool {
         || is(at, &["GRANT"]) && is(at + 1, &["ALL"]) && has("*.*")
 }
 
-/// It drops or empties databases, schemas or tables that are made for tests, and nothing else.
+/// Whether it drops or empties only databases, schemas or tables made for tests.
 fn is_of_trial(words: &[String]) -> bool {
     const KINDS: &[&str] =
         &["DATABASE", "SCHEMA", "TABLE", "TEMPORARY", "IF", "EXISTS", "FROM", "ONLY", "VIEW", "COLLECTION"];
@@ -111,7 +110,7 @@ fn always(words: &[String]) -> bool {
     matches!(rest.as_slice(), ["TRUE" | "1"] | ["1", "=", "1"] | ["'", "=", "'"])
 }
 
-/// What the shell of a document store, or of a store of keys, would lose.
+/// Whether this line for a document or key store deletes data.
 pub(super) fn drops_documents(code: &str) -> bool {
     const CALLS: &[&str] = &[
         "dropdatabase(", ".drop(", "dropcollection(", "deletemany({})", ".remove({})", ".remove()",

@@ -1,5 +1,5 @@
-//! Many files at once: patterns for sources, what a search finds or a pipe names; and redirections that empty
-//! a file or fill the disk.
+//! Many files at once: patterns for sources, the results of a search, names from a pipe; and redirections
+//! that empty a file or fill the disk.
 
 use super::Search;
 use super::place::Spot;
@@ -17,7 +17,7 @@ pub(super) fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
     word.named.iter().any(kept)
 }
 
-/// Files of this name are made again by a tool, or left over in the project by one.
+/// Whether a file of this name is recreated by a tool, or was left in the project by one.
 pub(super) fn is_made_again(name: &str, spot: Spot) -> bool {
     const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
     let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
@@ -46,7 +46,7 @@ pub(super) fn is_source(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end))
 }
 
-/// All that a pipe names, as `xargs rm` gets it: the line says neither which files nor how many.
+/// Whether names arrive from a pipe, as for `xargs rm`: the line says neither which files nor how many.
 pub(super) fn arrives_unknown(search: &Search, simple: &Simple, word: &Word) -> bool {
     let kept = |named: &Word| {
         let spot = search.place.spot(simple, named);
@@ -57,7 +57,8 @@ pub(super) fn arrives_unknown(search: &Search, simple: &Simple, word: &Word) -> 
     arrives && word.said.is_none() && (word.named.is_empty() || word.named.iter().any(kept))
 }
 
-/// A redirection that writes more than there is room for is found; whether nothing is written.
+/// Reports a redirection that writes without end. Returns whether the command prints nothing, so that its
+/// files end up empty.
 pub(super) fn redirected(search: &mut Search, simple: &Simple) -> bool {
     let name = simple.name().unwrap_or_default();
     let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();

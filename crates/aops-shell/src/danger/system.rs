@@ -6,11 +6,11 @@ use super::place::Spot;
 use super::{outgoing, secret};
 use crate::syntax::{Line, Word};
 
-/// `:(){ :|:& };:`: functions that start themselves, or one another, without end.
+/// `:(){ :|:& };:`: functions that start themselves, or each other, without end.
 pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
     let own = std::iter::once(&line.text).chain(&line.programs);
     for text in own.filter(|text| text.contains('&')) {
-        // What a shell reads is a program, and its own text.
+        // A here-document that a shell reads is a program of its own, judged as its own text.
         let bodies = line.documents.iter().filter(|body| body.trim() != text.trim());
         let plain = bodies.fold(text.clone(), |text, body| text.replacen(body.as_str(), "", 1));
         starts_without_end(search, line, &plain);
@@ -18,8 +18,8 @@ pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
 }
 
 fn starts_without_end(search: &mut Search, line: &Line, text: &str) {
-    // Between quotes it is prose; what a shell gets there is a program of its own. Of a line that is not
-    // understood we cannot tell which.
+    // Quoted text is prose, and what a shell receives there is judged as a program of its own. In a line that
+    // could not be parsed we cannot tell the two apart.
     let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
     let gets =
         || text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
@@ -34,10 +34,11 @@ fn starts_without_end(search: &mut Search, line: &Line, text: &str) {
     }
 }
 
-/// Functions of one line that are looked at.
+/// How many functions of one line are examined.
 const FUNCTIONS: usize = 1024;
 
-/// A ring of functions that call one another, one of which leaves the next behind or in a pipe.
+/// Whether functions call each other in a ring, and one of them starts the next in the background or in a
+/// pipe.
 fn start_each_other(all: &[(String, String)]) -> bool {
     let ways = |how: fn(&str, &str) -> bool| -> Vec<Vec<usize>> {
         let of = |body: &str| (0..all.len()).filter(|to| how(body, &all[*to].0)).collect();
@@ -85,18 +86,18 @@ fn functions(text: &str) -> Vec<(String, String)> {
     found.filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// Whether this body calls the function: where a command begins.
+/// Whether this body calls the function at the start of a command.
 fn calls(body: &str, name: &str) -> bool {
     called(body, name).any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || "_-./=(".contains(c)))
 }
 
-/// The same, and it is left behind, or feeds another command: `f&`, `f|`.
+/// Like `calls`, but the call runs in the background or feeds another command: `f&`, `f|`.
 fn starts(body: &str, name: &str) -> bool {
     let once = |rest: &str, sign: char| rest.starts_with(sign) && !rest[1..].starts_with(sign);
     called(body, name).any(|rest| once(rest, '&') || once(rest, '|'))
 }
 
-/// What follows the name wherever a command of that name may begin.
+/// The text after the name, at each place where a command of that name may begin.
 fn called<'b>(body: &'b str, name: &'b str) -> impl Iterator<Item = &'b str> {
     let begins = |at: usize| body[..at].is_empty() || body[..at].ends_with([';', '&', '|', '(', '{', '!']);
     body.match_indices(name).filter(move |(at, _)| begins(*at)).map(move |(at, _)| &body[at + name.len()..])
@@ -145,7 +146,8 @@ fn loops_apart(text: &str) -> bool {
         let end = words[at..].iter().position(|word| *word == "done").map_or(words.len(), |end| at + end);
         let body = &words[at..end];
         let last = body.iter().rposition(|word| *word == "&");
-        // In a subshell, where it may not run, or left behind itself, it holds nothing back.
+        // It does not slow the loop down if it is in a subshell, in a branch that may not run, or itself in
+        // the background.
         let held = |at: usize| {
             let sure = at > 0 && !matches!(body[at - 1], "(" | "then" | "else");
             let end = body[at..].iter().find(|word| matches!(**word, ";" | "&" | ")" | "and"));
@@ -157,11 +159,11 @@ fn loops_apart(text: &str) -> bool {
     })
 }
 
-/// `umount -a`, `umount -l /home`: what everybody works in. What one mounted in a home or beside it is one's
-/// own.
+/// `umount -a`, `umount -l /home`: file systems that everybody uses. What users mount in or next to their
+/// home is their own.
 pub(super) fn umount(search: &mut Search, call: &Call) {
     let forced = call.has(&["-f", "--force", "-l", "--lazy"]);
-    // Below these nothing but mounts lie.
+    // These folders contain only mounts.
     let mounts = ["/mnt/", "/media/", "/Volumes/", "/run/media/"];
     let held = |word: &Word| {
         let spot = search.place.spot(call.simple, word);
@@ -174,9 +176,9 @@ pub(super) fn umount(search: &mut Search, call: &Call) {
     }
 }
 
-/// A connection that hands out a shell.
+/// A connection that gives the other side a shell.
 pub(super) fn netcat(search: &mut Search, call: &Call) {
-    // The letters of `telnet` and `tftp` say something else.
+    // In `telnet` and `tftp` these letters mean something else.
     let executes = call.has(&["-e", "-c", "--exec", "--sh-exec"]) && !matches!(call.name, "telnet" | "tftp");
     let hands = executes
         || call
@@ -195,9 +197,9 @@ pub(super) fn netcat(search: &mut Search, call: &Call) {
     outgoing::sends(search, call);
 }
 
-/// `mkfs.ext4 /dev/sdb1`; with `-n` it only says what it would do.
+/// `mkfs.ext4 /dev/sdb1`; with `-n` it only prints what it would do.
 pub(super) fn mkfs(search: &mut Search, call: &Call) {
-    // `mkfs.ext4 disk.img`: a file that stands for a disk.
+    // `mkfs.ext4 disk.img` formats a disk image, not a disk.
     let image = |word: &&Word| {
         let spot = search.place.spot(call.simple, word);
         word.literal().is_some() && matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source)
@@ -216,7 +218,7 @@ pub(super) fn fallocate(search: &mut Search, call: &Call) {
     }
 }
 
-/// A size that fills most disks: `1T`, `-l900G`.
+/// Whether a size fills most disks: `1T`, `-l900G`.
 pub(super) fn is_huge(text: &str) -> bool {
     let text = text.rsplit('=').next().unwrap_or_default().trim_start_matches("-l").trim_start_matches("-c");
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -232,7 +234,7 @@ pub(super) fn is_huge(text: &str) -> bool {
     number.saturating_mul(unit) >= 100 << 30
 }
 
-/// Options of `ssh`, `scp`, `rsync` and `tar` whose value is a line: `-o ProxyCommand=…`, `-e …`,
+/// Options of `ssh`, `scp`, `rsync` and `tar` whose value runs as a line: `-o ProxyCommand=…`, `-e …`,
 /// `--to-command=…`.
 pub(super) fn option_lines(search: &mut Search, call: &Call) {
     #[rustfmt::skip]

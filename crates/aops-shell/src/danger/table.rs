@@ -1,4 +1,4 @@
-//! Programs whose danger is in their verbs: rule, programs, forms.
+//! Programs with dangerous verbs: rule, programs, forms.
 
 #[rustfmt::skip]
 pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
@@ -114,7 +114,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("cloud-delete", &["doppler"], &["secrets|projects|configs|environments|groups delete", "configs tokens revoke", "* * delete", "configs unlock|lock"]),
     ("cloud-delete", &["op"], &["item|document|vault|user|group|connect|service-account delete", "* delete|suspend|revoke", "* * delete|revoke|remove"]),
     ("cloud-delete", &["infisical"], &["secrets delete", "* delete"]),
-    // Code on forges.
+    // Code forges.
     ("repo-delete", &["gh", "hub"], &[
         "repo delete|archive|rename", "repo edit +--visibility", "repo deploy-key delete", "release delete|delete-asset", "issue delete|transfer", "gist delete", "secret|variable|label|cache|ssh-key|gpg-key|ruleset|codespace|extension delete|remove",
         "run cancel|delete", "workflow disable", "api +-X|--method =delete", "api =-xdelete", "api =--method=delete", "auth logout", "pr close +-d|--delete-branch", "repo sync +--force", "project delete|item-delete|field-delete", "codespace delete", "repo autolink delete", "api graphql =*delete*", "attestation delete",
@@ -147,7 +147,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("database-drop", &["influx", "etcdctl", "clickhouse-client", "clickhouse", "cypher-shell", "nodetool", "solr", "curator", "elasticsearch-reset-password", "zkcli.sh", "consul-kv"], &[
         "delete|bucket|org|user delete", "delete", "del +--prefix|--from-key", "del", "bucket|org delete", "kv delete", "removenode|decommission|clearsnapshot|assassinate|drain", "snapshot restore", "member remove", "deleteall|rmr", "auth disable", "user|role delete",
     ]),
-    // Messages.
+    // Message queues.
     ("messaging-delete", &["kafka-topics", "kafka-topics.sh", "kafka-consumer-groups", "kafka-consumer-groups.sh", "kafka-acls", "kafka-acls.sh", "kafka-configs", "kafka-configs.sh"], &["+--delete|--remove|--delete-offsets", "+--reset-offsets +--execute", "=--delete*", "+--delete-config", "=--remove"]),
     ("messaging-delete", &["kafka-delete-records", "kafka-delete-records.sh", "kafka-storage", "kafka-leader-election"], &[""]),
     ("messaging-delete", &["rpk", "kcat", "kaf"], &["topic|group|cluster delete|offset-delete|trim-prefix", "topic|group rm", "acl delete"]),
@@ -192,7 +192,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("publish-release", &["docker", "podman", "nerdctl", "buildah"], &["push", "image push", "buildx build +--push", "build +--push", "compose push", "manifest push", "buildx imagetools create", "compose build +--push"]),
     ("publish-release", &["skopeo", "crane", "oras", "regctl", "ko", "kaniko", "img"], &["copy|push|delete|sync|publish|apply|resolve|tag|append|mutate|rebase", "image|tag|manifest copy|delete|rm|put"]),
     ("publish-release", &["helm"], &["push", "cm-push"]),
-    // Packages of the system.
+    // System packages.
     ("package-remove", &["apt", "apt-get", "aptitude"], &["remove|purge|autoremove|autopurge|full-upgrade|dist-upgrade"]),
     ("package-remove", &["dpkg"], &["+-r|-P|--remove|--purge"]),
     ("package-remove", &["yum", "dnf", "zypper", "tdnf", "microdnf"], &["remove|erase|autoremove|rm|downgrade|distro-sync", "history undo|rollback"]),
@@ -227,7 +227,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("account-change", &["dscl", "sysadminctl", "dsadmin"], &["=-delete", "=-deleteuser", "=delete"]),
     ("account-change", &["crontab"], &["+-r", "=-", "!-l|-e|-u *"]),
     ("account-change", &["atrm"], &["*"]),
-    // The net's guards.
+    // Firewalls.
     ("firewall-off", &["iptables", "ip6tables", "ebtables", "arptables"], &["+-F|--flush|-X|--delete-chain|-Z", "+-P =accept", "+-D|--delete"]),
     ("firewall-off", &["nft"], &["flush ruleset|table|chain", "delete table|chain|rule"]),
     ("firewall-off", &["ufw"], &["disable|reset", "* disable|reset", "delete", "default allow"]),
@@ -285,7 +285,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("secret-print", &["pulumi"], &["config +--show-secrets", "stack output|export +--show-secrets", "stack export"]),
     ("secret-print", &["terraform", "tofu"], &["state pull"]),
     ("secret-print", &["npm", "yarn", "pnpm"], &["config get =*authtoken*", ]),
-    // Other version control than git.
+    // Version control other than git.
     ("git-history", &["bfg"], &[""]),
     ("git-history", &["java"], &["=*bfg*"]),
     ("git-history", &["jj"], &["abandon +--ignore-immutable", "abandon =*all()*", "abandon =*::*", "abandon =*mutable()*", "op|operation abandon", "util gc"]),
@@ -318,7 +318,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("git-history", &["cvs"], &["admin +-o"]),
     ("git-delete-branch", &["gt"], &["delete|dl +-f|--force"]),
     ("git-history", &["stg"], &["delete|uncommit|clean"]),
-    // What is put before everybody.
+    // Deployments that become public.
     ("publish-release", &["vercel", "now"], &["+--prod|--production", "promote|redeploy"]),
     ("publish-release", &["netlify", "ntl"], &["deploy +--prod|-p|--prod-if-unlocked"]),
     ("publish-release", &["fly", "flyctl"], &["deploy", "launch +--now"]),
@@ -357,7 +357,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("disk-write", &["ceph"], &["osd pool delete|rm", "osd rm|destroy|purge", "fs rm"]),
     ("disk-write", &["rbd", "rados"], &["rm|remove|purge|rmpool", "snap purge|rm", "trash purge|rm"]),
     ("disk-write", &["gluster"], &["volume delete|reset"]),
-    // The net, and what reaches in.
+    // Network settings, and access from outside.
     ("firewall-off", &["netplan"], &["apply"]),
     ("firewall-off", &["ifdown"], &["*"]),
     ("firewall-off", &["rfkill"], &["block"]),
@@ -368,7 +368,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("firewall-off", &["ngrok", "bore"], &["tcp|local 3306|5432|6379|9200|27017"]),
     ("reverse-shell", &["chisel"], &["client =*:22", "client =*:3389"]),
     ("reverse-shell", &["cloudflared"], &["=ssh://*", "=rdp://*"]),
-    // Services and parts of the system.
+    // Services and system components.
     ("service-stop", &["systemctl"], &["!--user restart|try-restart|reload-or-restart networking*|network|network.service|networkmanager*|systemd-*|dbus*|ssh|sshd|ssh.service|sshd.service|containerd*|kubelet*|firewalld*|ufw*|nftables*|iptables*|display-manager*|gdm*|lightdm*|sddm*|postgresql*|mysql*|mariadb*|mongod*|redis*|elasticsearch*|rabbitmq*|etcd*"]),
     ("service-stop", &["service", "rc-service", "invoke-rc.d"], &["networking|network|network-manager|ssh|sshd|dbus|postgresql*|mysql*|mariadb*|mongod*|redis* restart"]),
     ("service-stop", &["rmmod", "kextunload", "kldunload"], &["*"]),
@@ -380,7 +380,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("kill-all", &["forever"], &["stopall"]),
     ("kill-all", &["supervisorctl"], &["shutdown", "stop =all"]),
     ("kill-all", &["wsl"], &["+--shutdown"]),
-    // Packages of a project, all at once; and those of everybody.
+    // Bulk removal of project packages, and packages shared by all users.
     ("package-remove", &["pip", "pip3"], &["uninstall +-r|--requirement"]),
     ("package-remove", &["uv"], &["pip uninstall +-r|--requirement", "tool uninstall +--all"]),
     ("package-remove", &["npm", "pnpm", "yarn", "bun"], &["uninstall|remove|rm|un|r +-g|--global", "global remove"]),

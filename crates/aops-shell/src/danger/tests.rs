@@ -1,4 +1,4 @@
-//! The table's own examples. The corpora are in the main crate, beside those of the other questions.
+//! Runs the table's own examples. The corpora are in the main crate, next to those of the other checks.
 
 use super::*;
 
@@ -7,7 +7,7 @@ mod unsaid;
 const HERE: Place =
     Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
 
-/// The files that are there.
+/// The files that exist in these tests.
 fn read(path: &str) -> Option<Fed> {
     match path {
         "/home/u/proj/drop.sql" => Some(Fed::Text("-- all\nBEGIN; DROP TABLE users;".to_owned())),
@@ -21,7 +21,7 @@ fn found(text: &str) -> Vec<&'static str> {
     dangers(&line, &HERE).into_iter().map(|danger| danger.rule.id()).collect()
 }
 
-/// A line for the shell: not `Read: path`.
+/// Whether this is a line for the shell: not `Read: path`.
 fn is_line(text: &str) -> bool {
     !text
         .split_once(": ")
@@ -46,8 +46,7 @@ fn every_example_is_found_by_its_rule_and_no_counter_example_by_any() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a hint says to do is not asked about again, and is no look that unlocks nothing.
-/// A file of statements is looked into, if it is there.
+/// Statements in a file count like those in the line, if the file exists.
 #[test]
 fn statements_in_a_file_count() {
     for line in [
@@ -108,8 +107,8 @@ const IN_TURN: &[(&str, &str)] = &[
     ("printf reset | while read o; do git $o --hard; done", "git-discard"),
 ];
 
-/// A variable with several values is each of them in turn, in whatever place it stands; a call has its
-/// arguments.
+/// A variable with several values stands for each of them in turn, wherever it is used; each call of a
+/// function uses its own arguments.
 #[test]
 fn each_value_of_a_variable_is_judged_in_its_place() {
     for (line, rule) in IN_TURN {
@@ -156,7 +155,7 @@ const FILLED: &[&str] = &[
     "a=([2]=--hard [1]=reset [0]=git); \"${a[@]}\"",
 ];
 
-/// An array that branches fill differently is each of its lists in turn, not one list of all.
+/// An array that branches fill differently is each of its lists in turn, not one list of all elements.
 #[test]
 fn each_list_that_an_array_may_be_is_judged() {
     for line in FILLED {
@@ -180,7 +179,7 @@ fn each_list_that_an_array_may_be_is_judged() {
     );
 }
 
-/// A file is secret by where it is, though the command stands in its folder and names it alone.
+/// A file in a secret folder is secret even if the command runs in that folder and uses only the file's name.
 #[test]
 fn a_secret_is_known_behind_cd() {
     for (line, rule) in [
@@ -219,7 +218,7 @@ fn a_secret_is_known_behind_cd() {
     );
 }
 
-/// Text that git or a database runs is a line, whichever way it is given.
+/// Text that git or a database runs is judged as a line, however it is passed.
 #[test]
 fn what_git_and_databases_run_is_a_line() {
     for line in [

@@ -1,18 +1,18 @@
-//! Commands of Windows: a PowerShell line, and what `cmd` runs.
+//! Windows commands: a PowerShell line, and what `cmd` runs.
 
 use super::Search;
 use super::call::Call;
 use super::processes;
 use crate::syntax::Word;
 
-/// Commands of PowerShell that lose something with whatever words.
+/// PowerShell commands that lose something with any arguments.
 #[rustfmt::skip]
 const ALWAYS: &[&str] = &[
     "clear-disk", "clear-recyclebin", "disable-computerrestore", "diskpart", "format-volume", "iex", "initialize-disk",
     "invoke-expression", "remove-localuser", "remove-partition", "remove-vm", "restart-computer", "stop-computer",
 ];
 
-/// Words of a PowerShell line that lose something.
+/// Whether a PowerShell line contains words that lose something.
 pub fn powershell_destroys(line: &str) -> bool {
     let lower = line.to_lowercase();
     lower.split([';', '|', '\n', '{', '}', '&']).any(|command| {

@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitLoss {
-    /// Changes of tracked files: below these paths, or all of them. `target`: whose files come instead.
+    /// Changes to tracked files, below these paths or all of them. `target`: where the new content comes
+    /// from.
     Changes {
         paths: Vec<String>,
         target: Target,
     },
-    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those
-    /// too.
+    /// Untracked files, below these paths or all below the folder; with `ignored`, ignored files too.
     Untracked {
         paths: Vec<String>,
         ignored: bool,
     },
     Stashes,
-    /// Branches, by their short names; all where the line does not say which.
+    /// Branches, by their short names; empty means all, because the line does not say which.
     Branches(Vec<String>),
     Tags(Vec<String>),
     Worktree(Word),
@@ -28,13 +28,13 @@ pub enum GitLoss {
 pub enum Target {
     /// The index, or the commit that is checked out.
     Same,
-    /// A commit, if there is one of this name; else it is a path.
+    /// A commit, if one has this name; otherwise a path.
     Named(String),
-    /// One that the line does not say.
+    /// A commit that the line does not name.
     Unknown,
 }
 
-/// Nothing where the command is none of these, or says less than all.
+/// `None` if the command loses none of these, or cannot be listed completely.
 pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
     if simple.assigned.iter().any(|name| name.starts_with("GIT_")) {
         return None;
@@ -67,7 +67,8 @@ pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
     })
 }
 
-/// One of these commands puts there what is lost, so that nothing of it can be kept before the line runs.
+/// Whether an earlier command of the line creates what this one drops, so that it cannot be saved before the
+/// line runs.
 pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
     before.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
         let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
@@ -92,7 +93,7 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
     })
 }
 
-/// A setting that moves the repository or what runs.
+/// Whether a setting changes the repository or what runs.
 fn is_odd(value: &Word) -> bool {
     let text = value.lossy().to_lowercase();
     ["core.worktree", "alias.", "core.hookspath", "core.fsmonitor", "include"]
@@ -130,7 +131,7 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
     }
 }
 
-/// It begins with what only the running shell knows, and so may be an option.
+/// Whether it begins with an unknown part, and so may be an option.
 fn may_be_option(word: &Word) -> bool {
     word.bits.first().is_none_or(|bit| !matches!(bit, Bit::Char(c) if *c != '-'))
         && !(word.bits.first() == Some(&Bit::Any) && word.names + word.commits > 0
@@ -145,7 +146,7 @@ fn texts(words: &[&Word]) -> Vec<String> {
     words.iter().map(|word| word.lossy()).collect()
 }
 
-/// Of words that are all known. Where it is not said which words are paths, all changes are meant.
+/// All words must be known. If it is unclear which words are paths, all changes are meant.
 fn changes(verb: &str, words: &[Word]) -> GitLoss {
     let end = words.iter().position(|word| word.is("--"));
     let before = &words[..end.unwrap_or(words.len())];
@@ -164,7 +165,7 @@ fn changes(verb: &str, words: &[Word]) -> GitLoss {
         _ if from_file => (Vec::new(), Target::Unknown),
         "restore" => ([named, behind].concat(), source()),
         "rm" => ([named, behind].concat(), Target::Same),
-        // What stands before `--` is a commit; without `--` the first word is one, or all are paths.
+        // The words before `--` name a commit; without `--`, the first word may be one, or all are paths.
         "checkout" if end.is_some() => (behind, named_target(named.first())),
         "checkout" | "reset" | "switch" | "read-tree" => (Vec::new(), named_target(named.first())),
         _ => (Vec::new(), Target::Same),

@@ -52,7 +52,7 @@ fn files_that_go() {
         ("crontab new.txt", &["crontab"], 1),
         ("crontab -l", &[], 1),
         ("crontab -u bob -r", &[], 1),
-        // What is not known may be nothing, and then it is the folder that the line began in.
+        // An empty variable leaves the folder that the line began in.
         ("cd \"$X\" && rm x", &["- /p/x"], 2),
         ("cd /tmp/$X && rm x", &[], 2),
         (". f; rm x", &["- /p/x"], 1),
@@ -63,7 +63,7 @@ fn files_that_go() {
     }
 }
 
-/// A file that is read as program may change what its words mean; nothing else is taken for granted.
+/// A sourced file may change the meaning of words; nothing else is assumed.
 #[test]
 fn a_line_that_is_read() {
     let is = |line: &str| is_read(&cut(line, &Ground { cwd: "/p", home: "/h", variables: &[] }));
@@ -114,7 +114,7 @@ fn what_git_drops() {
     assert_eq!(of("git -C sub reset --hard").0[0], changes(&[], None).replace("/p:", "/p/sub:"));
 }
 
-/// What the line itself puts there cannot be looked at before it runs; what it moves can, at the old place.
+/// What the line itself creates cannot be saved before it runs; what it moves can, at its old place.
 #[test]
 fn what_the_line_puts_there_first_is_not_told_whole() {
     for (line, left) in [
@@ -126,7 +126,7 @@ fn what_the_line_puts_there_first_is_not_told_whole() {
         ("git rm --cached a && git clean -fd", 1),
         ("git stash pop && git checkout -- .", 2),
         ("git commit -qam x && git branch -D topic", 2),
-        // These only make less of it.
+        // These words only reduce the loss.
         ("git stash && git reset --hard origin/main", 1),
         ("git fetch && git reset --hard origin/main", 1),
         ("git reset --hard && git clean -fd", 0),

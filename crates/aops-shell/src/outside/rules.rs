@@ -1,15 +1,15 @@
-//! Programs of which one must read more than a verb: whether they send something, and where to.
+//! Programs that need more than their verb to judge: whether they send something, and where to.
 
 use super::{Call, LOOKS};
 
-/// A shell or a message elsewhere; a program asked for its own settings stays here.
+/// A shell or a message elsewhere; asking a program for its own settings stays on this machine.
 pub(super) fn far(call: &Call) -> bool {
     let here = |word: &str| is_here(word.rsplit('@').next().unwrap_or(word));
     let asks = call.name == "ssh" && call.has(&["-V", "-G", "-Q"]);
     call.operands().first().is_some_and(|first| !here(first)) && !asks
 }
 
-/// `aws s3 cp`, `gcloud run deploy`: one of the first words says whether it looks.
+/// `aws s3 cp`, `gcloud run deploy`: one of the first words says whether it only looks.
 pub(super) fn cloud(call: &Call) -> bool {
     let operands = call.operands();
     let looks = |word: &&str| LOOKS.iter().any(|look| word.starts_with(look));
@@ -17,7 +17,7 @@ pub(super) fn cloud(call: &Call) -> bool {
         || operands.is_empty() && call.name == "vercel"
 }
 
-/// What a forge's tool does to pull requests, issues, releases; not what it fetches.
+/// What a forge's tool changes in pull requests, issues and releases; fetching does not count.
 pub(super) fn forge(call: &Call) -> bool {
     let operands = call.operands();
     let first = operands.first().copied().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(super) fn image_pushed(call: &Call) -> bool {
     verb == "push" || nested || matches!(verb, "build" | "buildx") && call.has(&["--push"])
 }
 
-/// `user@host:path`, `host::module`, `rsync://host/path`: the last operand is where files go.
+/// `user@host:path`, `host::module`, `rsync://host/path`: the last operand is the destination.
 pub(super) fn copied_away(call: &Call) -> bool {
     let operands = call.operands();
     let Some(to) = operands.last().filter(|_| operands.len() > 1) else { return false };
@@ -91,7 +91,7 @@ pub(super) fn http_sends(call: &Call) -> bool {
     verb.map_or(fields, |verb| !is_look(verb)) && addressed_away(&call.words)
 }
 
-/// Some address is not of this machine; without any that can be read, it may be.
+/// Whether some address is another machine's; if no address can be read, it may be.
 pub(super) fn addressed_away(words: &[String]) -> bool {
     let mut hosts = words.iter().filter_map(|word| host(word)).peekable();
     hosts.peek().is_none() || hosts.any(|host| !is_here(host))

@@ -1,12 +1,12 @@
-//! The places that a line which only reads may look at, as far as its words name them.
+//! The places that a reading line may look at, as far as its words name them.
 //!
-//! Reads the line, looks at no file. Invariant: where a word may be any path, the answer is none.
+//! Reads the line, but no file. Invariant: if a word may be any path, `is_open` is set.
 
 use super::programs;
 use crate::commands;
 use crate::syntax::{Bit, Line, Simple, Word};
 
-/// Their words are no names of files.
+/// Programs whose words are not file names.
 const WORDS_ONLY: &[&str] = &[
     ":", "[", "[[", "basename", "break", "builtin", "command", "continue", "date", "declare", "dirname",
     "echo", "exit", "export", "expr", "false", "hash", "id", "let", "local", "printf", "pwd", "read",
@@ -14,19 +14,19 @@ const WORDS_ONLY: &[&str] = &[
     "unset", "wait", "whereis", "which", "whoami",
 ];
 
-/// Of these, words with a pattern are names of files all the same.
+/// For these programs, a word with a pattern is still a file name.
 const PATTERNS_TOO: &[&str] = &["echo", "printf"];
 
-/// What a line names.
+/// The paths that a line names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Absolute paths, each once; those of a pattern or of an unknown name by the folder they lie in.
+    /// Absolute paths, each once; for a pattern or an unknown name, the folder that contains it.
     pub named: Vec<String>,
-    /// Absolute patterns with `*`, `?` and `**` for any depth: what they find may be a link.
+    /// Absolute patterns with `*`, `?` and `**` for any depth; a file they match may be a link.
     pub patterns: Vec<String>,
-    /// A word of it may be any path.
+    /// A word may be any path.
     pub is_open: bool,
-    /// What may be a path in a program that the line carries, or in another text: it counts if it is there.
+    /// Possible paths in a program or other text within the line: they count if they exist.
     pub mentioned: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn places(line: &Line) -> Places {
                 places.add(word, folder);
                 places.add_patterns(word, folder);
             }
-            // What it reads is no name that the shell or it opens, unless it is told to.
+            // A program opens names on standard input only if told to; their patterns are not expanded.
             simple.arriving.iter().for_each(|word| places.add(word, folder));
         }
     }
@@ -58,7 +58,7 @@ pub fn places(line: &Line) -> Places {
     places
 }
 
-/// Absolute paths, those of the home folder and those that lead upwards, wherever they stand in the text.
+/// Absolute paths, paths in the home folder, and paths with `..`, anywhere in the text.
 fn mentioned(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || "/._-~+@%".contains(c);
     let path = |word: &str| {
@@ -77,7 +77,7 @@ fn mentioned(text: &str) -> Vec<String> {
     found
 }
 
-/// This word of the command may name a file.
+/// Whether this word of the command may name a file.
 fn is_name(simple: &Simple, word: &Word) -> bool {
     let finds = || word.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star));
     let prints = |name| WORDS_ONLY.contains(&name) && !(PATTERNS_TOO.contains(&name) && finds());
@@ -85,7 +85,7 @@ fn is_name(simple: &Simple, word: &Word) -> bool {
 }
 
 impl Places {
-    /// The paths that this word may be, in this folder.
+    /// Adds the paths that this word may name, seen from this folder.
     fn add(&mut self, word: &Word, folder: &Word) {
         for part in parts(word) {
             let known: Vec<Bit> =
@@ -94,7 +94,7 @@ impl Places {
             self.is_open |= !is_whole && part.bits.contains(&Bit::Any) && !stays(&part);
             let text: String =
                 known.iter().filter_map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
-            // What is not known lies in the folder that the known part names.
+            // The unknown part is below the folder that the known part names.
             let text =
                 if is_whole { text.as_str() } else { text.rsplit_once('/').map_or("", |(above, _)| above) };
             if !is_whole && part.bits.first() == Some(&Bit::Char('/')) && text.is_empty() {
@@ -103,7 +103,8 @@ impl Places {
             }
             let path = Word::of(text).from_folder(&folder.tidied());
             match (path.tidied().literal(), path.literal()) {
-                // What lies above a link's target only the disk knows.
+                // Where `..` leads after a link is known only on the disk, so the path is also kept as
+                // written.
                 (Some(tidied), Some(path)) => {
                     self.named.extend(Some(path).filter(|path| climbs(path)));
                     self.named.push(tidied);
@@ -118,7 +119,7 @@ impl Places {
         parts(word).iter().filter(|part| finds(part)).for_each(|part| self.add_pattern(part, folder));
     }
 
-    /// A pattern, where each part of it is one name, but for `**` that a search makes: any depth.
+    /// A pattern whose parts are one name each, except that `**`, which a search adds, stands for any depth.
     fn add_pattern(&mut self, word: &Word, folder: &Word) {
         let sign = |bit: &Bit| match bit {
             Bit::Char(c) => *c,
@@ -134,19 +135,19 @@ impl Places {
     }
 }
 
-/// `..` behind a name.
+/// Whether the path has a `..` after a name.
 fn climbs(path: &str) -> bool {
     path.split('/').any(|part| part == "..")
 }
 
-/// What is unknown in it holds no slash, or is a path of the working tree.
+/// Whether its unknown part contains no slash, or is a path in the working tree.
 fn stays(word: &Word) -> bool {
     let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
     let at_home = word.names + word.sums + word.commits + word.places;
     word.lists_files || at_home >= unknown
 }
 
-/// The word, and what may be a path in it: behind a sign, or an option's letter.
+/// The word, and the parts of it that may be a path: after a sign, or after an option's letter.
 fn parts(word: &Word) -> Vec<Word> {
     let mut parts = vec![word.clone()];
     parts.extend(word.past('='));

@@ -1,13 +1,13 @@
-//! Programs by what quiet leaves to a person: those that reach other machines or daemons, install, hold
-//! containers, end processes. Lists are sorted.
+//! Programs that quiet mode leaves to the person: those that contact other machines or daemons, install,
+//! manage containers, or end processes. Lists are sorted.
 
 use super::Left;
 use crate::syntax::{Simple, Word};
 
-/// Folders that every profile gives a line for itself.
+/// Folders that a line can always use: each jail profile provides its own.
 pub(super) const FREE: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/dev"];
 
-/// They reach another machine or a daemon, whatever they are told.
+/// Programs that always contact another machine or a daemon.
 #[rustfmt::skip]
 const FAR: &[&str] = &[
     "aria2c", "aws", "az", "bq", "claude", "curl", "dig", "docker", "docker-compose", "doctl", "eksctl", "fly", "flyctl", "ftp",
@@ -18,7 +18,7 @@ const FAR: &[&str] = &[
     "tmux", "traceroute", "vercel", "wget", "whois", "wrangler", "xh",
 ];
 
-/// Programs that do so with these verbs, some of two words.
+/// Programs that do so with these verbs of one or two words.
 #[rustfmt::skip]
 const FAR_BY_VERB: &[(&str, &[&str])] = &[
     ("apt", &["search"]), ("brew", &["info", "search"]), ("cargo", &["info", "search"]), ("conda", &["search"]),
@@ -31,13 +31,12 @@ const FAR_BY_VERB: &[(&str, &[&str])] = &[
     ("yarn", &["audit", "info", "npm", "outdated"]),
 ];
 
-/// Package managers of the system.
 const SYSTEM_PACKAGES: &[&str] = &[
     "apk", "apt", "apt-get", "aptitude", "brew", "choco", "dnf", "dpkg", "flatpak", "nix", "nix-env",
     "pacman", "port", "rpm", "rustup", "scoop", "snap", "winget", "yum", "zypper",
 ];
 
-/// Programs that bring packages with these verbs.
+/// Programs that install packages with these verbs.
 #[rustfmt::skip]
 const INSTALLS: &[(&str, &[&str])] = &[
     ("bun", &["add", "i", "install", "remove", "update", "upgrade"]),
@@ -72,11 +71,11 @@ const PROCESSES: &[&str] = &[
     "xkill",
 ];
 
-/// Who runs as somebody else, or as part of the system.
+/// Programs that run something as another user, or as part of the system.
 const SUPERUSER: &[&str] =
     &["chroot", "doas", "mount", "nsenter", "pkexec", "run0", "su", "sudo", "umount", "unshare"];
 
-/// The verb of a command, and the verb with the word after it.
+/// The verb of a command, alone and together with the word after it.
 fn verbs(simple: &Simple) -> (String, String) {
     let words = || simple.words.iter().skip(1).map(Word::lossy);
     let first = words().find(|word| !word.starts_with(['-', '+'])).unwrap_or_default();
@@ -91,20 +90,20 @@ fn has_verb(table: &[(&str, &[&str])], name: &str, simple: &Simple) -> bool {
     known.contains(&one.as_str()) || known.contains(&both.as_str())
 }
 
-/// It is asked for its version or its help, which it has itself.
+/// Whether it is asked for its version or its help, which need no contact.
 fn asks_itself(simple: &Simple) -> bool {
     let [_, only] = simple.words.as_slice() else { return false };
     ["--version", "-V", "--help", "version", "help"].iter().any(|word| only.is(word))
 }
 
-/// This command reaches another machine or a daemon, as far as its name and verb say.
+/// Whether this command contacts another machine or a daemon, judging by its name and verb.
 pub(super) fn reaches(simple: &Simple) -> bool {
     let Some(name) = simple.name() else { return false };
     let looks_up = name == "go" && simple.words.iter().any(|word| word.is("-u") || word.is("-versions"));
     !asks_itself(simple) && (FAR.contains(&name) || looks_up || has_verb(FAR_BY_VERB, name, simple))
 }
 
-/// Options of curl that send and read no file, by themselves or with the word behind them.
+/// Options of curl that neither send nor read a file, alone or with their value.
 #[rustfmt::skip]
 const CURL: &[&str] = &[
     "-A", "-H", "-I", "-L", "-S", "-X", "-f", "-g", "-i", "-k", "-m", "-o", "-s", "-v", "-w", "--compressed", "--connect-timeout",
@@ -112,12 +111,12 @@ const CURL: &[&str] = &[
     "--retry", "--show-error", "--silent", "--user-agent", "--verbose", "--write-out",
 ];
 
-/// It reaches another host than its own, or sends what is in a file: its words alone do not say what leaves
-/// the machine.
+/// Whether it contacts a host other than its own, or sends a file's content, so that its words do not show
+/// what leaves the machine.
 pub(super) fn sends_more(simple: &Simple) -> bool {
     let texts: Vec<String> = simple.words.iter().skip(1).map(Word::lossy).collect();
     match simple.name() {
-        // Of a name there are two parts; a third is the host.
+        // A repository name has two parts; with a third, the first is a host.
         Some("gh" | "glab") => {
             texts.iter().any(|text| {
                 let value = text.rsplit('=').next().unwrap_or_default();
@@ -140,14 +139,14 @@ pub(super) fn sends_more(simple: &Simple) -> bool {
     }
 }
 
-/// Why a command that does not read is left to a person, by its name.
+/// Why a command that does not read is left to the person, by its name.
 pub(super) fn left(simple: &Simple) -> Option<Left> {
     let name = simple.name()?;
     let installs = SYSTEM_PACKAGES.contains(&name)
         || has_verb(INSTALLS, name, simple)
         || matches!(name, "pnpm" | "yarn") && simple.words.len() == 1
         || is_module_pip(name, simple);
-    // They stop other processes, read their memory and write into it.
+    // They stop other processes, and read or write their memory.
     let attaches =
         ["-p", "--pid", "-a", "attach"].iter().any(|sign| simple.words.iter().any(|word| word.is(sign)));
     match name {
@@ -172,8 +171,9 @@ fn is_module_pip(name: &str, simple: &Simple) -> bool {
     name.starts_with("python") && module
 }
 
-/// A word of the line is a program that gives more rights. Wrappers are taken off where the line is cut, so
-/// the text is asked; a word in quotes may be meant too, and then a person is asked once more than needed.
+/// Whether a word of the line is a program that grants more rights. Wrappers were removed when the line was
+/// split, so the text itself is searched; a quoted word may match too, and then a person is asked once more
+/// than needed.
 pub(super) fn needs_superuser(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || ";|&(){}`'\"$=".contains(c);
     let gives = |word: &str| {

@@ -1,4 +1,4 @@
-//! What quiet would say, line by line.
+//! How quiet mode treats each line.
 
 use super::*;
 use crate::syntax::{Ground, cut};
@@ -21,7 +21,8 @@ fn what_is_proven_to_read_needs_nothing_but_files() {
     }
 }
 
-/// A program over the network reads if it is the only one and all its words stand in the line.
+/// A program that uses the network counts as reading if it is the only one and the line contains all its
+/// words literally.
 #[test]
 fn the_network_is_one_programs_with_words_of_the_line() {
     for (line, program) in [
@@ -88,7 +89,7 @@ fn what_acts_outside_is_left_to_a_person() {
     }
 }
 
-/// Attempts to make a line that runs or writes count as reading.
+/// Attempts to disguise a line that runs or writes as reading.
 #[test]
 fn options_that_run_or_write_are_not_reading() {
     for line in [
@@ -161,7 +162,7 @@ fn the_places_that_a_line_reads() {
     }
 }
 
-/// Files that no word names: of a list, of a program's text, behind links on the way down.
+/// Files that no word names: on a list, in a program's text, or behind links further down.
 #[test]
 fn what_opens_other_files_than_it_names_may_open_any() {
     let ground = Ground { cwd: "/home/u/p", home: "/home/u", variables: &[] };
@@ -194,7 +195,7 @@ fn what_opens_other_files_than_it_names_may_open_any() {
         "curl file:///etc/passwd",
         "curl scp://x/y",
         "cat */../../x",
-        // A name that a search prints may hold blanks, and be several words then.
+        // A name that a search prints may contain blanks, and so become several words.
         "find . -name '*.rs' | xargs grep x",
     ] {
         assert!(is_open(line), "{line}");

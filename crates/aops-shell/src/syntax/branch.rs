@@ -1,5 +1,4 @@
-//! Walks branches and loops. Which way the shell goes is not known: what follows sees what either may have
-//! left.
+//! Walks branches and loops. Which branch runs is unknown, so later commands see the results of all of them.
 
 use super::kept::Kept;
 use super::scope::Scope;
@@ -7,9 +6,9 @@ use super::tree::{Arm, Compound, List, Raw};
 use super::walk::Walk;
 use super::{Bit, Word};
 
-/// How often a loop is walked at most, each time with what the last round may have left.
+/// The maximum number of walks through a loop, each with what the last round may have left.
 const ROUNDS: usize = 8;
-/// The same where each round makes new values: `x="$x $f"`.
+/// The maximum if each round creates new values: `x="$x $f"`.
 const GROWING: usize = 3;
 
 impl Walk {
@@ -44,7 +43,7 @@ impl Walk {
         }
     }
 
-    /// What holds after either of two ways.
+    /// The state after either of two branches.
     pub(super) fn either(&mut self, one: &Kept, other: &Kept) -> Kept {
         if one.is_same(other) || self.spend(1 + (one.len() + other.len()) / 4) {
             one.or(other)
@@ -53,7 +52,7 @@ impl Walk {
         }
     }
 
-    /// What is kept holds here.
+    /// Makes a kept state the current one.
     pub(super) fn put(&mut self, kept: Kept, scope: &mut Scope) {
         if !kept.put(scope) {
             self.too_much();
@@ -104,15 +103,15 @@ impl Walk {
     fn each(&mut self, selects: bool, name: &str, values: &[Raw], body: &List, scope: &mut Scope) {
         let mut all: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
         if values.is_empty() {
-            // `for x; do`: what was given.
+            // `for x; do` loops over the arguments.
             all = scope.given.concat();
         }
         for value in all.iter_mut().filter(|value| value.bits == [Bit::Any]) {
-            // As many as a substitution prints.
+            // A substitution may print any number of values.
             value.several = value.splits && value.unknown.is_empty();
         }
         let before = Kept::of(scope);
-        // Only what stands there as one word is surely a round.
+        // Only a word that is certainly one word guarantees a round.
         let may_skip = selects || !all.iter().any(|value| !value.is_several());
         self.assign(scope, name, if selects { Vec::new() } else { all });
         if selects {
@@ -128,8 +127,8 @@ impl Walk {
         }
     }
 
-    /// The rounds of a loop, and what holds behind it. `round` says what holds where the loop ends before its
-    /// body; else it ends with it, or runs no round if it `may_skip`.
+    /// The rounds of a loop, and the state after it. `round` returns the state if the loop ends before its
+    /// body; otherwise the loop ends with its body, or runs no round if it `may_skip`.
     fn rounds(
         &mut self,
         scope: &mut Scope,

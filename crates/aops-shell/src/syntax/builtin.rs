@@ -1,4 +1,4 @@
-//! What builtins change for the commands that follow: folders, variables, positions.
+//! What builtins change for the commands that follow: folders, variables, positional parameters.
 
 use super::scope::{POSITIONS, Scope, added};
 use super::walk::Walk;
@@ -6,7 +6,7 @@ use super::{Bit, Held, Simple, Word};
 use std::rc::Rc;
 
 impl Walk {
-    /// What `$1` and the next are from here on.
+    /// Sets the positional parameters `$1` and so on.
     pub(super) fn give(&mut self, scope: &mut Scope, words: Vec<Word>) {
         if words.len() > POSITIONS || !self.spend(words.len()) {
             scope.given = Rc::default();
@@ -49,7 +49,7 @@ impl Walk {
         }
     }
 
-    /// A variable has these values; `a=()` has none.
+    /// Gives a variable these values; `a=()` has none.
     pub(super) fn assigned(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
         let is_empty = values.is_empty();
         self.assign(scope, name, values);
@@ -58,7 +58,7 @@ impl Walk {
         }
     }
 
-    /// An array is one of these lists; `a+=()` may leave it empty.
+    /// Makes an array one of these lists; `a+=()` may leave it empty.
     pub(super) fn filled(&mut self, scope: &mut Scope, name: &str, lists: Vec<Vec<Word>>) {
         let (empty, mut lists): (Vec<_>, Vec<_>) = lists.into_iter().partition(Vec::is_empty);
         if lists.is_empty() {
@@ -69,7 +69,7 @@ impl Walk {
         if self.frozen.contains(name) {
             lists = scope.lists(name).into_iter().fold(lists, added);
         }
-        // Scopes share their variables until one of them is set, which copies them all.
+        // Scopes share their variables; the first assignment copies them all.
         if self.spend(1 + scope.variables.len() / 2 + lists.len()) && !scope.fill(name, lists) {
             self.too_much();
         }
@@ -123,12 +123,12 @@ impl Walk {
     }
 }
 
-/// Go to the folder that `cd` names.
+/// Changes to the folder that `cd` names.
 fn enter(simple: &Simple, scope: &mut Scope, own: &Scope) {
     let target = operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
     let before = Rc::clone(&scope.folders);
     scope.enter(&target);
-    // A bare name is looked for in these first.
+    // A bare name is looked up in these folders first.
     for path in own.value("CDPATH").unwrap_or_default() {
         let there = path.bits.split(|bit| *bit == Bit::Char(':')).map(<[Bit]>::to_vec);
         let there = there.map(|bits| Word { bits, ..Word::default() }.from_folder(&before[0]));
@@ -140,7 +140,7 @@ pub(super) fn operands(simple: &Simple) -> Vec<&Word> {
     simple.words.iter().skip(1).filter(|word| !word.is_option()).collect()
 }
 
-/// The variables that `read` and `mapfile` fill: their operands, and what follows `-a`.
+/// The variables that `read` and `mapfile` fill: their operands, and the value of `-a`.
 fn read_into(simple: &Simple, program: &str) -> Vec<String> {
     let (valued, usual) = if program == "read" { ("adinNptuAk", "REPLY") } else { ("dnOsucC", "MAPFILE") };
     let mut names = Vec::new();

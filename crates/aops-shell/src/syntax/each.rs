@@ -1,4 +1,4 @@
-//! Commands that run another for each name they find or read: `find -exec`, `fd -x`, `xargs -I`.
+//! Commands that run another one for each name they find or read: `find -exec`, `fd -x`, `xargs -I`.
 
 use super::found::found;
 use super::scope::Scope;
@@ -7,12 +7,12 @@ use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
 impl Walk {
-    /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
+    /// The commands after `-exec` and similar; the files found are described by `find`'s roots and patterns.
     pub(super) fn executed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
         const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
         let words = &simple.words;
         let named = found(simple).unwrap_or_default();
-        // Without the words, which may be many.
+        // Cloned without the words, of which there may be many.
         let rest = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
         let mut at = 1;
         while at < words.len() {
@@ -27,17 +27,17 @@ impl Walk {
                 words[at + 1..end].iter().map(|word| placeholder(word, "{}", &named)).collect();
             let is_bare = words[at].is("-execdir") || words[at].is("-okdir");
             for word in inner.iter_mut().filter(|word| is_bare && word.bits.first() == Some(&Bit::Any)) {
-                // Some systems put no folder before the name.
+                // Some systems pass the name without `./`, so it may look like an option.
                 word.shifts = Some(0);
             }
             let is_batch =
                 end < words.len() && words[end].is("+") || words[at].is("-X") || words[at].is("--exec-batch");
             for word in inner.iter_mut().filter(|word| is_batch && word.bits == [Bit::Any]) {
-                // As many words as were found.
+                // It stands for all the words that were found.
                 word.bits.push(Bit::Any);
             }
             if simple.name() != Some("find") && !inner.is_empty() {
-                // `fd` names what it found at the end, or where one of `{/}`, `{.}`, … stands.
+                // `fd` puts the found name at the end, or in the place of `{/}`, `{.}`, …
                 let bits = [Bit::Char('.'), Bit::Char('/'), Bit::Any, Bit::Any];
                 inner.push(Word { bits: bits[..3 + usize::from(is_batch)].to_vec(), ..Word::default() });
             }
@@ -50,7 +50,7 @@ impl Walk {
     }
 }
 
-/// A command with a value in the place of each `{}`, or behind it.
+/// A command with a value in the place of each `{}`, or at its end.
 pub(super) fn filled(words: &[Word], value: &Word) -> Vec<Word> {
     let put = |word: &Word| {
         let parts: Vec<Vec<Bit>> =
@@ -76,14 +76,14 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
         _ if text.starts_with("--replace") => {
             Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned())
         }
-        // Bundled: `-0I {}`.
+        // Bundled with other letters: `-0I {}`.
         _ if !text.starts_with("--") && text.ends_with('I') => next(),
         _ => None,
     }
 }
 
-/// `sh -c 'cd x && {}'`: the mark stands where a command begins, or is handed to `eval`. In any other place
-/// it is a word of a command that the line says.
+/// `sh -c 'cd x && {}'`: whether the mark is at the start of a command, or an argument of `eval`. Anywhere
+/// else it is an argument of a command that the line names.
 pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
     const BEFORE: [&str; 16] = [
         "!", "builtin", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then",
@@ -91,7 +91,7 @@ pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
     ];
     let Some(flag) = words.iter().position(is_command_flag) else { return false };
     let Some(program) = words[flag + 1..].iter().find(|word| !word.is_option()) else { return false };
-    // The mark itself may hold signs that part commands.
+    // The mark itself may contain characters that separate commands.
     let text = program.lossy().replace(mark, "\u{1}");
     text.split([';', '&', '|', '(', '{', '\n', '`']).any(|command| {
         let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ')', '}']));
@@ -113,7 +113,7 @@ pub(super) fn arriving(word: Word) -> Word {
     Word { shifts, ..word }
 }
 
-/// The mark is whatever was found, or arrives.
+/// Replaces the mark with whatever was found or arrives.
 pub(super) fn placeholder(word: &Word, mark: &str, found: &[Word]) -> Word {
     let text = word.lossy();
     if mark.is_empty() || !text.contains(mark) {

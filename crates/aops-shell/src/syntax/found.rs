@@ -1,4 +1,4 @@
-//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for),
+//! What commands print: what a `find` may find (its roots, any depth below, the names it looks for),
 //! arguments, known text, numbers.
 
 use super::tree::{Command, List, Redirect, Statement};
@@ -6,7 +6,7 @@ use super::word::Run;
 use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
-/// Paths as patterns, with `**` for any depth; `None` if the command is no `find`.
+/// Paths as patterns, with `**` for any depth; `None` if the command is not a `find`.
 pub fn found(simple: &Simple) -> Option<Vec<Word>> {
     if simple.name()? != "find" {
         return None;
@@ -28,7 +28,7 @@ pub fn found(simple: &Simple) -> Option<Vec<Word>> {
     Some(roots.iter().flat_map(|root| tails.iter().map(|tail| below(root, tail))).collect())
 }
 
-/// The patterns of `-name` and `-iname`; none if one of several ways in is not bound by a name.
+/// The patterns of `-name` and `-iname`; none if an alternative of the search has no name.
 fn names(tests: &[Word]) -> Vec<Vec<Bit>> {
     let mut all = Vec::new();
     for side in tests.split(|word| word.is("-o") || word.is("-or") || word.is(",")) {
@@ -46,12 +46,12 @@ fn names(tests: &[Word]) -> Vec<Vec<Bit>> {
     all
 }
 
-/// A word whose signs of a pattern were quoted for the shell, but not for the program.
+/// A word whose wildcards were quoted for the shell, but not for the program.
 pub fn globbed(word: &Word) -> Word {
     Word { bits: glob(&word.bits), ..word.clone() }
 }
 
-/// Quoted for the shell, a pattern for `find`.
+/// Quoted for the shell, but a pattern for `find`.
 fn glob(bits: &[Bit]) -> Vec<Bit> {
     let mut all = Vec::with_capacity(bits.len());
     let mut inside = false;
@@ -80,11 +80,11 @@ fn below(root: &Word, parts: &[&[Bit]]) -> Word {
     Word { bits, ..root.clone() }
 }
 
-/// Names that commands may print.
+/// How many names commands may print.
 const NAMES: usize = 1024;
 
-/// What these commands may print: names (what they found, or their arguments), and text where the line holds
-/// it. `None` where there is too much of it.
+/// What these commands may print: names (files found, or their arguments), and text that the line contains.
+/// `None` if there is too much of it.
 pub(super) fn printed(commands: &[Simple]) -> Option<(Vec<Word>, Option<String>)> {
     let mut names = Vec::new();
     for command in commands {
@@ -102,10 +102,10 @@ pub(super) fn printed(commands: &[Simple]) -> Option<(Vec<Word>, Option<String>)
     (names.len() <= NAMES).then_some((names, text))
 }
 
-/// Programs kept of those that print something: a long pipe of like stages stays short.
+/// How many printing programs are kept: this keeps a long pipe of similar stages short.
 const PRINTERS: usize = 64;
 
-/// Adds the names of these commands' programs, each once; `false` where there are too many.
+/// Adds the names of these commands' programs, each once; `false` if there are too many.
 pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) -> bool {
     for name in commands.iter().filter_map(|command| command.called.as_ref()) {
         if names.contains(name) {
@@ -119,7 +119,7 @@ pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) -> bool {
     true
 }
 
-/// `printf '%s' rm ' -rf'`: the format is used for each of the other words.
+/// `printf '%s' rm ' -rf'` applies the format to each of the other words.
 fn formatted(words: &[String]) -> Option<String> {
     let (format, rest) = words.split_first().filter(|(_, rest)| !rest.is_empty())?;
     let sign = ["%s", "%b"].into_iter().find(|sign| format.contains(sign))?;
@@ -166,7 +166,7 @@ fn unescaped(text: &str) -> String {
 fn said(simple: &Simple) -> Option<String> {
     match simple.name()? {
         "echo" | "printf" => {
-            // Only what stands first is an option: `echo git reset --hard`.
+            // Only a leading word is an option: `echo git reset --hard`.
             let first = |word: &&Word| word.is_option() && word.bits.len() < 4;
             let words = simple.words.iter().skip(1).skip_while(first);
             let words: Vec<String> = words.map(Word::lossy).collect();
@@ -177,13 +177,13 @@ fn said(simple: &Simple) -> Option<String> {
     }
 }
 
-/// The text that one plain `echo` or `printf` prints, if it is all of this program. `commands` are those of
-/// it.
+/// The text that one plain `echo` or `printf` prints, if the program consists of nothing else. `commands` are
+/// the program's commands.
 pub(super) fn echoed(run: &Run, commands: &[Simple], functions: &[String]) -> Option<String> {
     let [simple] = commands else { return None };
     let is_alone = match run {
         Run::Tree(program) => is_plain_command(program),
-        // It was read once already: without these it is one command that is given its words and nothing else.
+        // Already parsed once, so without these characters it is one plain command and its arguments.
         Run::Text(text) => !text.contains([';', '|', '&', '<', '>', '=', '(', '{', '\n']),
     };
     let texts: Vec<String> = simple.words.iter().skip(1).map(Word::literal).collect::<Option<_>>()?;
@@ -204,24 +204,25 @@ fn is_plain_command(program: &List) -> bool {
     only.redirects.is_empty() && only.assignments.is_empty()
 }
 
-/// What a program prints, where its text leaves no doubt.
+/// What a program prints, if its text leaves no doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prints {
     Numbers,
     /// Names of commits or other plain words, one in each line, none of which begins with a dash.
     Commits,
-    /// The folder that it runs in, or the root of the repository.
+    /// The folder it runs in, or the root of the repository.
     Place,
     Anything,
 }
 
-/// Programs whose output is believed: a function of such a name would print something else.
+/// Programs whose output is trusted, unless the line defines a function of that name.
 pub(super) const BELIEVED: [&str; 14] = [
     "basename", "date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname",
     "wc", "whoami",
 ];
 
-/// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
+/// What this program prints, if it is one pipeline whose last stage is a plain command that is not in
+/// `functions`.
 pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     let plain =
         |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+~^@".contains(&byte));
@@ -242,8 +243,8 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     }
 }
 
-/// Of a program that is one pipeline: how many stages it has, and the name and words of the last one. Nothing
-/// unless that is a plain command and none of `functions`.
+/// If a program is one pipeline: the number of its stages, and the name and words of the last one. `None`
+/// unless that is a plain command that is not in `functions`.
 fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str, Vec<&'t str>)> {
     let Run::Tree(program) = run else { return None };
     let [Statement { pipelines, background: false }] = program.as_slice() else { return None };
@@ -255,19 +256,19 @@ fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str
     is_plain.then(|| (stages.len(), name.text, words.iter().map(|word| word.text).collect()))
 }
 
-/// What it prints, which is of this kind, cannot contain a slash.
+/// Whether its output, which is of this kind, cannot contain a slash.
 pub(super) fn prints_name(run: &Run, kind: Prints, functions: &[String]) -> bool {
     let Some((_, name, words)) = last_stage(run, functions) else { return false };
     match (kind, name) {
         (Prints::Numbers, _) | (_, "basename") => true,
-        // `git rev-parse` repeats a word that is no commit.
+        // `git rev-parse` repeats a word that is not a commit.
         (Prints::Commits, _) => !words.iter().any(|word| word.contains('/')),
         (_, "date") => matches!(words.as_slice(), [format] if is_plain_date(format)),
         _ => false,
     }
 }
 
-/// `+%Y-%m-%d`, in quotes or not: only letters that print no slash in any language.
+/// `+%Y-%m-%d`, quoted or not: only letters that print no slash in any language.
 fn is_plain_date(format: &str) -> bool {
     let text = format.trim_matches(['"', '\'']);
     let mut letters = text.strip_prefix('+').unwrap_or_default().chars();
@@ -302,8 +303,8 @@ fn prints_numbers(name: &str, words: &[&str]) -> bool {
     }
 }
 
-/// `git rev-list -3 HEAD`: options that do not change what is printed, and revisions, which begin with no
-/// dash.
+/// `git rev-list -3 HEAD`: whether it has only revisions without a leading dash, and options that do not
+/// change what is printed.
 fn prints_commits(words: &[&str]) -> bool {
     let Some((verb, rest)) = words.split_first() else { return false };
     let options: &[&str] = match *verb {
@@ -326,7 +327,7 @@ fn prints_commits(words: &[&str]) -> bool {
     rest.iter().all(known) && (*verb != "log" || formats) && !rest.contains(&"--")
 }
 
-/// It prints names of files of the project and nothing else, one in each line.
+/// Whether it prints only names of project files, one per line.
 pub(super) fn lists_files(simple: &Simple) -> bool {
     let known =
         ["-c", "-m", "-o", "-d", "--cached", "--modified", "--others", "--deleted", "--exclude-standard"];

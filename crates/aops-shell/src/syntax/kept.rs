@@ -1,6 +1,6 @@
-//! What variables and positions may hold after one way through a line, and after either of two.
+//! What variables and positional parameters may hold after one branch of a line, and after either of two.
 //!
-//! Invariant: an assignment that may not have happened adds a value and takes none away.
+//! Invariant: an assignment that may not have happened adds a value and removes none.
 
 use super::scope::{Lists, Scope, Unset, added, are_over, as_lists, is_over};
 use super::{Bit, Word};
@@ -13,20 +13,20 @@ pub(super) struct Kept {
     unset: Rc<BTreeMap<String, Unset>>,
     lists: Rc<Lists>,
     given: Rc<Vec<Vec<Word>>>,
-    /// Of two ways: there may be several values.
+    /// Merged from two branches, so a variable may have several values.
     joined: bool,
-    /// Some variable had too many values, and may hold anything.
+    /// Some variable had too many values, and may now hold anything.
     over: bool,
 }
 
-/// What one way knows of a variable.
+/// What one branch knows about a variable.
 enum State<'a> {
     /// The line has not set it.
     Unnamed,
-    /// It is set, to something that the line does not say.
+    /// It is set, but the line does not say to what.
     Unknown,
     Gone,
-    /// One of these values; or, where it says so, none.
+    /// One of these values; if `true`, it may also be unset.
     OneOf(&'a [Word], bool),
 }
 
@@ -39,7 +39,7 @@ impl Kept {
         Self { variables, unset, lists, given, joined: false, over: false }
     }
 
-    /// `false` where there are too many values.
+    /// `false` if there are too many values.
     pub(super) fn put(self, scope: &mut Scope) -> bool {
         scope.chooses |= self.joined;
         scope.variables = self.variables;
@@ -49,13 +49,13 @@ impl Kept {
         !self.over
     }
 
-    /// How many variables and lists there are to compare.
+    /// The number of variables and lists to compare.
     pub(super) fn len(&self) -> usize {
         self.variables.len()
             + self.lists.values().map(|lists| 1 + lists.len() * lists.len() / 8).sum::<usize>()
     }
 
-    /// Some value is none that any variable of the other has.
+    /// Whether some value does not occur in any variable of the other.
     pub(super) fn has_new(&self, other: &Self) -> bool {
         let known = |value: &Word| other.variables.iter().any(|(_, values)| values.contains(value));
         let longer = |(name, lists): (&String, &Vec<Vec<Word>>)| {
@@ -71,7 +71,8 @@ impl Kept {
         same && alike && self.unset == other.unset && self.given == other.given
     }
 
-    /// The place is where the other way has it: most ways name the same variables in the same order.
+    /// `at` is the variable's position in the other branch: most branches name the same variables in the same
+    /// order.
     fn state(&self, at: usize, name: &str) -> State<'_> {
         let here = self.variables.get(at).filter(|(known, _)| known == name);
         let unset = self.unset.get(name);
@@ -83,13 +84,13 @@ impl Kept {
         }
     }
 
-    /// What holds where either way may have been gone.
+    /// The state if either branch may have run.
     #[must_use]
     pub(super) fn or(&self, other: &Self) -> Self {
         if self.is_same(other) {
             return Self { over: self.over || other.over, ..self.clone() };
         }
-        // Where none are known, there may be none.
+        // If no list is known, the parameters may be empty.
         let lists = |given: &[Vec<Word>]| if given.is_empty() { vec![Vec::new()] } else { given.to_vec() };
         let given = if self.given == other.given {
             Rc::clone(&self.given)
@@ -121,7 +122,7 @@ impl Kept {
         Self { variables, unset, lists, given, joined: true, over }
     }
 
-    /// The lists that an array may be on this way: each is what a command may get.
+    /// The possible contents of an array after this branch, each as one list.
     fn lists(&self, name: &str, state: &State) -> Vec<Vec<Word>> {
         match state {
             State::OneOf(values, _) => as_lists(self.lists.get(name), values),
@@ -130,7 +131,7 @@ impl Kept {
         }
     }
 
-    /// The same, of a way that sets nothing which is not set already.
+    /// Like `or`, but ignores variables that were not set before.
     #[must_use]
     pub(super) fn or_known(&self, other: &Self) -> Self {
         let mut known = other.clone();

@@ -1,8 +1,8 @@
-//! Reads shell text into a syntax tree: bash's grammar, in one pass.
+//! Parses shell text into a syntax tree: bash's grammar, in one pass.
 //!
 //! A recursive descent without backtracking. Invariants: every byte is looked at a bounded number of times,
-//! nothing nests deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and
-//! hard to tell apart (such as a subshell that begins like a sum) is refused.
+//! nothing nests deeper than `DEEPEST`, and everything it accepts is accepted by `bash -n`. Rare constructs
+//! that are hard to tell apart (such as a subshell that begins like an arithmetic command) are refused.
 
 use super::tree::{Command, Function, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
 
@@ -12,14 +12,14 @@ mod compound;
 #[cfg(test)]
 mod tests;
 
-/// Twice what a system takes as one argument, and so as one command.
+/// Twice what a system accepts as one argument, and so as one command.
 const LONGEST: usize = 256 * 1024;
-/// Commands, substitutions and quotes inside each other.
+/// How deeply commands, substitutions and quotes may nest.
 const DEEPEST: usize = 32;
-/// Programs inside each other: `$( $( … ) )`. The walk goes no deeper.
+/// How deeply programs may nest: `$( $( … ) )`. The walk goes no deeper.
 pub(super) const PROGRAMS: usize = 12;
 
-/// Signs, longest first where one begins another.
+/// Operators; one that is a prefix of another comes after it.
 const SIGNS: [&str; 23] = [
     "&&", "&>>", "&>", "&", "||", "|&", "|", ";;&", ";;", ";&", ";", "<<<", "<<-", "<<", "<&", "<>", "<",
     ">>", ">&", ">|", ">", "(", ")",
@@ -29,12 +29,12 @@ fn ends_word(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'&' | b';' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
-/// Why there is no tree of a text.
+/// Why a text has no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It is longer or deeper than is read.
+    /// It is too long or too deeply nested.
     Beyond,
-    /// It is no program, or not one that is understood.
+    /// It is not a program, or not one that we understand.
     NoProgram,
 }
 
@@ -57,13 +57,13 @@ pub(super) fn parse(text: &str) -> Result<List<'_>, Unread> {
 
 #[cfg(any(test, debug_assertions))]
 thread_local! {
-    /// Texts that this thread has begun to read.
+    /// How many texts this thread has begun to parse.
     pub(super) static TEXTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-    /// Bytes looked at.
+    /// How many bytes were looked at.
     static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The next token. The text of a word is never that of a sign, so both can be told apart by their text.
+/// The next token. A word never has the same text as an operator, so the text alone tells them apart.
 #[derive(Default)]
 struct Token<'a> {
     kind: Kind,
@@ -79,7 +79,7 @@ enum Kind {
     /// The number or `{name}` before a redirection.
     Descriptor,
     End,
-    /// No token, or not one that is understood.
+    /// No token, or one that we do not understand.
     Refused,
 }
 
@@ -89,21 +89,21 @@ struct Reader<'a> {
     at: usize,
     token: Token<'a>,
     depth: usize,
-    /// Parts of the word that is being read.
+    /// Parts of the word being read.
     parts: Vec<Part<'a>>,
-    /// Substitutions around this place.
+    /// How many substitutions surround this position.
     level: usize,
     documents: Option<Documents>,
-    /// It nests deeper than is read.
+    /// It nests too deeply.
     beyond: bool,
 }
 
 /// Here-documents of the current line, read ahead.
 #[derive(Clone, Copy)]
 struct Documents {
-    /// The line feed before them.
+    /// The line feed before their bodies.
     line_end: usize,
-    /// The place behind the last of them.
+    /// The position after the last of them.
     end: usize,
     level: usize,
 }
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         Some(Token { kind, word })
     }
 
-    /// Blanks, line continuations and a comment.
+    /// Skips blanks, line continuations and a comment.
     fn skip_blanks(&mut self) {
         loop {
             match self.byte(self.at) {
@@ -157,12 +157,12 @@ impl<'a> Reader<'a> {
         found.map(|found| self.at + found)
     }
 
-    /// Pass a line feed, and the here-documents that follow it.
+    /// Skips a line feed, and the here-documents that follow it.
     fn end_line(&mut self) -> Option<()> {
         let line_feed = self.at;
         self.at += 1;
         if let Some(documents) = self.documents.take() {
-            // Another one stands inside quotes, or between the brackets of a substitution.
+            // This line feed is inside quotes or a substitution, so the here-documents do not belong to it.
             if documents.line_end != line_feed || documents.level != self.level {
                 return None;
             }
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         self.peek().word.text
     }
 
-    /// Where the next token begins, if it was looked at; else where the last one ended.
+    /// Where the next token begins, if it was already read; otherwise where the last one ended.
     fn token_begin(&self) -> usize {
         self.at.saturating_sub(if self.token.kind == Kind::Unread { 0 } else { self.token.word.text.len() })
     }
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         self.peek().kind == Kind::Word
     }
 
-    /// Consume the token if it is this word or sign.
+    /// Consumes the token if it is this word or operator.
     fn pass(&mut self, text: &str) -> bool {
         let found = self.next_text() == text && matches!(self.token.kind, Kind::Word | Kind::Sign);
         if found {
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         self.is_word().then(|| std::mem::take(&mut self.token).word)
     }
 
-    /// Whether there were any.
+    /// Skips line feeds. Returns whether there were any.
     fn linebreaks(&mut self) -> bool {
         let mut any = false;
         while self.pass("\n") {
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Statements, up to a token that cannot begin one.
+    /// Reads statements, up to a token that cannot begin one.
     fn list(&mut self) -> Option<List<'a>> {
         let mut all = Vec::new();
         self.linebreaks();
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         Some(all)
     }
 
-    /// A list that bash wants to have a statement.
+    /// A list for which bash requires at least one statement.
     fn statements(&mut self) -> Option<List<'a>> {
         self.list().filter(|list| !list.is_empty())
     }
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `2` or `{name}`, as they stand before `>`.
+/// Whether this is `2` or `{name}` before a `>`.
 fn is_descriptor(word: &str) -> bool {
     let name = |text: &str| !text.is_empty() && text.bytes().all(is_name_byte);
     word.bytes().all(|byte| byte.is_ascii_digit())

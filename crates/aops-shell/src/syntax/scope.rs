@@ -1,84 +1,83 @@
-//! What a command sees when it runs: its folders, variables and standard input; and what a variable may hold
-//! over all its assignments, since branches and loops make any of them the last.
+//! What a command sees when it runs (its folders, variables and standard input), and what a variable may hold
+//! over all its assignments, since branches and loops can make any of them the last.
 
 use super::{Bit, Ground, Word};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Folders a command may stand in; where there are more, one of them is unknown.
+/// How many folders a command may be in; beyond that, one of them is unknown.
 const FOLDERS: usize = 24;
-/// Characters in a folder's path; no system takes more.
+/// The maximum length of a folder's path; no system accepts more.
 const DEEPEST: usize = 4096;
-/// Folders to go back to.
+/// How many folders `popd` and `cd -` can return to.
 const STACK: usize = 64;
-/// Lists that `$@` may be.
+/// How many lists `$@` may be.
 const SHIFTS: usize = 64;
-/// Words that are given to a program or a function as `$1` and so on.
+/// How many positional parameters a program or a function may get.
 pub(super) const POSITIONS: usize = 256;
-/// Values a variable may have, and characters in all.
+/// How many values a variable may have, and how long they may be in total.
 const VALUES: usize = 1024;
 const LONGEST: usize = 256 * 1024;
-/// Lists that an array may be.
+/// How many lists an array may be.
 const LISTS: usize = 256;
 
-/// A variable that has no value, though the line names one.
+/// Why a variable has no value, although the line names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unset {
-    /// Some way to this place sets it, another does not.
+    /// Some branches set it, others do not.
     Maybe,
     Surely,
 }
 
-/// Stands before a variable's name where not its values are chosen from, but whether it has one.
+/// Marks a choice whether a variable has a value at all; it precedes the name.
 const WHETHER: char = '?';
 
 pub(super) fn whether(name: &str) -> String {
     format!("{WHETHER}{name}")
 }
 
-/// The same where one of the lists that an array may be is chosen.
+/// Marks a choice among the lists of an array.
 const LIST: char = '[';
 
 pub(super) fn list_of(name: &str) -> String {
     format!("{LIST}{name}")
 }
 
-/// The variables that are arrays, with what each may be if that is more than one list. Their values are the
-/// elements of all.
+/// The array variables, with the lists each may be if there are several. Their values are the elements of all
+/// lists.
 pub(super) type Lists = BTreeMap<String, Vec<Vec<Word>>>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) home: Rc<Word>,
     pub(super) folders: Rc<Vec<Word>>,
-    /// Where `popd` and `cd -` go back to.
+    /// The folders that `popd` and `cd -` return to.
     pub(super) left: Rc<Vec<Rc<Vec<Word>>>>,
-    /// There were more of them.
+    /// There were more folders than are kept.
     pub(super) forgot: bool,
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
     pub(super) unset: Rc<BTreeMap<String, Unset>>,
     pub(super) lists: Rc<Lists>,
     pub(super) functions: Rc<Vec<String>>,
-    /// `$0`, where the line gives it.
+    /// `$0`, if the line sets it.
     pub(super) zero: Option<Rc<Word>>,
-    /// What `$1` and the next may be: several lists where a `shift` may have run. None are known where it is
-    /// empty.
+    /// What `$1` and so on may be: several lists if a `shift` may have run. Unknown if empty.
     pub(super) given: Rc<Vec<Vec<Word>>>,
-    /// Some variable has, or had, more values than one.
+    /// Some variable has, or had, several values.
     pub(super) chooses: bool,
     pub(super) arriving: Vec<Word>,
     pub(super) script: Option<String>,
-    /// Names of the project's files arrive, and nothing else.
+    /// Standard input consists only of names of project files.
     pub(super) lists_files: bool,
     /// Programs whose output is standard input.
     pub(super) fed: Vec<Rc<str>>,
-    /// The script is all of the command's standard input, letter by letter.
+    /// The script is the exact and complete standard input of the command.
     pub(super) sure: bool,
-    /// What is printed here becomes variables of the shell.
+    /// The output becomes variables of the shell.
     pub(super) exported: bool,
-    /// What is printed here becomes a part of another command.
+    /// The output becomes a part of another command.
     pub(super) captured: bool,
-    /// Programs around this one.
+    /// How many programs surround this one.
     pub(super) depth: usize,
 }
 
@@ -97,7 +96,7 @@ impl Scope {
         }
     }
 
-    /// What a variable may hold; `None` or nothing if we do not know.
+    /// What a variable may hold; `None` or empty if unknown.
     pub(super) fn value(&self, name: &str) -> Option<&[Word]> {
         if name == "PWD" {
             return Some(&self.folders);
@@ -122,8 +121,8 @@ impl Scope {
         }
     }
 
-    /// `shift`, which may not have run where it stands in a branch, by as many as the line says, or any.
-    /// `false` if there are too many lists.
+    /// `shift` by a known number, or by any. In a branch it may not have run, so the old lists stay. `false`
+    /// if there are too many lists.
     pub(super) fn shift(&mut self, by: Option<usize>) -> bool {
         let tails = |list: &Vec<Word>| {
             let from = by.map_or(1..=list.len().min(SHIFTS + 1), |by| by..=by);
@@ -136,7 +135,7 @@ impl Scope {
         whole
     }
 
-    /// How many values the variable has here, of which a command sees one.
+    /// How many values the variable has here; a command sees one of them.
     pub(super) fn choices(&self, name: &str) -> usize {
         if let Some(name) = name.strip_prefix(WHETHER) {
             return 1 + usize::from(self.unset.get(name) == Some(&Unset::Maybe));
@@ -147,7 +146,7 @@ impl Scope {
         if name == "@" { self.given.len() } else { self.value(name).map_or(0, <[Word]>::len) }
     }
 
-    /// The variable has the value at this place, and no other.
+    /// Reduces the variable to the value at this index.
     pub(super) fn choose(&mut self, name: &str, at: usize) {
         if let Some(name) = name.strip_prefix(WHETHER) {
             if at == 0 {
@@ -168,7 +167,7 @@ impl Scope {
         }
     }
 
-    /// `false` if they are too many or too long: then it may hold anything.
+    /// `false` if there are too many values or they are too long: then the variable may hold anything.
     pub(super) fn set(&mut self, name: &str, values: Vec<Word>) -> bool {
         let whole = !is_over(&values);
         let values = if whole { values } else { Vec::new() };
@@ -187,7 +186,8 @@ impl Scope {
         whole
     }
 
-    /// An array is one of these lists. `false` if they are too many or too long: then it may be anything.
+    /// Makes an array one of these lists. `false` if there are too many or they are too long: then it may be
+    /// anything.
     pub(super) fn fill(&mut self, name: &str, lists: Vec<Vec<Word>>) -> bool {
         let whole = !are_over(&lists);
         let values = if whole { elements(&lists) } else { Vec::new() };
@@ -199,7 +199,7 @@ impl Scope {
         true
     }
 
-    /// What an array may be; of a variable that is none, each value is a list.
+    /// What an array may be; for a variable that is not an array, each value is a list.
     pub(super) fn lists(&self, name: &str) -> Vec<Vec<Word>> {
         as_lists(self.lists.get(name), self.value(name).unwrap_or_default())
     }
@@ -210,7 +210,7 @@ impl Scope {
         Rc::make_mut(&mut self.unset).insert(name.to_owned(), Unset::Surely);
     }
 
-    /// `local name`: empty in a function, and what it was elsewhere.
+    /// `local name`: empty in a function, unchanged outside it.
     pub(super) fn perhaps_take_away(&mut self, name: &str) {
         if self.value(name).is_some_and(|values| !values.is_empty()) {
             self.chooses = true;
@@ -221,8 +221,8 @@ impl Scope {
     /// `cd`, `pushd`
     pub(super) fn enter(&mut self, target: &Word) {
         let back = self.left.last().filter(|_| target.is("-")).cloned();
-        // `cd a; cd ..` is back again, by the letters of the path. A folder is tidy already: a long row of
-        // `cd` does not pay for its whole path each time.
+        // `cd a; cd ..` returns to the start, judging by the text of the path. Folders are already tidy, so a
+        // long series of `cd` does not process the whole path each time.
         let is_odd = |part: &[Bit]| matches!(part, [] | [Bit::Char('.')] | [Bit::Char('.'), Bit::Char('.')]);
         let untidy = target.bits.split(|bit| *bit == Bit::Char('/')).any(is_odd);
         let there = self.folders.iter().map(|folder| {
@@ -259,7 +259,7 @@ impl Scope {
         }
     }
 
-    /// It stands in one of these.
+    /// The command may be in any of these folders.
     pub(super) fn stand_in(&mut self, mut folders: Vec<Word>) {
         if folders.len() > FOLDERS {
             folders.truncate(FOLDERS);
@@ -268,9 +268,9 @@ impl Scope {
         self.folders = Rc::new(folders);
     }
 
-    /// A folder some branches have left and others not.
+    /// Adds folders, for a `cd` that some branches ran and others did not.
     pub(super) fn also_in(&mut self, folders: &[Word]) {
-        // Most commands leave nothing, and a line with many `cd` has its full number soon.
+        // Returns early: most commands change no folder, and a line with many `cd` soon reaches the maximum.
         if std::ptr::eq(self.folders.as_slice(), folders) || self.folders.len() > FOLDERS {
             return;
         }
@@ -283,17 +283,16 @@ impl Scope {
     }
 }
 
-/// More values than are looked at.
+/// Whether these are too many values.
 pub(super) fn is_over(values: &[Word]) -> bool {
     values.len() > VALUES || values.iter().map(|word| word.bits.len()).sum::<usize>() > LONGEST
 }
 
-/// More lists than are looked at.
+/// Whether these are too many lists.
 pub(super) fn are_over(lists: &[Vec<Word>]) -> bool {
     lists.len() > LISTS || lists.iter().flatten().map(|word| 1 + word.bits.len()).sum::<usize>() > LONGEST
 }
 
-/// The elements of all lists.
 fn elements(lists: &[Vec<Word>]) -> Vec<Word> {
     match lists {
         [only] => only.clone(),
@@ -309,7 +308,7 @@ pub(super) fn as_lists(lists: Option<&Vec<Vec<Word>>>, values: &[Word]) -> Vec<V
     }
 }
 
-/// It beside others that are not the same.
+/// Adds an element unless an equal one is there.
 pub(super) fn added<T: PartialEq>(mut all: Vec<T>, one: T) -> Vec<T> {
     if !all.contains(&one) {
         all.push(one);
@@ -317,7 +316,7 @@ pub(super) fn added<T: PartialEq>(mut all: Vec<T>, one: T) -> Vec<T> {
     all
 }
 
-/// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.
+/// Variables that builtins and the shell itself set, in bash and zsh: the line does not contain their values.
 const SET_BY_SHELL: [&str; 41] = [
     "0", "COPROC", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD",
     "LINENO", "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS",
@@ -331,17 +330,17 @@ pub fn is_set_by_shell(name: &str) -> bool {
     SET_BY_SHELL.binary_search(&name).is_ok() || families.iter().any(|family| name.starts_with(family))
 }
 
-/// What is true of every value a line gives a variable.
+/// What is true of every value that a line gives a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Known, one word, and no option: nothing unknown in it, no blanks, not empty, no `-` in front.
+    /// Known, one word, and not an option: nothing unknown in it, no blanks, not empty, no leading `-`.
     pub plain: bool,
     pub number: bool,
     /// Blanks and line breaks only, or nothing.
     pub blank: bool,
-    /// Holds text that is a program when the value is used as a number: `a[$(…)]`.
+    /// Contains text that runs as a program when the value is used as a number: `a[$(…)]`.
     pub armed: bool,
-    /// The line sets it; the ground only knows it.
+    /// The line sets it; otherwise its value comes only from the environment.
     pub set: bool,
 }
 
@@ -357,7 +356,7 @@ impl Held {
         let blank = |bit: &Bit| matches!(bit, Bit::Char(' ' | '\t' | '\n' | '\r'));
         let number = |bit: &Bit| matches!(bit, Bit::Char('0'..='9') | Bit::Any);
         let known = unknown == word.sums + word.commits;
-        // A pattern may find a file whose name begins with a dash.
+        // A pattern may match a file whose name begins with a dash.
         let begins =
             word.bits.first().is_some_and(|bit| !matches!(bit, Bit::Char('-') | Bit::Star | Bit::One));
         Self {
@@ -381,7 +380,8 @@ impl Held {
     }
 }
 
-/// An index with a program in it, as text: `a[$(…)]`. The shell runs it wherever it expects a number.
+/// Whether the text has an index with a program in it: `a[$(…)]`. The shell runs it wherever it expects a
+/// number.
 pub fn is_armed(word: &Word) -> bool {
     let open = word.bits.iter().position(|bit| *bit == Bit::Char('['));
     open.is_some_and(|at| begins_program(&word.bits[at..]))

@@ -1,4 +1,4 @@
-//! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the
+//! Reads one simple command of the tree: its words, assignments and redirections, and how they change the
 //! scope.
 
 use super::builtin::operands;
@@ -10,9 +10,9 @@ use super::wrap::{MADE_UP, code};
 use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
-/// Links that one line makes.
+/// How many links one line may create.
 const LINKS: usize = 256;
-/// Builtins whose assignments stay, in shells of POSIX.
+/// Builtins whose assignments persist, in POSIX shells.
 const SPECIAL: [&str; 10] =
     [":", ".", "eval", "exec", "export", "readonly", "set", "shift", "times", "unset"];
 
@@ -25,13 +25,14 @@ impl Walk {
             command.assignments.iter().map(|assignment| self.assignment(assignment, scope)).collect();
         let exports = command.words.first().is_some_and(|word| matches!(word.text, "export" | "readonly"));
         {
-            // Dropped before a variable is set, which would copy them all while they are shared.
+            // Dropped before a variable is set: a shared map of variables would have to be copied.
             let inner = Scope { exported: exports || scope.exported, ..scope.clone() };
             command.words.iter().for_each(|word| self.word(word, &mut simple.words, &inner));
         }
         simple.writes = self.redirects(&command.redirects, &mut own);
         if simple.words.is_empty() {
-            // Nothing runs that could see them, and setting one while the map is shared would copy the map.
+            // Nothing runs that could see the variables, and setting one while the map is shared would copy
+            // the map.
             own.variables = Rc::default();
         }
         let defaulted = std::mem::replace(&mut self.defaulted, around);
@@ -66,7 +67,8 @@ impl Walk {
             Given::Lists(lists) => lists.concat(),
         };
         self.programmed(&name, &values, scope);
-        // Before a command it holds for that command alone, but its words were read without it.
+        // Before a command, the assignment holds only for that command; the command's own words were expanded
+        // without it.
         if simple.words.is_empty() {
             return self.assigned(scope, &name, values);
         }
@@ -80,7 +82,7 @@ impl Walk {
         simple.assigned.push(name);
     }
 
-    /// `${x:=y}`: what they hold now, or something else if they were empty.
+    /// `${x:=y}`: the current values, or `y` if the variable was empty.
     fn defaults(&mut self, scope: &mut Scope, names: &[String]) {
         for name in names {
             if scope.value(name).is_none_or(<[Word]>::is_empty) {
@@ -90,14 +92,14 @@ impl Walk {
         }
     }
 
-    /// A variable that has a value may have one of these instead.
+    /// Adds possible values to a variable that already has known ones.
     fn adds(&mut self, scope: &mut Scope, name: &str, values: &[Word]) {
         if let Some(old) = scope.value(name).filter(|old| !old.is_empty()).map(<[Word]>::to_vec) {
             self.assign(scope, name, values.iter().cloned().fold(old, added));
         }
     }
 
-    /// A command is complete: look inside it, or keep it.
+    /// The command is complete: look inside it, or record it.
     pub(super) fn run(&mut self, simple: Simple, scope: &mut Scope, own: &Scope) {
         let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
         let carried = simple.arriving.len() + simple.fed.len();
@@ -111,7 +113,7 @@ impl Walk {
     fn opened(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         simple.folders = Rc::clone(&scope.folders);
         simple.call();
-        // `$(echo git) status`
+        // `$(echo git) status`: a program name made by a substitution.
         let is_made = |word: &Word| word.shifts.is_some() && !word.printed.is_empty();
         self.guess_if(simple.words.first().is_some_and(is_made), MADE_UP);
         simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
@@ -129,14 +131,14 @@ impl Walk {
 
     fn word(&mut self, raw: &Raw, words: &mut Vec<Word>, scope: &Scope) {
         if is_plain(raw.text) {
-            // In nothing else than `Walk::words` would have it.
+            // A shortcut for plain words, with the same result as `Walk::words`.
             words.push(if self.spend(1 + raw.text.len() / 256) { Word::of(raw.text) } else { Word::any() });
         } else {
             words.extend(self.words(raw, scope));
         }
     }
 
-    /// The files that redirections write; what they feed goes into the scope.
+    /// The files that redirections write; input from redirections goes into the scope.
     pub(super) fn redirects(&mut self, redirects: &[Redirect], scope: &mut Scope) -> Vec<Word> {
         let mut writes = Vec::new();
         for redirect in redirects {
@@ -183,7 +185,7 @@ impl Walk {
         match sign {
             "<" => scope.arriving = std::mem::take(&mut words),
             "<&" => {
-                // A shell that reads from there runs what another command wrote.
+                // A shell that reads from another descriptor runs what another command wrote there.
                 let other = words.iter().any(|word| !matches!(word.lossy().as_str(), "0" | "-"));
                 scope.fed.extend(other.then(|| Rc::from("descriptor")));
                 words.clear();
@@ -212,7 +214,7 @@ impl Walk {
         if values.is_empty() {
             values.push(Word::default());
         }
-        // Blanks in an assigned value do not split it.
+        // Blanks do not split an assigned value.
         if values.len() > 1 && !assignment.values[0].text.contains('{') {
             values = vec![joined(&values)];
         }
@@ -254,13 +256,13 @@ impl Walk {
         }
     }
 
-    /// Variables whose value other programs run: `PAGER`, `GIT_SSH_COMMAND` and kin.
+    /// Variables whose value other programs run: `PAGER`, `GIT_SSH_COMMAND` and similar.
     pub(super) fn programmed(&mut self, name: &str, values: &[Word], scope: &Scope) {
         const ENDS: [&str; 10] = [
             "PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN", "EXTERNAL_DIFF", "ASKPASS",
             "GIT_SSH",
         ];
-        // Settings of git, of which some are programs: `GIT_CONFIG_VALUE_0`, `GIT_CONFIG_PARAMETERS`.
+        // Settings of git, some of which are programs: `GIT_CONFIG_VALUE_0`, `GIT_CONFIG_PARAMETERS`.
         let is_setting = name.starts_with("GIT_CONFIG_VALUE") || name == "GIT_CONFIG_PARAMETERS";
         if !is_setting && !ENDS.iter().any(|end| name.ends_with(end)) {
             return;
@@ -279,13 +281,13 @@ impl Walk {
     }
 }
 
-/// What an assignment gives: one of several values, or one of several lists.
+/// What an assignment sets: one of several values, or one of several lists.
 enum Given {
     OneOf(Vec<Word>),
     Lists(Vec<Vec<Word>>),
 }
 
-/// The elements of `(b [3]=c …)`: in the order of their indexes, where each has a number.
+/// The elements of `(b [3]=c …)` in the order of their indexes, if every index is a number.
 fn in_order(assignment: &Assignment, words: Vec<Vec<Word>>) -> Vec<Word> {
     let numbers: Option<Vec<usize>> =
         assignment.indexes.iter().map(|index| index.text.trim().parse().ok()).collect();
@@ -299,7 +301,7 @@ fn in_order(assignment: &Assignment, words: Vec<Vec<Word>>) -> Vec<Word> {
     }
 }
 
-/// What `x+=value` leaves.
+/// The values after `x+=value`.
 fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> {
     let old = scope.value(assignment.name).unwrap_or_default();
     let unset = scope.unset.get(assignment.name);
@@ -317,7 +319,7 @@ fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> 
     alone.chain(old.iter().flat_map(|old| values.iter().map(|value| glued(old, value)))).collect()
 }
 
-/// The lists that `x+=(value …)` and `x[1]=value` leave, of each that there was.
+/// The lists after `x+=(value …)` and `x[1]=value`, for each list before.
 fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Word>> {
     let old = scope.lists(assignment.name);
     let unset = scope.unset.get(assignment.name);
@@ -343,7 +345,7 @@ fn empties(redirects: &[Redirect]) -> bool {
     redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", ..)))
 }
 
-/// Nothing that it prints is seen: `> /dev/null`, not `2> /dev/null`.
+/// Whether its output is discarded: `> /dev/null`, not `2> /dev/null`.
 fn is_silent(redirects: &[Redirect]) -> bool {
     let nowhere = |redirect: &Redirect| match redirect {
         Redirect::File(">" | ">>" | ">|" | "&>", word, is_standard_output) => {

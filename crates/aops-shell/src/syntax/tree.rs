@@ -6,7 +6,7 @@ pub(super) type Pipeline<'a> = Vec<Command<'a>>;
 
 #[derive(Debug)]
 pub(super) struct Statement<'a> {
-    /// Joined by `&&` and `||`; each with whether `||` stands before it.
+    /// Pipelines joined by `&&` and `||`; `true` for one that follows `||`.
     pub(super) pipelines: Vec<(bool, Pipeline<'a>)>,
     pub(super) background: bool,
 }
@@ -23,7 +23,7 @@ pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     pub(super) body: Box<Compound<'a>>,
     pub(super) redirects: Vec<Redirect<'a>>,
-    /// The body as it stands in the program: a call reads it again, with its arguments.
+    /// The body as text: each call parses it again, with its arguments.
     pub(super) text: &'a str,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct SimpleCommand<'a> {
 pub(super) enum Compound<'a> {
     /// `{ … }`
     Group(List<'a>),
-    /// The conditions of `if` and `elif` with what follows each, and what follows `else`.
+    /// The conditions of `if` and `elif`, each with its body, and the body of `else`.
     If {
         arms: Vec<(List<'a>, List<'a>)>,
         otherwise: Option<List<'a>>,
@@ -57,16 +57,16 @@ pub(super) enum Compound<'a> {
     Case(Raw<'a>, Vec<Arm<'a>>),
     /// `((…))`, and `for ((…; …; …))` with its body.
     Sum(Raw<'a>, List<'a>),
-    /// `[[ … ]]`: its operands, and whether the shell computes with them.
+    /// `[[ … ]]`: its operands, and whether the shell evaluates them as arithmetic.
     Test(Vec<(Raw<'a>, bool)>),
 }
 
-/// One pattern of a `case`, or several, and what runs then.
+/// One branch of a `case`: its patterns and its body.
 #[derive(Debug)]
 pub(super) struct Arm<'a> {
     pub(super) patterns: Vec<Raw<'a>>,
     pub(super) list: List<'a>,
-    /// It ends with `;&` or `;;&`: the next one may run too.
+    /// It ends with `;&` or `;;&`: the next branch may run too.
     pub(super) falls: bool,
 }
 
@@ -74,40 +74,40 @@ pub(super) struct Arm<'a> {
 #[derive(Debug)]
 pub(super) struct Assignment<'a> {
     pub(super) name: &'a str,
-    /// Of the variable, or of elements of its array.
+    /// Indexes of the variable, or of elements in its array.
     pub(super) indexes: Vec<Raw<'a>>,
-    /// One, but for an array.
+    /// One value, except for an array.
     pub(super) values: Vec<Raw<'a>>,
     pub(super) is_array: bool,
-    /// What it held before is still there.
+    /// The old content is kept.
     pub(super) keeps: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Redirect<'a> {
-    /// All other signs, the file or descriptor, and whether it is the standard output that goes there, if one
-    /// does.
+    /// All other redirections: the operator, the file or descriptor, and whether it redirects standard
+    /// output.
     File(&'a str, Raw<'a>, bool),
-    /// `<<<`; whether it is the standard input.
+    /// `<<<`; whether it is standard input.
     Text(Raw<'a>, bool),
     /// `<<`, `<<-`
     Document {
         body: Raw<'a>,
         /// The delimiter is quoted: nothing in the body is expanded.
         is_literal: bool,
-        /// `<<-`: tabs at the beginning of lines are not part of it.
+        /// `<<-`: leading tabs are not part of the body.
         strips_tabs: bool,
         is_standard_input: bool,
     },
 }
 
-/// A word, or another text with expansions, as it stands in the program.
+/// A word, or another text with expansions, as it appears in the program.
 #[derive(Debug, Default)]
 pub(super) struct Raw<'a> {
     pub(super) text: &'a str,
     /// Where it begins in the program.
     at: usize,
-    /// Its bracketed parts, by their beginning in the program; none is inside a substitution.
+    /// Its bracketed parts, by their start in the program; parts inside a substitution are not included.
     parts: Vec<Part<'a>>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Raw<'a> {
         part.list.as_ref().filter(|_| end == self.text.len())
     }
 
-    /// Where a bracket closes; quotes, expansions and nested ones are passed.
+    /// The position of the closing bracket; quotes, expansions and nested brackets are skipped.
     pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> Option<usize> {
         let bytes = &self.text.as_bytes()[..to];
         let mut at = from;
@@ -165,7 +165,7 @@ impl<'a> Raw<'a> {
         None
     }
 
-    /// Cut in two at this byte. A part that begins before it stays in the first half.
+    /// Splits the word at this byte. A part that begins before it stays in the first half.
     pub(super) fn split(mut self, at: usize) -> (Self, Self) {
         let later = self.parts.partition_point(|part| part.at < self.at + at);
         let parts = self.parts.split_off(later);

@@ -1,5 +1,5 @@
-//! Commands that run with one of several: each value of a variable in its place, each call of a function with
-//! its arguments.
+//! Commands whose words have several possible values: runs each value of a variable in turn, and each call of
+//! a function with its arguments.
 
 use super::kept::Kept;
 use super::scope::{Scope, added};
@@ -8,9 +8,9 @@ use super::walk::Walk;
 use super::{Simple, Word};
 use std::rc::Rc;
 
-/// Ways in which the values of one command's variables go together.
+/// How many combinations of one command's variables are tried.
 const WAYS: usize = 1024;
-/// A function inside itself.
+/// How deeply a function may call itself.
 const RECURSION: usize = 3;
 
 impl Walk {
@@ -25,8 +25,8 @@ impl Walk {
         let varied = std::mem::replace(&mut self.varied, around);
         let names: Vec<&String> = varied.iter().filter(|name| before.choices(name) > 1).collect();
         if !names.is_empty() {
-            // All of them at once are words of one command only in an array, and in zsh: those of one of its
-            // lists.
+            // All values at once can be words of one command only for an array, and in zsh: the elements of
+            // one of its lists.
             let (elements, others): (Vec<&String>, Vec<&String>) =
                 names.iter().partition(|name| self.arrays.contains(**name));
             if elements.is_empty() || !others.is_empty() {
@@ -37,11 +37,11 @@ impl Walk {
             }
             self.each_way(command, &before, &names, scope);
         }
-        // What a substitution depends on, the command around it does too.
+        // What a substitution depends on, the command around it depends on too.
         self.varied.extend(varied);
     }
 
-    /// The command once for each way in which these variables have one value.
+    /// The command, once for each combination of values of these variables.
     fn each_way(&mut self, command: &SimpleCommand, before: &Scope, names: &[&String], scope: &mut Scope) {
         let ways = names.iter().try_fold(1usize, |ways, name| ways.checked_mul(before.choices(name)));
         let Some(ways) = ways.filter(|ways| *ways <= WAYS) else { return self.too_much() };
@@ -66,7 +66,7 @@ impl Walk {
             scope.left = one.left;
             scope.forgot = one.forgot;
         }
-        // Where no way sets anything, all is as it was, in its order.
+        // If no combination sets anything, the state stays as it was, with its order.
         let mut end = Kept::of(before);
         if let Some((first, rest)) = ends.split_first().filter(|_| sets) {
             end = rest.iter().fold(first.clone(), |end, one| self.either(&end, one));
@@ -75,7 +75,7 @@ impl Walk {
         scope.stand_in(folders);
     }
 
-    /// A call of a function of this line: what it does with these arguments.
+    /// A call of a function of this line, with its arguments.
     pub(super) fn called(&mut self, simple: &Simple, scope: &mut Scope) {
         let tells = |name: &&str| simple.words.len() > 1 || self.setters.contains(*name);
         let Some(name) = simple.name().filter(tells) else { return };
@@ -83,7 +83,7 @@ impl Walk {
         let inside = self.calling.iter().filter(|known| ***known == *name).count();
         if bodies.is_empty() || inside >= RECURSION {
             self.guess_if(inside >= RECURSION, "a function that calls itself");
-            // What it is given may still be another thing each time.
+            // With literal arguments, each deeper call may pass something else.
             if inside >= RECURSION
                 && simple.words.len() > 1
                 && simple.words.iter().all(|word| word.literal().is_some())
@@ -95,7 +95,7 @@ impl Walk {
         self.calling.push(Rc::from(name));
         let before = Kept::of(scope);
         let outer = Rc::clone(&scope.given);
-        // It may be another one, or none, and what is `local` in it ends with it.
+        // The call may reach another definition or none, and its `local` variables end with it.
         let mut end = before.clone();
         for body in bodies {
             self.put(before.clone(), scope);

@@ -1,7 +1,7 @@
 //! Walks a syntax tree and collects its simple commands, with the folder and variables each would see.
 //!
-//! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell
-//! sets `unclear`; nothing is dropped silently.
+//! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or unparsable text sets
+//! `unclear`; nothing is dropped silently.
 
 use super::found::Prints;
 use super::kept::Kept;
@@ -13,9 +13,9 @@ use super::{Bit, Ground, Held, Line, SOURCED, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Commands inside commands, over all programs.
+/// How many commands may nest, over all programs.
 const NESTED: usize = 64;
-/// Commands and words in all: this many, and more of a longer line, whose parts are all read.
+/// The total number of commands and words; longer lines get more, so that every part is read.
 const BUDGET: usize = 100_000;
 const BUDGET_PER_BYTE: usize = 4;
 
@@ -23,26 +23,26 @@ const BUDGET_PER_BYTE: usize = 4;
 pub(super) struct Walk {
     pub(super) line: Line,
     pub(super) found: Vec<Simple>,
-    /// Functions, and whether nothing but the line's end can keep it from being defined.
+    /// Functions, and whether each is certainly defined unless the line ends early.
     functions: Vec<(String, bool)>,
-    /// The next command is a statement of the line itself: no branch, loop or pipe around it.
+    /// The next command is a statement of the line itself, not inside a branch, loop or pipe.
     outermost: bool,
-    /// Variables with several values that the words of this command hold.
+    /// Variables with several values that occur in the words of this command.
     pub(super) varied: BTreeSet<String>,
     /// Variables that were set as arrays.
     pub(super) arrays: BTreeSet<String>,
-    /// What functions do, and those that are being called.
+    /// The bodies of functions, and the functions being called.
     pub(super) bodies: BTreeMap<String, Vec<Rc<str>>>,
     pub(super) calling: Vec<Rc<str>>,
     /// Functions that set variables.
     pub(super) setters: BTreeSet<String>,
-    /// Variables that keep their value, whatever is assigned.
+    /// Variables that keep their value despite assignments.
     pub(super) frozen: BTreeSet<String>,
-    /// Variables that the words of this command may give a value: `${x:=…}`.
+    /// Variables that the words of this command may assign: `${x:=…}`.
     pub(super) defaulted: Vec<String>,
     spent: usize,
     budget: usize,
-    /// Commands around this one.
+    /// How many commands surround this one.
     nested: usize,
 }
 
@@ -69,12 +69,12 @@ impl Walk {
         }
     }
 
-    /// What a line of this length may cost.
+    /// Sets the budget for a line of this length.
     pub(super) fn allow(&mut self, length: usize) {
         self.budget = BUDGET + BUDGET_PER_BYTE * length;
     }
 
-    /// Some bound was met: what is behind it was not looked at.
+    /// A bound was reached: the rest was not examined.
     pub(super) fn too_much(&mut self) {
         self.line.unclear = true;
         self.line.beyond = true;
@@ -89,7 +89,8 @@ impl Walk {
         scope.depth -= 1;
     }
 
-    /// What follows may run something else than we see. A file that is read as program is the least of it.
+    /// Later parts may run something other than we see. A sourced file is the weakest reason, so any other
+    /// replaces it.
     pub(super) fn guess(&mut self, what: &str) {
         if self.line.guessed.as_deref().is_none_or(|known| known == SOURCED) {
             self.line.guessed = Some(what.to_owned());
@@ -107,7 +108,7 @@ impl Walk {
         self.hold(name, held);
         let old = scope.value(name).filter(|_| self.frozen.contains(name)).unwrap_or_default();
         let values = if values.is_empty() { values } else { old.iter().cloned().fold(values, added) };
-        // Scopes share their variables until one of them is set, which copies them all.
+        // Scopes share their variables; the first assignment copies them all.
         if self.spend(1 + scope.variables.len() / 2) && !scope.set(name, values) {
             self.too_much();
         }
@@ -119,7 +120,7 @@ impl Walk {
         *known = known.and(held);
     }
 
-    /// Functions defined once, and in any case.
+    /// Functions that are certainly defined, and only once.
     pub(super) fn sure_functions(&self) -> BTreeSet<String> {
         let mut sure: BTreeMap<&str, bool> = BTreeMap::new();
         for (name, outermost) in &self.functions {
@@ -128,7 +129,7 @@ impl Walk {
         sure.into_iter().filter(|(_, sure)| *sure).map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// One more step; `false` when there were too many.
+    /// Spends steps of the budget; `false` once it is used up.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.spent += steps;
         if self.spent > self.budget {
@@ -158,8 +159,7 @@ impl Walk {
         }
     }
 
-    /// A function's body or a trap, which run when more is set: looked at again with that, where it was not
-    /// known before.
+    /// Walks a function's body or a trap again if variables it uses, unknown at first, are set by now.
     fn again(&mut self, statement: &Statement, found: std::ops::Range<usize>, scope: &Scope) {
         let known = |name: &String| scope.value(name).is_some_and(|values| !values.is_empty());
         let waits = |simple: &Simple| {
@@ -178,7 +178,7 @@ impl Walk {
 
     fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
         let before = Rc::clone(&scope.folders);
-        // What holds where the last of them succeeded, and where it failed.
+        // The states after the last pipeline succeeded, and after it failed.
         let mut ends: Option<(Kept, Kept)> = None;
         for (is_or, pipeline) in &statement.pipelines {
             if *is_or {
@@ -234,7 +234,7 @@ impl Walk {
             lists_files =
                 is_simple && first < self.found.len() && self.found[first..].iter().all(found::lists_files);
             (arriving, script) = self.printed(first, &mut fed);
-            // Known once is enough: a long pipe of like stages stays short.
+            // One copy is enough: this keeps a long pipe of similar stages short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
             if !self.spend(1 + arriving.len()) {
@@ -242,14 +242,14 @@ impl Walk {
             }
             left = Some(Kept::of(&own));
         }
-        // The last stage runs in the shell itself, if that is zsh.
+        // In zsh, the last stage runs in the shell itself.
         if let Some(left) = left {
             let end = Kept::of(scope).or_known(&left);
             self.put(end, scope);
         }
     }
 
-    /// What the commands from this one on may print, and their names, added to others.
+    /// What the commands from index `first` on may print; their program names are added to `names`.
     fn printed(&mut self, first: usize, names: &mut Vec<Rc<str>>) -> (Vec<Word>, Option<String>) {
         let commands = &self.found[first..];
         let printed = found::printed(commands);
@@ -289,7 +289,7 @@ impl Walk {
         self.leave();
     }
 
-    /// One command more around the next; `false` where there are too many.
+    /// Enters one more level of commands; `false` if there are too many.
     pub(super) fn enter(&mut self) -> bool {
         if self.nested >= NESTED {
             self.too_much();
@@ -311,14 +311,14 @@ impl Walk {
                 known.push(Rc::from(function.text));
             }
         }
-        // Its arguments are not those of the line around it.
+        // A function has its own arguments, not those of the line.
         let mut own = Scope { given: Rc::default(), ..scope.clone() };
         self.redirect(&function.redirects, &mut own);
         self.compound(&function.body, &mut own);
         if !Rc::ptr_eq(&own.variables, &scope.variables) {
             self.setters.insert(function.name.to_owned());
         }
-        // A caller may stand where the function went.
+        // The caller may end up in the folder that the function changed to.
         scope.also_in(&own.folders);
         self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
     }
@@ -330,7 +330,7 @@ impl Walk {
         }
     }
 
-    /// The words a raw one becomes, its substitutions walked.
+    /// The words that a raw word expands to; walks its substitutions.
     pub(super) fn words(&mut self, raw: &Raw, scope: &Scope) -> Vec<Word> {
         if let Some(list) = raw.process() {
             return vec![self.process(raw, list, scope)];
@@ -357,7 +357,7 @@ impl Walk {
             && let Some(text) = found::echoed(run, &self.found[first..], &scope.functions)
             && let Some(known) = word.with_known(&text)
         {
-            // Where it may be read is decided by words that stand in the line.
+            // An option decides where the command may read, so an option that is printed is only a guess.
             self.guess_if(
                 known.iter().any(|word| word.starts_with("-")),
                 "an option that a substitution prints",
@@ -376,7 +376,7 @@ impl Walk {
         if self.spend(words.len() + length / 32) { words } else { vec![Word::any()] }
     }
 
-    /// Text in which only substitutions count.
+    /// Text in which only substitutions matter.
     pub(super) fn document(&mut self, text: &Raw, scope: &Scope) {
         self.read(&document(text, scope), scope);
     }
@@ -385,7 +385,7 @@ impl Walk {
         self.read(&sum(text, scope), scope);
     }
 
-    /// What a word does beside standing for text.
+    /// Applies the effects of a word: what it runs and sets.
     fn read(&mut self, read: &Expanded, scope: &Scope) {
         self.guess_if(read.odd, "an expansion that may run its text");
         if read.beyond {
@@ -417,14 +417,14 @@ impl Walk {
         }
     }
 
-    /// `<(…)`, or `>(…)`, which gets what is written to it.
+    /// `<(…)`, or `>(…)`, which receives what is written to it.
     pub(super) fn process(&mut self, raw: &Raw, list: &List, scope: &Scope) -> Word {
         let mut inner = scope.clone();
         inner.fed.extend(raw.text.starts_with('>').then(|| Rc::from("output")));
         self.sublist(list, &inner)
     }
 
-    /// A word that stands for what this list prints.
+    /// A word that stands for the output of this list.
     fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
@@ -434,7 +434,7 @@ impl Walk {
     }
 }
 
-/// A function, or a trap: what is in it runs when more of the line has run.
+/// Whether this defines a function or a trap, whose content runs later in the line.
 fn runs_later(statement: &Statement) -> bool {
     let [(_, pipeline)] = statement.pipelines.as_slice() else { return false };
     match pipeline.as_slice() {

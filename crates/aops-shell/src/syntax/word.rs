@@ -1,8 +1,7 @@
 //! Expands one shell word as far as its text is certain.
 //!
-//! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running
-//! shell knows becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never
-//! fails.
+//! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what is known only at
+//! run time becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
 
 use super::scope::Scope;
 use super::tree::{List, Raw};
@@ -12,25 +11,25 @@ mod arithmetic;
 mod scan;
 mod parameter;
 
-/// One word may stand for this many; beyond that it is anything.
+/// How many words one word may stand for; beyond that it may be anything.
 const ALTERNATIVES: usize = 1024;
 
-/// All of them together are no longer than this.
+/// Their maximum length in total.
 const LONGEST: usize = 512 * 1024;
 
-/// One character of a word, or what may stand there.
+/// One character of a word, or what may be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bit {
     Char(char),
     /// `?` or `[…]`.
     One,
     Star,
-    /// Known only to the running shell.
+    /// Not known statically.
     Any,
 }
 
 impl Bit {
-    /// It as program text: what is unknown is a variable that is never set.
+    /// As program text; an unknown part becomes a variable that is never set.
     pub fn code(self) -> String {
         match self {
             Bit::Char(c) => c.to_string(),
@@ -40,7 +39,7 @@ impl Bit {
         }
     }
 
-    /// The same inside one word of a program.
+    /// Like `code`, but quoted as one word of a program.
     fn quoted(self) -> String {
         match self {
             Bit::Char('\'') => "\\'".to_owned(),
@@ -54,41 +53,41 @@ impl Bit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     pub bits: Vec<Bit>,
-    /// What substitutions inside it name: it may become one of these.
+    /// What its substitutions name: the word may become one of these.
     pub named: Vec<Word>,
-    /// What those substitutions print, where the line itself holds it.
+    /// What those substitutions print, if the line itself contains it.
     pub said: Option<String>,
     /// The programs in those substitutions.
     pub printed: Vec<Rc<str>>,
-    /// Variables in it whose value we do not know.
+    /// Variables in it whose value is unknown.
     pub unknown: Vec<String>,
     /// Variables in it whose value was filled in.
     pub filled: Vec<String>,
-    /// Where its first expansion begins: from this bit on, other text may stand when it runs.
+    /// Where its first expansion begins: from this bit on, the text may differ at run time.
     pub shifts: Option<usize>,
-    /// An expansion stands outside quotes: it may become no word, or several.
+    /// An expansion is unquoted: it may become several words, or none.
     pub splits: bool,
-    /// How many of its unknown bits are sums, and so numbers.
+    /// How many of its unknown bits are arithmetic results, and so numbers.
     pub sums: usize,
-    /// How many of its unknown bits are names of commits, and so no options.
+    /// How many of its unknown bits are names of commits, and so not options.
     pub commits: usize,
-    /// How many of its unknown bits are the folder that it runs in, or the root of the repository.
+    /// How many of its unknown bits are the folder it runs in, or the root of the repository.
     pub places: usize,
-    /// How many of its unknown bits hold no slash: numbers, names of files without their folder.
+    /// How many of its unknown bits contain no slash: numbers, file names without a folder.
     pub names: usize,
-    /// It stands for names of files that a listing before this command prints.
+    /// It stands for file names that an earlier command of the pipe lists.
     pub lists_files: bool,
-    /// It is each of several in turn: what a loop gets from a substitution or a pipe.
+    /// It is each of several values in turn: what a loop gets from a substitution or a pipe.
     pub several: bool,
 }
 
 impl Word {
-    /// It as program text. Glob signs are themselves.
+    /// As program text. Wildcards stay wildcards.
     pub fn code(&self) -> String {
         self.bits.iter().copied().map(Bit::code).collect()
     }
 
-    /// It as one word of a program.
+    /// As one word of a program.
     pub fn quoted(&self) -> String {
         self.bits.iter().copied().map(Bit::quoted).collect()
     }
@@ -137,7 +136,7 @@ impl Word {
         self.bits.len() > 1 && self.starts_with("-")
     }
 
-    /// A number that goes on from `mark`, and is the same for the same bits.
+    /// Continues the hash `mark` with these bits; equal bits give equal results.
     pub fn mark(&self, mark: u64) -> u64 {
         self.bits.iter().fold(mark.rotate_left(7) ^ 0x2f, |mark, bit| {
             let letter = match bit {
@@ -148,33 +147,33 @@ impl Word {
         })
     }
 
-    /// It stands in the line as it will run: no expansion, no pattern.
+    /// Whether it runs exactly as written: no expansion, no pattern.
     pub fn is_firm(&self) -> bool {
         self.shifts.is_none() && self.bits.iter().all(|bit| matches!(bit, Bit::Char(_)))
     }
 
-    /// It may become more words than one, or none: a pattern, an expansion outside quotes, all that a `find`
-    /// found.
+    /// Whether it may become several words, or none: a pattern, an unquoted expansion, the results of a
+    /// `find`.
     pub fn is_several(&self) -> bool {
         self.splits
             || self.bits.windows(2).any(|pair| pair == [Bit::Any, Bit::Any])
             || self.bits.iter().any(|bit| matches!(bit, Bit::Star | Bit::One))
     }
 
-    /// Another program changes what its substitutions say.
+    /// Whether another program changes the output of its substitutions.
     pub fn is_filtered(&self) -> bool {
         const PLAIN: [&str; 7] = ["cat", "echo", "envsubst", "head", "printf", "tail", "tee"];
         self.printed.iter().any(|name| !PLAIN.contains(&&**name))
     }
 
-    /// What follows the first `n` bits.
+    /// The word without its first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
         let bits = self.bits.get(n..).unwrap_or_default().to_vec();
         self.with(bits, self.shifts.map(|at| at.saturating_sub(n)))
     }
 
-    /// The same word with other bits: all that is known of it beside them stays.
+    /// The same word with other bits; everything else known about it stays.
     fn with(&self, bits: Vec<Bit>, shifts: Option<usize>) -> Self {
         // We cannot tell which of the unknown bits was dropped.
         let lost = unknown(&bits) < unknown(&self.bits);
@@ -196,20 +195,20 @@ impl Word {
         }
     }
 
-    /// When it runs, no slash can appear in it that the line does not show: it names a file in one known
-    /// folder.
+    /// Whether it names a file in one known folder: no slash can appear at run time that the line does not
+    /// show.
     pub fn is_one_name(&self) -> bool {
         let (folder, name) = self.split_last();
         folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
     }
 
-    /// It contains no slash, and cannot contain one when it runs.
+    /// Whether it contains no slash, and cannot contain one at run time.
     pub(super) fn has_no_slash(&self) -> bool {
         !self.bits.contains(&Bit::Char('/')) && self.is_one_name()
     }
 
-    /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean
-    /// more.
+    /// The words it becomes if its one unknown bit is this text; `None` if a character of the text may have a
+    /// special meaning.
     pub(super) fn with_known(&self, text: &str) -> Option<Vec<Self>> {
         let text = text.trim_end_matches('\n');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+^ \n".contains(c);
@@ -234,7 +233,7 @@ impl Word {
         Some(words.into_iter().map(|bits| self.with(bits, Some(0))).collect())
     }
 
-    /// What follows the first `sign`, if it is there.
+    /// The word after the first `sign`, if it contains one.
     pub fn past(&self, sign: char) -> Option<Self> {
         let at = self.bits.iter().position(|bit| *bit == Bit::Char(sign))?;
         Some(self.after(at + 1))
@@ -254,7 +253,7 @@ impl Word {
         self.with(bits, shifts)
     }
 
-    /// Without `.`, `..` and doubled slashes, by the letters alone.
+    /// Lexically normalised: without `.`, `..` and doubled slashes.
     #[must_use]
     pub fn tidied(&self) -> Self {
         let mut parts: Vec<&[Bit]> = Vec::new();
@@ -270,7 +269,7 @@ impl Word {
         self.with(bits, self.shifts.map(|_| 0))
     }
 
-    /// The bits before its last path component, and those of it.
+    /// The bits before its last path component, and that component.
     fn split_last(&self) -> (&[Bit], &[Bit]) {
         let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
         let begin = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |at| at + 1);
@@ -307,7 +306,7 @@ pub fn is_text(bits: &[Bit], text: &str) -> bool {
 pub(super) enum Run<'t> {
     /// Parsed with the word.
     Tree(&'t List<'t>),
-    /// Known only once quotes are taken off: backquotes.
+    /// Known only after the quotes are removed: backquotes.
     Text(String),
 }
 
@@ -318,18 +317,18 @@ pub(super) struct Expanded<'t> {
     pub(super) runs: Vec<Run<'t>>,
     /// Variables it sets: `${x:=…}`.
     pub(super) sets: Vec<String>,
-    /// It stands for more than is looked at.
+    /// It stands for too many words.
     pub(super) beyond: bool,
-    /// It has a form whose work we cannot see: `${x@P}`, or a pattern that is a program in another shell.
+    /// It uses a form that we cannot evaluate: `${x@P}`, or a pattern that is a program in another shell.
     pub(super) odd: bool,
-    /// Programs whose output it computes with, and variables.
+    /// Programs whose output it uses in arithmetic, and variables.
     pub(super) counts: Vec<Run<'t>>,
     pub(super) numbers: Vec<String>,
-    /// Variables it gives a number.
+    /// Variables that its arithmetic assigns.
     pub(super) counted: Vec<String>,
-    /// Variables with several values, of which it holds one.
+    /// Variables with several values; the word holds one of them.
     pub(super) varied: Vec<String>,
-    /// Variables that only zsh computes with: `$x[y]`.
+    /// Variables that only zsh evaluates as arithmetic: `$x[y]`.
     pub(super) indexes: Vec<String>,
 }
 
@@ -350,7 +349,7 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     let scan::Scan { pieces, mut word, mut done, vanishes, .. } = scan;
     word.sums += usize::from(is_sequence(raw.text));
     word.names += usize::from(is_sequence(raw.text));
-    // `{1..9}` is as many words.
+    // `{1..9}` becomes as many words.
     word.splits |= raw.text.contains('{') && raw.text.contains("..");
     let mut room = LONGEST;
     let Some(alternatives) = scan::spread(pieces, &mut room) else {
@@ -366,7 +365,7 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
             break;
         }
         let Some(fields) = scan::fields(&pieces, scope, &mut room) else {
-            // Too many values: any of them may stand there.
+            // Too many values: any of them may be here.
             done.beyond |= word.named.len() > ALTERNATIVES;
             word.named.truncate(ALTERNATIVES);
             word.names = 0;
@@ -386,14 +385,15 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     done
 }
 
-/// What a here-document or a pattern runs and sets: quotes are letters, only `$` and backquotes count.
+/// What a here-document or a pattern runs and sets: quotes are ordinary characters, only `$` and backquotes
+/// count.
 pub(super) fn document<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     let mut scan = scan::Scan::new(raw, scope);
     scan.inside(0, raw.text.len());
     scan.done
 }
 
-/// The variables an arithmetic text computes with, and what it runs.
+/// The variables that an arithmetic text uses, and what it runs.
 pub(super) fn sum<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     let mut scan = scan::Scan::new(raw, scope);
     scan.sum(0, raw.text.len());

@@ -1,5 +1,5 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and
-//! kin. What they run is walked at once, in the scope it would see.
+//! similar. What they run is walked immediately, in the scope it would see.
 
 use super::each::{arriving, filled, is_command_flag, placeholder, replaced, runs_mark};
 use super::scope::Scope;
@@ -10,17 +10,17 @@ use std::rc::Rc;
 
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
 
-/// Said of text that becomes a program only when it runs.
+/// The reason recorded for text that becomes a program only at run time.
 pub(super) const MADE_UP: &str = "a program put together when it runs";
 
 /// Commands whose arguments are another command.
 struct Wrapper {
     names: &'static [&'static str],
-    /// Their options: `-ab` take nothing, `-c=` and `--long=` take a value, `-d?` may have one glued to it.
+    /// Their options: `-ab` take no value, `-c=` and `--long=` take one, `-d?` may have one glued to it.
     options: &'static str,
-    /// Operands before the command.
+    /// How many operands come before the command.
     operands: usize,
-    /// They add nothing of their own to what the command does.
+    /// They only run the command and have no effect of their own.
     is_plain: bool,
 }
 
@@ -58,8 +58,8 @@ static WRAPPERS: &[Wrapper] = &[
 ];
 
 impl Wrapper {
-    /// The value of the option that begins these words, and how many words both take; `None` if it is not
-    /// known.
+    /// The value of the option that begins these words, and how many words both take; `None` if the option is
+    /// unknown.
     fn value(&self, rest: &[Word]) -> Option<(Option<Word>, usize)> {
         let word = &rest[0];
         let text = rest[0].lossy();
@@ -87,29 +87,30 @@ impl Wrapper {
     }
 }
 
-/// A wrapper on the way to its command.
+/// A wrapper whose arguments are being read up to its command.
 struct Wrapped<'a> {
     name: &'a str,
     wrapper: &'a Wrapper,
-    /// The words that are not read yet.
+    /// The words that have not been read yet.
     rest: &'a [Word],
-    /// The command, still without its words.
+    /// The command, without its words so far.
     inner: Simple,
-    /// The scope that most wrappers give it.
+    /// The scope that most wrappers give their command.
     apart: Scope,
-    /// What stands for that which arrives: `{}`.
+    /// The text that input replaces: `{}`.
     mark: Option<String>,
 }
 
-/// The program is what its name says: in the line as written, and found on the path or among the system's.
+/// Whether the program is what its name says: written literally, and found on `PATH` or among the system's
+/// programs.
 fn is_certain(program: &Word) -> bool {
     let text = program.lossy();
     program.is_firm() && text.rsplit_once('/').is_none_or(|(folder, _)| SYSTEM_FOLDERS.contains(&folder))
 }
 
 impl Walk {
-    /// Walk what this command runs; whether it does nothing else. `own` is the scope with the assignments
-    /// before it.
+    /// Walks what this command runs. Returns whether it does nothing else. `own` is the scope with the
+    /// assignments before it.
     pub(super) fn look_inside(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
         let Some(name) = simple.name() else {
             self.substituted_name(simple, scope);
@@ -151,9 +152,9 @@ impl Walk {
         }
     }
 
-    /// A program given as words; joined by blanks, as `eval` does. Whether there is one.
+    /// A program given as words; joined by blanks, as `eval` does. Returns whether there is one.
     fn texts(&mut self, words: &[&Word], scope: &mut Scope) -> bool {
-        // The same words again, one program deeper.
+        // The same words are parsed again, one program deeper.
         if !self.spend(4 * words.len()) {
             return true;
         }
@@ -163,7 +164,7 @@ impl Walk {
         text.inspect(|text| self.program(text, scope)).is_some()
     }
 
-    /// The program's name comes out of a substitution: `$(echo rm) file`.
+    /// The program's name is the output of a substitution: `$(echo rm) file`.
     fn substituted_name(&mut self, simple: &Simple, scope: &mut Scope) {
         let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return };
         self.guess(MADE_UP);
@@ -175,7 +176,7 @@ impl Walk {
     /// `sh -c 'program' name arguments`, `sh < program`, `sh file`.
     fn shell(&mut self, simple: &Simple, own: &Scope, name: &str) -> bool {
         let arguments = &simple.words[1..];
-        // Functions stay behind.
+        // A new shell does not inherit functions.
         let mut scope = Scope { functions: Rc::default(), given: Rc::default(), ..own.clone() };
         if let Some(at) = arguments.iter().position(is_command_flag) {
             let usual = arguments[..at].iter().all(is_usual);
@@ -230,7 +231,7 @@ impl Walk {
         }
         self.line.runs_arriving |= runs_code(rest) && mark.as_ref().is_some_and(|mark| runs_mark(rest, mark));
         inner.words = match &mark {
-            // What arrives stands for the mark, wherever it is.
+            // The input replaces the mark wherever it occurs.
             Some(mark) => {
                 rest.iter().map(|word| arriving(placeholder(word, mark, &inner.arriving))).collect()
             }
@@ -238,7 +239,7 @@ impl Walk {
         };
         let appends = mark
             .is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
-        // `xargs -a file` reads it instead of what arrives.
+        // `xargs -a file` reads the file instead of its input.
         let takes_file = |word: &Word| word.is_option() && word.lossy().contains('a');
         let reads_file = simple.words[1..].iter().take_while(|word| word.is_option()).any(takes_file);
         let own = &Scope { lists_files: own.lists_files && !reads_file, ..own.clone() };
@@ -246,7 +247,7 @@ impl Walk {
         true
     }
 
-    /// Read what stands before the command: options, assignments, operands. `Err` where nothing is left to
+    /// Reads what comes before the command: options, assignments, operands. `Err` if no command is left to
     /// run: whether the value of an option was walked instead.
     fn skip_to_command(&mut self, wrapped: &mut Wrapped, scope: &Scope) -> Result<(), bool> {
         let name = wrapped.name;
@@ -275,7 +276,7 @@ impl Walk {
                 operands -= 1;
                 self.guess_if(word.splits, MADE_UP);
                 if name == "flock" {
-                    // It makes the file, and whoever else wants its lock waits.
+                    // It creates the file, and whoever else wants its lock has to wait.
                     let writes = vec![word.clone()];
                     let folders = Rc::clone(&scope.folders);
                     self.found.push(Simple { writes, folders, ..Simple::default() });
@@ -287,7 +288,7 @@ impl Walk {
         }
     }
 
-    /// Run the command behind a wrapper of this name, which gives most of them a scope of their own.
+    /// Runs the command behind a wrapper of this name, in most cases in a scope of its own.
     fn unwrapped(
         &mut self,
         mut inner: Simple,
@@ -298,14 +299,14 @@ impl Walk {
         match name {
             "time" => self.run(inner, scope, own),
             "command" | "builtin" | "exec" => {
-                // It looks for no function.
+                // It does not look up functions.
                 let functions = std::mem::take(&mut scope.functions);
                 self.run(inner, scope, own);
                 scope.functions = functions;
             }
             _ => {
                 if matches!(name, "xargs" | "parallel") && appends {
-                    // What arrives may be options, and as many words as it likes.
+                    // The input may contain options, and any number of words.
                     let named = inner.arriving.clone();
                     let lists_files = own.lists_files;
                     let said = inner.script.clone();
@@ -324,7 +325,7 @@ impl Walk {
         }
     }
 
-    /// An option whose value is the program: whether it was looked into. `None` for other options.
+    /// An option whose value is the program: whether it was examined. `None` for other options.
     fn inner_program(
         &mut self,
         rest: &[Word],
@@ -350,7 +351,7 @@ impl Walk {
         let text = word.lossy();
         let known = wrapper.value(rest);
         let is_known = known.is_some();
-        // `env -P path`: programs are looked for elsewhere.
+        // `env -P path`: programs are looked up elsewhere.
         let (value, count) = known.unwrap_or((None, 1 + usize::from(name == "env" && text == "-P")));
         let replaces = name == "xargs" && (text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
         let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
@@ -383,7 +384,7 @@ fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
     }
 }
 
-/// A word as program text. Glob signs are themselves; what is unknown becomes a variable that is never set.
+/// A word as program text. Wildcards stay wildcards; an unknown part becomes a variable that is never set.
 pub(super) fn code(word: &Word) -> Option<String> {
     if word.bits.iter().all(|bit| *bit == Bit::Any) {
         return word.said.clone();
@@ -391,7 +392,7 @@ pub(super) fn code(word: &Word) -> Option<String> {
     Some(word.code())
 }
 
-/// An option of a shell that changes nothing about what its program does.
+/// Whether an option of a shell has no effect on what its program does.
 fn is_usual(word: &Word) -> bool {
     let plain = |text: String| {
         matches!(
@@ -402,7 +403,7 @@ fn is_usual(word: &Word) -> bool {
     word.is_firm() && word.literal().is_some_and(plain)
 }
 
-/// `xargs -I{} sh -c 'ls {}'`: what arrives becomes program text.
+/// `xargs -I{} sh -c 'ls {}'`: the input becomes program text.
 fn runs_code(words: &[Word]) -> bool {
     words.iter().any(|word| SHELLS.iter().any(|shell| word.last_part().is(shell)) || word.is("eval"))
 }

@@ -1,4 +1,5 @@
-//! Which questions of a run were answered. One call at a time for a run, so one of two answers comes first.
+//! Records which questions of a run were answered. One call at a time for a run, so one of two answers comes
+//! first.
 
 use restate_sdk::prelude::*;
 
@@ -23,7 +24,7 @@ impl Answers {
         Ok(Json(is_first))
     }
 
-    /// The run is over.
+    /// Forgets the answers of a run that is over.
     #[handler]
     async fn forget(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
         ctx.clear_all();

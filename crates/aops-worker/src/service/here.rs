@@ -1,8 +1,7 @@
 //! The steps on one machine.
 //!
-//! Its service has the machine's name, which is known only when the program runs: the trait form of the SDK's
-//! macro, which is deprecated, and a hidden function give what is needed to set it. A test fails when they
-//! are gone.
+//! Its service is named after the machine, which is known only at run time. To set such a name we need the
+//! trait form of the SDK's macro, which is deprecated, and a hidden function. A test fails if they disappear.
 
 #![expect(deprecated, reason = "the newer form of a service has no name that is set at run time")]
 
@@ -16,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// A step that was cancelled.
 pub(super) const CANCELLED: &str = "cancelled; nothing of the step is left";
 
 pub fn name_of(machine: &str) -> String {
@@ -33,7 +31,7 @@ struct OnMachine(Arc<Steps>);
 impl Here for OnMachine {
     async fn step(&self, ctx: ObjectContext<'_>, Json(leg): Json<Leg>) -> HandlerResult<Json<LegEnd>> {
         let (awakeable, done) = ctx.awakeable::<Json<LegEnd>>();
-        // Every attempt comes here: a step that runs is attended again, one that is unknown begins.
+        // Every attempt comes here: a running step is attended again, an unknown one begins.
         let attending = self.0.attend(ctx.invocation_id(), &leg, &awakeable).await?;
         let end = restate_sdk::select! {
             end = done => { end },
@@ -47,7 +45,7 @@ impl Here for OnMachine {
     }
 }
 
-/// Serves the steps of this machine, for ever.
+/// Serves the steps of this machine; never returns unless it fails.
 pub async fn serve_machine(
     steps: Arc<Steps>,
     listen: SocketAddr,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The object that knows them; its only key is `ALL`.
+/// The object that keeps them; its only key is `ALL`.
 pub(super) const MACHINES: &str = "Machines";
 pub const ALL: &str = "all";
 const KNOWN: &str = "machines";
@@ -19,19 +19,19 @@ pub struct Machine {
     pub labels: Vec<String>,
     #[serde(default)]
     pub runs: u64,
-    /// Its worker was not reached for too long, and has not announced itself since.
+    /// Its worker could not be reached for too long, and has not announced itself since.
     #[serde(default)]
     pub away: bool,
-    /// From the polite signal until a step is killed, in seconds.
+    /// How many seconds a step has between SIGTERM and SIGKILL.
     #[serde(default)]
     pub grace_s: u64,
-    /// How long a step goes on whose stream is lost, in seconds.
+    /// How many seconds a step keeps running after its stream is lost.
     #[serde(default)]
     pub reattach_s: u64,
 }
 
 impl Machine {
-    /// By then nothing of a step is left there, whatever became of the network.
+    /// After this time nothing of a step is left on the machine, whatever happens to the network.
     pub fn lets_go_after(&self) -> Duration {
         Duration::from_secs(self.reattach_s + self.grace_s + 1)
     }
@@ -41,7 +41,7 @@ impl Machine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wanted {
     pub(super) labels: Vec<String>,
-    /// Taken only if no other fits.
+    /// This machine is chosen only if no other fits.
     pub(super) rather_not: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Machines;
 
 #[restate_sdk::object(name = "Machines")]
 impl Machines {
-    /// A worker serves this machine from now on.
+    /// Registers a machine that a worker now serves.
     #[handler]
     async fn hello(&self, ctx: ObjectContext<'_>, Json(machine): Json<Machine>) -> HandlerResult<()> {
         let mut all = known(&ctx).await?;
@@ -69,7 +69,7 @@ impl Machines {
         Ok(())
     }
 
-    /// A machine for a run, which counts as one of its runs from now on.
+    /// Chooses a machine for a run, and counts the run for it.
     #[handler]
     async fn pick(
         &self,
@@ -86,7 +86,7 @@ impl Machines {
         Ok(Json(Some(found)))
     }
 
-    /// A run has left this machine.
+    /// Counts one run less for this machine.
     #[handler]
     async fn done(&self, ctx: ObjectContext<'_>, name: String) -> HandlerResult<()> {
         let mut all = known(&ctx).await?;
@@ -97,7 +97,7 @@ impl Machines {
         Ok(())
     }
 
-    /// This machine gets no run until its worker announces itself again.
+    /// Assigns no run to this machine until its worker announces itself again.
     #[handler]
     async fn lost(&self, ctx: ObjectContext<'_>, Json(name): Json<String>) -> HandlerResult<()> {
         let mut all = known(&ctx).await?;
@@ -108,13 +108,13 @@ impl Machines {
         Ok(())
     }
 
-    /// Every machine by its name.
+    /// Lists every machine by its name.
     #[handler]
     async fn list(&self, ctx: SharedObjectContext<'_>) -> HandlerResult<Json<Known>> {
         Ok(Json(ctx.get::<Json<Known>>(KNOWN).await?.map(Json::into_inner).unwrap_or_default()))
     }
 
-    /// Whether this machine gets runs.
+    /// Whether this machine is assigned runs.
     #[handler]
     async fn counts(
         &self,

@@ -1,8 +1,8 @@
 //! A run: its place, its machine, its legs and its questions, to its end.
 //!
-//! Served by the gateway, so that a machine that is gone for good takes no run with it. Invariants: a
-//! cancelled run ends when nothing of its step is left, or says by when; an answer counts for one digest, and
-//! once; what a run took it gives back, however it ends.
+//! Served by the gateway, so that losing a machine loses no run. Invariants: a cancelled run ends when
+//! nothing of its step is left, or says by when; an answer counts for one digest, and once; a run returns
+//! everything it took, however it ends.
 
 use super::answers::{ANSWERS, Answers};
 use super::here::{CANCELLED, name_of};
@@ -19,14 +19,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 const STANDING: &str = "standing";
-/// How long a run waits for a machine that has its labels, before it looks again.
+/// How long a run waits for a machine with its labels before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
-/// After a step's grace, until its machine counts as away.
+/// How long after a step's grace its machine counts as unreachable.
 const OVER_GRACE: Duration = Duration::from_secs(3);
 /// How often in a row a machine may give a step back, or a run may lose its machine, before a person is
 /// asked.
 const MOST_GIVEN_BACK: u32 = 8;
-/// Begins the digest of a question that is about no packet.
+/// The prefix of the digest of a question that concerns no packet.
 const FAILED: &str = "failed-";
 
 struct Run {
@@ -76,7 +76,7 @@ impl Run {
         if asked.as_deref() != Some(answer.about.as_str()) {
             return Err(TerminalError::new_with_code(409, "the run does not ask this question").into());
         }
-        // Two of these handlers may be here at one moment, and only one of them comes first there.
+        // Two of these handlers may run at the same time; the answers object decides which one is first.
         let take = RequestTarget::object(ANSWERS, ctx.key(), "take");
         let Json(is_first) = ctx.request::<_, Json<bool>>(take, Json(answer.about.clone())).call().await?;
         if !is_first {
@@ -100,11 +100,11 @@ fn promise_of(about: &str) -> String {
     format!("answer-{about}")
 }
 
-/// How a step ended, or that it was taken from its machine.
+/// How a step ended, including that it was taken from its machine.
 enum StepEnd {
     Ended(LegEnd),
-    /// Its invocation was killed or cancelled: its machine was away for too long, or a person released the
-    /// run.
+    /// Its invocation was killed or cancelled: its machine was unreachable for too long, or a person released
+    /// the run.
     Taken,
 }
 
@@ -123,9 +123,9 @@ impl Walk<'_, '_> {
         self.legs().await
     }
 
-    /// How the run stands from now on.
+    /// Publishes the run's new state.
     async fn tell(&mut self, state: &str) -> Result<(), TerminalError> {
-        // The clock, kept in the journal.
+        // The time is kept in the journal.
         let since = self.ctx.run(|| async { Ok(timestamp(now_ms())) }).name("clock").await?;
         self.standing.since = since;
         state.clone_into(&mut self.standing.state);
@@ -133,7 +133,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Waits until fewer runs of this repository are under way than may be.
+    /// Waits until fewer runs of this repository are active than the limit allows.
     async fn take_place(&mut self) -> Result<(), TerminalError> {
         let (awakeable, has_one) = self.ctx.awakeable::<bool>();
         let wants = Wants { run: self.ctx.key().to_owned(), awakeable };
@@ -147,7 +147,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// A machine with all labels that were asked for; waits for one.
+    /// Chooses a machine with all requested labels, and waits for one if there is none.
     async fn choose(&mut self, rather_not: Option<String>) -> Result<(), TerminalError> {
         let wanted = Wanted { labels: self.order.labels.clone(), rather_not };
         let mut is_told = false;
@@ -180,7 +180,7 @@ impl Walk<'_, '_> {
         Some(name)
     }
 
-    /// Leg after leg, with a person's answer between two of them, to the end.
+    /// Runs leg after leg, each after a person's answer to the one before, to the end.
     async fn legs(&mut self) -> Result<LegEnd, TerminalError> {
         let mut answer = None::<Decision>;
         let mut given_back = 0;
@@ -240,7 +240,8 @@ impl Walk<'_, '_> {
         Ok(said)
     }
 
-    /// One step, until it has ended. A cancellation reaches the step too: only its end is the end.
+    /// Runs one step until it has ended. A cancellation reaches the step too; we still wait for the step's
+    /// own end.
     async fn step(&mut self, work: Leg) -> Result<StepEnd, TerminalError> {
         let machine = self.machine.clone().unwrap_or_default();
         let step = RequestTarget::object(name_of(&machine.name), self.ctx.key(), "step");
@@ -258,8 +259,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Cancels a step and waits until its processes are gone. A machine that is away hears no cancellation:
-    /// the engine forgets its step then, and the words say by when the machine has ended it by itself.
+    /// Cancels a step and waits until its processes are gone. An unreachable machine learns of no
+    /// cancellation: the engine then forgets its step, and the message says by when the machine will have
+    /// ended it by itself.
     async fn end_step(
         &self,
         machine: &Machine,
@@ -293,7 +295,7 @@ impl Walk<'_, '_> {
         Ok(TerminalError::new_with_code(409, words))
     }
 
-    /// Gives back what the run had, and says how it ended.
+    /// Returns what the run had, and publishes how it ended.
     async fn clear_up(&mut self, ended: &Result<LegEnd, TerminalError>) -> Result<(), TerminalError> {
         let run = self.ctx.key().to_owned();
         let give = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "give");
@@ -314,13 +316,13 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What the engine says of an invocation that was killed, and a machine of one that was cancelled.
+/// Whether this is the engine's error for a killed invocation, or a machine's error for a cancelled one.
 fn is_taken(error: &TerminalError) -> bool {
     error.code() == 409
         && (error.message().eq_ignore_ascii_case("killed") || error.message().starts_with(CANCELLED))
 }
 
-/// Serves runs, and what they share, for ever.
+/// Serves runs and what they share; never returns unless it fails.
 pub async fn serve_runs(
     listen: SocketAddr,
     admin: Address,

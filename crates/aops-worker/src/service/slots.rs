@@ -1,6 +1,6 @@
-//! At most so many runs of a repository at a time.
+//! Limits how many runs of a repository run at a time.
 //!
-//! Invariant: a place is given to one run, and given on in the order in which runs asked.
+//! Invariant: a place belongs to one run, and is passed on in the order in which runs asked.
 
 use aops_core::text::sha256::sha256;
 use restate_sdk::prelude::*;
@@ -15,7 +15,7 @@ pub(super) fn key_of(repository: &str) -> String {
     sha256(&[repository.as_bytes()])[..32].to_owned()
 }
 
-/// A run that wants a place, and the awakeable that is resolved when it has one.
+/// A run that wants a place, and the awakeable that is resolved when it gets one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wants {
     pub(super) run: String,
@@ -29,7 +29,7 @@ struct Places {
 }
 
 impl Places {
-    /// Whether the run has a place now; else it waits.
+    /// Whether the run has a place now; otherwise it waits.
     fn take(&mut self, wants: Wants, most: usize) -> bool {
         if self.taken.contains(&wants.run) {
             return true;
@@ -43,7 +43,7 @@ impl Places {
         false
     }
 
-    /// The run has no place any more and wants none. Returns who has one now.
+    /// The run gives up its place or its wait. Returns the runs that get a place now.
     fn give(&mut self, run: &str, most: usize) -> Vec<Wants> {
         self.taken.retain(|taken| taken != run);
         self.waiting.retain(|wants| wants.run != run);
@@ -59,7 +59,7 @@ impl Places {
 }
 
 pub(super) struct Slots {
-    /// 0: as many as there are.
+    /// 0 means any number.
     pub(super) per_repository: usize,
 }
 
@@ -94,7 +94,7 @@ async fn places(ctx: &ObjectContext<'_>) -> Result<Places, TerminalError> {
     Ok(ctx.get::<Json<Places>>(PLACES).await?.map(Json::into_inner).unwrap_or_default())
 }
 
-/// Kept in the journal: a gateway may be started again with another number while a call is under way.
+/// Kept in the journal: a gateway may restart with another number while a call is under way.
 async fn most(ctx: &ObjectContext<'_>, configured: usize) -> Result<usize, TerminalError> {
     let most = if configured == 0 { u64::MAX } else { configured as u64 };
     let kept = ctx.run(|| async move { Ok(most) }).name("most").await?;

@@ -1,4 +1,4 @@
-//! The pages, as HTML whose forms work without a script. Invariant: everything from the database is escaped.
+//! The pages, as HTML whose forms work without scripts. Invariant: everything from the database is escaped.
 
 use super::LOOK;
 use aops_core::insight::report::escape;
@@ -15,14 +15,13 @@ fn whole(body: &str) -> String {
     )
 }
 
-/// Sends the token that stands behind `#` in the address.
+/// Sends the token after the `#` of the address.
 pub(super) fn door() -> String {
     whole(
         "<p>Open the link that <code>aops-hook fleet serve</code> printed.</p><script src=/page.js></script>",
     )
 }
 
-/// A form with this proof, a name and a value.
 fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> String {
     let id = escape(id);
     let value = escape(value);
@@ -35,7 +34,7 @@ fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> Str
 fn answers(id: &str, proof: (&str, &str), answers: &[Answer]) -> String {
     let button = |answer: &Answer| format!("<button name=decision value={0}>{0}</button>", answer.name());
     let buttons: Vec<String> = answers.iter().map(button).collect();
-    // Enter in the note presses the first button, and this one does nothing: nobody approves by it.
+    // Enter in the note presses the first button. This one does nothing, so nobody approves by accident.
     let note = "<button disabled hidden></button><input name=note placeholder=note>";
     form("/answer", id, proof, &format!("{note} {}", buttons.join(" ")))
 }
@@ -45,7 +44,7 @@ fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     format!("<h2>{title}</h2><table><tr><th>{}<tr><td>{}</table>", head.join("<th>"), rows.join("<tr><td>"))
 }
 
-/// Everything there is; `proof` makes what each form needs.
+/// All tables; `proof` makes what each form needs.
 pub(super) fn overview(
     asked: &[Approval],
     runs: &[RunRow],
@@ -99,7 +98,7 @@ fn list_session(one: &SessionRow) -> Vec<String> {
     vec![id, machine, project, one.entries.to_string(), phase, mode, age(one.age_s * 1000)]
 }
 
-/// One question, for who has its token.
+/// One question, for whoever has its token.
 pub(super) fn question(asked: &Approval, token: &str) -> String {
     let form = answers(&asked.id, ("token", token), &Answer::ALL);
     whole(&format!(

@@ -1,6 +1,6 @@
 //! Which columns a list has, and how wide they are on a screen of this width.
 //!
-//! Pure. Invariant: on 80 columns every one of them is there.
+//! Pure. Invariant: on 80 columns all of them are shown.
 
 pub(super) struct Column {
     name: &'static str,
@@ -8,7 +8,7 @@ pub(super) struct Column {
     pub(super) wide: usize,
 }
 
-/// Name, least width, and the share of what is left of the screen.
+/// Name, minimum width, and share of the remaining width.
 pub(super) type Plan = (&'static str, usize, usize);
 
 pub(super) const SESSIONS: [Plan; 8] = [
@@ -27,7 +27,7 @@ pub(super) const CHECKPOINTS: [Plan; 5] =
 
 pub(super) const HOSTS: [Plan; 3] = [("host", 30, 3), ("by", 8, 0), ("what", 34, 4)];
 
-/// After the mark of the chosen line, one blank between two of them.
+/// They follow the mark of the chosen line, separated by one blank.
 pub(super) fn plan(plans: &[Plan], width: usize) -> Vec<Column> {
     let least: usize = plans.iter().map(|(_, least, _)| least + 1).sum();
     let shares: usize = plans.iter().map(|(.., share)| share).sum();

@@ -68,7 +68,7 @@ fn line(model: &Model, page: &mut Page, entry: Entry, typed: &str, key: &str) {
     };
     clear(page, 3);
     page.rule(&label);
-    // The end of a long line is where one types.
+    // Shows the end of a long line, where the person is typing.
     let room = page.width().saturating_sub(4);
     let shown: String = typed.chars().skip(typed.chars().count().saturating_sub(room)).collect();
     page.put(0, &format!("> {shown}"), Style::default());

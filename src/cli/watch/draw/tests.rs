@@ -124,7 +124,7 @@ fn a_timeline_shows_the_chosen_line_whole() {
     }
 }
 
-/// No style of any cell has a colour; the chosen line is reversed all the same.
+/// No style of any cell has a colour; the chosen line is still reversed.
 #[test]
 fn without_colours_there_is_none() {
     let model = Model { color: false, ..model() };

@@ -17,7 +17,7 @@ fn row(id: &str) -> Row {
     Row { id: id.to_owned(), began: id.to_owned(), path, root, life: Life::Live, ..Row::default() }
 }
 
-/// Presses each; a word in `<>` is a key with a name. Gives the last wishes.
+/// Presses each key; a word in `<>` is a named key. Returns the last requests.
 fn press_all(model: &mut Model, keys: &str) -> Vec<Wish> {
     let mut wishes = Vec::new();
     let mut rest = keys;
@@ -139,7 +139,7 @@ fn a_host_is_allowed_or_denied_after_its_command_was_shown() {
     model.learn(News::Hosts(vec![host("a.test"), host("b.test:5432"), host("localhost:3000")]));
     assert_eq!(line(&press_all(&mut model, "ay")), "aops-hook network allow a.test");
     assert_eq!(line(&press_all(&mut model, "<down>dy")), "aops-hook network deny b.test:5432");
-    // Others come: the chosen one stays chosen.
+    // Other hosts arrive: the chosen one stays chosen.
     model.learn(News::Hosts(vec![
         host("c.test"),
         host("a.test"),

@@ -1,4 +1,4 @@
-//! What is said of news, and what a typed line does.
+//! The text for news, and the effect of a typed line.
 //!
 //! Pure. Invariants: no escape sequence; a session is named by its number in the last list or by the
 //! beginning of its id.
@@ -13,7 +13,7 @@ use aops_core::system::env::east_of_utc;
 use aops_core::text::plain::count;
 use aops_core::text::time;
 
-/// Lines of a timeline that are said when it is opened or filtered.
+/// How many lines of a timeline are printed when it is opened or filtered.
 const SAID: usize = 20;
 
 const HELP: &str = "\
@@ -114,7 +114,7 @@ impl Speaker {
         lines
     }
 
-    /// The last lines of the timeline that are wanted.
+    /// The last lines of the timeline that pass the filters.
     fn timeline(&mut self) -> Vec<String> {
         let timeline = &mut self.model.timeline;
         timeline.choose();
@@ -167,7 +167,6 @@ impl Speaker {
         self.timeline()
     }
 
-    /// The session that is meant.
     fn named(&self, name: &str) -> Option<&Row> {
         let by_number = name.parse::<usize>().ok().and_then(|n| self.numbered.get(n.checked_sub(1)?));
         by_number.and_then(|key| self.model.find(key)).or_else(|| {
@@ -176,7 +175,7 @@ impl Speaker {
         })
     }
 
-    /// What is done with one session.
+    /// Carries out a verb for one session.
     fn about(&mut self, verb: &str, rest: &str) -> Said {
         const VERBS: [&str; 13] = [
             "open", "why", "block", "clear", "waive", "approve", "reject", "checkpoints", "diff", "rollback",
@@ -206,7 +205,7 @@ impl Speaker {
         (Vec::new(), Some(wish))
     }
 
-    /// What changes something in it is asked about.
+    /// Asks before it changes something in a session.
     fn change(&mut self, row: &Row, verb: &str, rest: &str) -> Said {
         let entry = match verb {
             "allow" | "deny" => {

@@ -1,4 +1,4 @@
-//! Makes the row of one session out of its state and its ledger.
+//! Makes the row of one session from its state and its ledger.
 
 use super::refusal::last_refusal;
 use super::{Head, Health, Known, LEDGER_FILE, Life, Row, STATE_FILE, sessions};
@@ -14,10 +14,10 @@ use aops_core::text::plain::count;
 use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
-/// Longer prompts and refusals are told by their beginning.
+/// Longer prompts and refusals are cut.
 const LONGEST: usize = 300;
 
-/// Reads it; `then` is what was known of it. Nothing where nothing was recorded yet.
+/// Reads one session; `then` is what was known of it. `None` if nothing was recorded yet.
 pub(super) fn load(
     env: &Env,
     boot: &str,
@@ -27,7 +27,7 @@ pub(super) fn load(
 ) -> Option<Known> {
     let ledger = path.join(LEDGER_FILE);
     let state = path.join(STATE_FILE);
-    // Before anything is read: what changes meanwhile is read again.
+    // Taken before reading, so that a change during the read is noticed.
     let stamps = [super::stamp(&ledger), super::stamp(&state)];
     let found = sessions::on_disk(path.to_path_buf())?;
     let session = sessions::session(&found);
@@ -83,7 +83,7 @@ fn given(session: &Session) -> String {
     session.describe_quiet().into_iter().chain(kept).collect::<Vec<_>>().join("; ")
 }
 
-/// Whom the loop waits for; else what the task owes before it may end.
+/// Whom the loop waits for; otherwise what the task owes before it may end.
 fn owed(env: &Env, session: &Session) -> String {
     let debts = status::owed(env, session, None);
     match status::waits_for(session, env.now_ms) {

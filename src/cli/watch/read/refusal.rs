@@ -1,4 +1,4 @@
-//! Finds the last refusal of a ledger without reading more of it than is new.
+//! Finds the last refusal of a ledger while reading only what is new.
 
 use crate::cli::log::told::Teller;
 use aops_core::system::files;
@@ -6,17 +6,17 @@ use memchr::memmem::rfind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Of a ledger that is new to us at most so much is looked at, from its end.
+/// How much of a new ledger is read at most, from its end.
 const LOOKED_AT: u64 = 1 << 20;
 
-/// Lines before a refusal that can have begun its call.
+/// How many lines before a refusal are searched for the start of its call.
 const BEFORE: usize = 8;
 
 /// The last refusal after `from`, on one line: what was refused, and by which gate.
 pub(super) fn last_refusal(ledger: &Path, from: u64, root: &str) -> Option<String> {
     let file = files::open(ledger).ok()?;
     let long = file.metadata().ok()?.len();
-    // A shorter one is another.
+    // A file that became shorter is a different ledger.
     let from =
         if from <= long { from.max(long.saturating_sub(LOOKED_AT)) } else { long.saturating_sub(LOOKED_AT) };
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];

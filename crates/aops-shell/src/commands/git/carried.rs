@@ -1,10 +1,10 @@
-//! Text in the arguments of git that git runs as a line: one row for each option, and the scheme of an
-//! address.
+//! Text in the arguments of git that git runs as a shell line: one row for each option, and the `ext::`
+//! scheme of an address.
 
 use crate::syntax::Word;
 
-/// The shortest form of each option that git takes for it, and the verbs that have it; of all verbs where
-/// none is named.
+/// The shortest abbreviation of each option that git accepts, and the verbs that have the option; an empty
+/// list means all verbs.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("--open", &["grep"]),
     ("-O", &["grep"]),
@@ -16,7 +16,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("-x", &["difftool"]),
 ];
 
-/// The lines among the arguments behind this verb.
+/// The lines among the arguments after this verb.
 pub fn carried(verb: &str, arguments: &[Word]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
@@ -31,7 +31,7 @@ pub fn carried(verb: &str, arguments: &[Word]) -> Vec<String> {
             } else {
                 Some(word.after(2)).filter(|word| !word.bits.is_empty())
             };
-            // The value of `-O` is always glued.
+            // The value of `-O` is always glued to it.
             all.extend(
                 glued
                     .or_else(|| arguments.get(at + 1).filter(|_| *option != "-O").cloned())

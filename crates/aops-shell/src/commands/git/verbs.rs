@@ -1,6 +1,7 @@
-//! The verbs of git that only look, each with the options that let it, and the options that several share.
+//! The verbs of git that only look, each with the options that keep it so, and option lists that several
+//! verbs share.
 
-/// How a difference is shown.
+/// Options that choose how a difference is shown.
 pub(super) const DIFF: &str = "-pusRabwzW -U? -M? -C? -B? -D -l= -S= -G= -O= -X? --patch --no-patch --raw --stat --numstat \
     --shortstat --dirstat --summary --patch-with-stat --patch-with-raw --unified= --minimal --patience --histogram \
     --diff-algorithm= --anchored= --compact-summary --name-only --name-status --submodule --color --no-color --color-moved \
@@ -12,7 +13,7 @@ pub(super) const DIFF: &str = "-pusRabwzW -U? -M? -C? -B? -D -l= -S= -G= -O= -X?
     --no-prefix --line-prefix= --ita-invisible-in-index --cached --staged --merge-base --no-index --cc --combined-all-paths \
     --stat-width= --stat-count= --stat-name-width= --exclude= --stdin --root -r -t -m -c";
 
-/// Which commits are shown, and how.
+/// Options that choose which commits are shown, and how.
 pub(super) const LOG: &str = "-# -n= -L= -i -E -F -P -g -q --oneline --format= --pretty --graph --decorate --no-decorate --decorate-refs= \
     --decorate-refs-exclude= --source --use-mailmap --no-mailmap --full-diff --log-size --max-count= --skip= --since= --after= --until= \
     --before= --author= --committer= --grep= --grep-reflog= --all-match --invert-grep --regexp-ignore-case \
@@ -24,7 +25,7 @@ pub(super) const LOG: &str = "-# -n= -L= -i -E -F -P -g -q --oneline --format= -
     --left-only --right-only --show-pulls --follow --count --objects --disk-usage --no-commit-header --timestamp \
     --clear-decorations --show-linear-break --exclude-first-parent-only --ignore-missing --bisect";
 
-/// Verbs that look, with the options that let them. Sorted.
+/// Verbs that only look, with the options that keep them so. Sorted.
 #[rustfmt::skip]
 pub(super) static LOOKING: &[(&str, &[&str])] = &[
     ("annotate", BLAME),
@@ -64,8 +65,8 @@ pub(super) static LOOKING: &[(&str, &[&str])] = &[
     ("whatchanged", &[DIFF, LOG]),
 ];
 
-/// Verbs that look with these words behind them (`""`: none; an empty list: any), and the options that let
-/// them.
+/// Verbs that only look with these words after them (`""`: none; an empty list: any), and the options that
+/// keep them so.
 pub(super) static SUBVERBS: &[(&str, &[&str], &[&str])] = &[
     ("bisect", &["log"], &[]),
     ("hash-object", &[], &["-t= --stdin --path= --no-filters --literally"]),
@@ -81,7 +82,8 @@ pub(super) static SUBVERBS: &[(&str, &[&str], &[&str])] = &[
 #[rustfmt::skip]
 const BLAME: &[&str] = &["-beflnstpwck -L= -S= -M? -C? -h --root --show-stats --reverse --first-parent --porcelain --line-porcelain --incremental --encoding= --date= --color-lines --color-by-age --score-debug --show-name --show-number --show-email --abbrev --ignore-rev= --ignore-revs-file="];
 
-/// Listing refs: options that take a commit or a pattern, and those that say a pattern may follow.
+/// Options with which a verb still lists refs: those that take a commit or a pattern, and those that say a
+/// pattern may follow.
 pub(super) const BRANCHES: &str = "-arvqil --all --remotes --verbose --list --show-current --contains --no-contains --merged --no-merged --points-at= --sort= --format= --column --no-column --color --no-color --abbrev --no-abbrev --ignore-case --omit-empty";
 pub(super) const TAGS: &str = "-l -n? -i --list --contains --no-contains --merged --no-merged --points-at= --sort= --format= --column --no-column --color --ignore-case --omit-empty";
 

@@ -1,4 +1,4 @@
-//! What the line does not say for sure: values of variables that other ways set, verbs that a substitution
+//! What the line leaves uncertain: values of variables set in other branches, and verbs that a substitution
 //! prints.
 
 use super::found;
@@ -134,21 +134,21 @@ fn none_found(lines: &[&str]) {
     assert!(stopped.is_empty(), "{stopped:#?}");
 }
 
-/// An assignment that may not have happened adds a value; one that has not takes none away.
+/// An assignment that may not have happened adds a value, and removes none.
 #[test]
 fn what_may_not_have_run_takes_no_value_away() {
     all_found(PERHAPS.iter().map(|line| (*line, "git-discard")));
     none_found(SURELY);
 }
 
-/// A verb or an option that the line does not say is asked about where what is there fits a rule.
+/// An unknown verb or option needs approval if the rest of the command fits a rule.
 #[test]
 fn a_verb_that_is_not_said_is_the_dangerous_one() {
     all_found(ASKED.iter().copied());
     none_found(PASSED);
 }
 
-/// What a substitution prints makes no line one that only reads.
+/// A line never counts as only reading because of what a substitution prints.
 #[test]
 fn a_printed_option_reads_nothing() {
     use crate::class::{LineSetting, class};

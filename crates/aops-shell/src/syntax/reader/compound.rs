@@ -1,10 +1,10 @@
-//! Loops, branches, groups, sums and `[[ … ]]`; functions with a keyword.
+//! Loops, branches, groups, arithmetic and `[[ … ]]`; functions with a keyword.
 
 use super::simple::is_name;
 use super::{Command, Function, Kind, List, Raw, Reader, Redirect};
 use crate::syntax::tree::{Arm, Compound};
 
-/// The operands of a test, and whether the shell computes with them.
+/// The operands of a test, and whether the shell evaluates them as arithmetic.
 type Operands<'a> = Vec<(Raw<'a>, bool)>;
 
 impl<'a> Reader<'a> {
@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `((…))` behind its first bracket. A subshell that begins like it is not told apart.
+    /// `((…))` after its first bracket. A subshell that begins like it is not distinguished.
     fn sum(&mut self) -> Option<Raw<'a>> {
         self.at += 1;
         let begin = self.at;
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             matches!(left.text.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
         if is_unary {
             let word = self.operand()?;
-            // An index in a name is computed.
+            // The shell evaluates an index in a name.
             let computes = left.text == "-t" || matches!(left.text, "-v" | "-R") && !is_name(word.text);
             all.push((word, computes));
             return Some(());
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     fn operand(&mut self) -> Option<Raw<'a>> {
-        // bash takes a number before `<` for a descriptor nowhere but here.
+        // Only here does bash read a number before `<` as a descriptor.
         if self.peek().kind == Kind::Descriptor {
             return Some(std::mem::take(&mut self.token).word);
         }

@@ -1,10 +1,10 @@
 //! Simple commands: assignments, words and redirections; and functions, which begin like them. The body of a
-//! here-document is read ahead, where its redirection stands.
+//! here-document is read ahead, at its redirection.
 
 use super::{Command, Documents, Function, Kind, Raw, Reader, Redirect, ends_word, is_name_byte};
 use crate::syntax::tree::{Assignment, SimpleCommand};
 
-/// Words that begin, part or end something where a command may begin.
+/// Words that begin, separate or end something in the place of a command.
 const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "time", "until", "while", "{", "}",
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `value` is where the value of this word begins, and `name_end` where its name ends.
+    /// `value` is the position of the value in this word, and `name_end` the end of the name.
     fn assignment(&mut self, word: Raw<'a>, name_end: usize, value: usize) -> Option<Assignment<'a>> {
         let name = &word.text[..name_end];
         let appends = word.text[..value].ends_with("+=");
@@ -108,11 +108,11 @@ impl<'a> Reader<'a> {
             }
         }
         self.expect(")")?;
-        // `a=(b)c` is no word.
+        // `a=(b)c` is not a word.
         self.byte(self.at).is_none_or(ends_word).then_some(())
     }
 
-    /// What follows `name ()`.
+    /// Reads the function after `name ()`.
     pub(super) fn function(&mut self, name: &'a str) -> Option<Command<'a>> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:+@%/,^".contains(&byte) || byte > 127;
         if is_reserved(name) || name.is_empty() || !name.bytes().all(is_plain) {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         Some(Redirect::Document { body, is_literal, strips_tabs, is_standard_input })
     }
 
-    /// Where the body ends that begins here, and where the line behind its delimiter begins.
+    /// The end of the body that begins here, and the start of the line after its delimiter.
     fn body_end(&mut self, delimiter: &str, strips_tabs: bool, is_literal: bool) -> Option<(usize, usize)> {
         loop {
             let begin = self.at;
@@ -207,7 +207,8 @@ impl<'a> Reader<'a> {
                 return Some((begin, feed.map_or(self.text.len(), |feed| feed + 1)));
             }
             self.at = feed? + 1;
-            // Joined with the next line, which then cannot be the delimiter; or both together are.
+            // A backslash joins this line with the next. If a delimiter could begin here or follow, the text
+            // is ambiguous and refused.
             let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
             if !is_literal && backslashes % 2 == 1 {
                 let next = self.text.get(self.at..self.find(b'\n').unwrap_or(self.text.len()))?;
@@ -228,7 +229,7 @@ fn assigned(word: &Raw) -> Option<Option<(usize, usize)>> {
         return Some(None);
     }
     let indexed = word.text[name_end..].starts_with('[');
-    // bash reads on over blanks to the end of an index; here the word has ended.
+    // bash reads an index to its end, even across blanks; here the word ended at the blank.
     let end = if indexed { closing(word, name_end + 1)? + 1 } else { name_end };
     let rest = &word.text[end..];
     Some(if rest.starts_with('=') {
@@ -238,7 +239,7 @@ fn assigned(word: &Raw) -> Option<Option<(usize, usize)>> {
     })
 }
 
-/// The text of a delimiter. One that is expanded anywhere else is refused.
+/// The text of a delimiter; one that contains expansions is refused.
 fn unquoted(word: &str) -> Option<String> {
     if word.contains(['$', '`', '<', '>', '(']) {
         return None;
@@ -258,7 +259,7 @@ fn unquoted(word: &str) -> Option<String> {
     (!text.contains('\n')).then_some(text)
 }
 
-/// The bracket that closes an index. One behind a backquote is refused.
+/// The bracket that closes an index; an index with a backquote is refused.
 fn closing(word: &Raw, from: usize) -> Option<usize> {
     word.closing(from, word.text.len(), b'[', b']').filter(|end| !word.text[from..*end].contains('`'))
 }

@@ -1,4 +1,5 @@
-//! The grammar against bash itself, against a list of what each construct runs, and against its own bounds.
+//! Checks the grammar against bash itself, against a list of what each construct runs, and against its own
+//! bounds.
 
 use super::{DEEPEST, LOOKS, Unread, parse};
 use crate::syntax::{Ground, cut};
@@ -118,7 +119,7 @@ fn every_construct_runs_what_it_should() {
         let mut runs: Vec<String> =
             cut(line, &ground).commands.iter().map(|c| c.name().unwrap_or_default().to_owned()).collect();
         let mut wanted: Vec<&str> = wanted.split(' ').collect();
-        // Assignments and redirections alone have no name, and count once.
+        // Assignments and redirections without a command have no name, and count once.
         wanted.retain(|name| !name.is_empty());
         runs.retain(|name| !name.is_empty());
         wanted.dedup();
@@ -128,7 +129,7 @@ fn every_construct_runs_what_it_should() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Not a command for bash either.
+/// bash does not accept these either.
 #[rustfmt::skip]
 const MALFORMED: &[&str] = &[
     "(ls", "ls)", "()", "f() ls", "{ ls }", "{ }", "echo (ls)", "echo `ls", "echo 'a", "echo \"a", "; ls", "ls &&", "ls |",
@@ -172,7 +173,7 @@ fn both_accept_the_same_lines_of_the_corpora() {
     let mut wrong = Vec::new();
     for (line, bash) in lines.iter().zip(bash_accepts(&lines)) {
         let ours = parse(line).is_ok();
-        // A coprocess sets variables that the line does not name; `${(e)x}` is zsh's.
+        // A coprocess sets variables that the line does not name; `${(e)x}` belongs to zsh.
         let refused = line.starts_with("coproc ") || line.contains("${(");
         if ours != bash && !refused {
             wrong.push(format!("bash {bash}, ours {ours}: {line}"));
@@ -181,7 +182,7 @@ fn both_accept_the_same_lines_of_the_corpora() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines made of these parts; mostly no shell, and so a test that we do not accept too much.
+/// Lines made of these parts; most are not valid shell, which checks that we do not accept too much.
 fn generated() -> Vec<String> {
     let mut runner = TestRunner::deterministic();
     let parts = proptest::collection::vec(
@@ -207,7 +208,7 @@ fn bash_accepts_whatever_we_accept() {
     assert!(wrong.is_empty(), "bash refuses {} of {}: {wrong:#?}", wrong.len(), ours.len());
 }
 
-/// Long texts of one construct each; in brackets what is repeated.
+/// Long texts of one construct each; the middle part is repeated.
 const LONG: &[(&str, &str, &str)] = &[
     ("echo ", "word ", ""),
     ("echo ", "x", ""),
@@ -257,7 +258,7 @@ const LONG: &[(&str, &str, &str)] = &[
     ("", "a $'", ""),
 ];
 
-/// Bytes looked at while a text is read.
+/// How many bytes are looked at while a text is parsed.
 fn looks(text: &str) -> usize {
     LOOKS.with(std::cell::Cell::take);
     let _ = parse(text);

@@ -1,9 +1,9 @@
-//! Finds where a word ends, through quotes and expansions; the programs of substitutions are read on the way.
+//! Finds the end of a word, through quotes and expansions; parses the programs of substitutions on the way.
 
 use super::{DEEPEST, PROGRAMS, Part, Raw, Reader, ends_word, is_name_byte};
 
 impl<'a> Reader<'a> {
-    /// Read a text with expansions; its parts are kept with it.
+    /// Reads text with expansions, and keeps its parts.
     pub(super) fn gather(
         &mut self,
         begin: usize,
@@ -13,7 +13,7 @@ impl<'a> Reader<'a> {
         let result = read(self);
         let parts = std::mem::replace(&mut self.parts, outer);
         result?;
-        // Here-documents begin behind the line feed; a word must not reach over it.
+        // Here-documents begin after the line feed, so a word must not extend over it.
         if self
             .documents
             .is_some_and(|documents| documents.level == self.level && self.at > documents.line_end)
@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn pass_word(&mut self) -> Option<()> {
-        // The place behind a sign that makes a bracket a pattern.
+        // The position after a sign that turns a bracket into a pattern.
         let mut pattern = None;
         while let Some(byte) = self.byte(self.at) {
             if byte == b'(' && pattern == Some(self.at) {
@@ -34,7 +34,8 @@ impl<'a> Reader<'a> {
             } else if ends_word(byte) {
                 break;
             } else if byte == b'\\' && self.byte(self.at + 1) == Some(b'\n') {
-                // Between words a continuation is a blank; inside one it may hide a keyword or a name.
+                // Between words a continuation counts as a blank; inside a word it may hide a keyword or a
+                // name, so it is refused.
                 let end = self.at;
                 while self.byte(self.at) == Some(b'\\') && self.byte(self.at + 1) == Some(b'\n') {
                     self.at += 2;
@@ -52,13 +53,13 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `<(` or `>(`
+    /// Whether `<(` or `>(` begins here.
     pub(super) fn at_process(&self) -> bool {
         matches!(self.byte(self.at), Some(b'<' | b'>')) && self.byte(self.at + 1) == Some(b'(')
     }
 
-    /// Pass one character, quoted text or expansion; or, inside double quotes or a here-document, where
-    /// quotes are letters.
+    /// Skips one character, quoted text or expansion. With `quoted` (double quotes or a here-document),
+    /// quotes are ordinary characters.
     pub(super) fn piece(&mut self, quoted: bool) -> Option<()> {
         match self.byte(self.at)? {
             b'\\' if quoted && self.byte(self.at + 1) == Some(b'\n') => self.continued(),
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
         (self.at + count <= self.text.len()).then(|| self.at += count)
     }
 
-    /// A line continuation inside quotes, where names and signs must not go on behind it.
+    /// A line continuation inside quotes; refused if a name or operator would continue after it.
     fn continued(&mut self) -> Option<()> {
         let before = (0..self.at).rev().find_map(|at| self.byte(at).filter(|byte| !is_name_byte(*byte)));
         (before != Some(b'$')).then(|| self.at += 2)
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Backquotes or `$'…'` with an opening this long: a backslash takes the next character along.
+    /// Skips backquotes or `$'…'` with an opening of this length; a backslash escapes the next character.
     fn escaping(&mut self, opening: usize, close: u8) -> Option<()> {
         self.at += opening;
         loop {
@@ -118,12 +119,12 @@ impl<'a> Reader<'a> {
             Some(b'{') => self.nested(|reader| reader.part(|reader| reader.parameter(quoted))),
             Some(b'\'') if !quoted => self.escaping(2, b'\''),
             Some(b'\\') if self.byte(self.at + 2) == Some(b'\n') => None,
-            // So that `$?(` is no pattern.
+            // Prevents `$?(` from being read as a pattern.
             next => self.skip(1 + usize::from(next.is_some_and(|byte| b"@*#?-$!".contains(&byte)))),
         }
     }
 
-    /// Keeps where the part that `read` passes begins and ends.
+    /// Records the start and end of the part that `read` skips.
     fn part<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let at = self.at;
         let index = self.parts.len();
@@ -133,7 +134,7 @@ impl<'a> Reader<'a> {
         Some(read)
     }
 
-    /// The part that begins here, up to the brackets that close it: quotes and expansions inside are passed.
+    /// Skips the part that begins here up to its closing brackets, including quotes and expansions inside.
     fn bracket(&mut self, opening: usize, open: u8, closing: &str) -> Option<()> {
         self.part(|reader| {
             reader.at += opening;
@@ -171,7 +172,7 @@ impl<'a> Reader<'a> {
                 let list = if is_process { reader.statements() } else { reader.list() };
                 list.filter(|_| reader.pass(")"))
             })?;
-            // The body of a here-document must stand before the bracket.
+            // The body of a here-document must come before the closing bracket.
             if reader.documents.is_some_and(|documents| documents.level == reader.level) {
                 return None;
             }
@@ -205,8 +206,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Single quotes in `"${x:-…}"` hide a bracket in bash, and are letters in other shells: both must come
-    /// to the same.
+    /// In `"${x:-…}"`, bash lets single quotes hide a bracket, while other shells treat them as ordinary
+    /// characters. Refused unless both readings agree.
     fn ambiguous(&mut self) -> Option<()> {
         self.at += 1;
         let close = self.find(b'\'')?;

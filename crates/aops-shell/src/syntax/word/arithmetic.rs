@@ -1,25 +1,25 @@
-//! What an arithmetic text computes with.
+//! What an arithmetic text evaluates.
 //!
-//! The shell evaluates a variable's value again and again, and an index in it may run a program. So nothing
-//! but numbers, operators and names of variables is known here, and whether a variable only ever holds
-//! numbers is asked of the whole line. All else makes the text odd.
+//! The shell evaluates a variable's value repeatedly, and an index in it may run a program. So only numbers,
+//! operators and names of variables are known here; whether a variable always holds a number is decided over
+//! the whole line. Anything else makes the text odd.
 
 use crate::syntax::tree::{Raw, is_name_byte};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// Variables whose value is computed with.
+    /// Variables whose value is evaluated.
     pub(super) names: Vec<String>,
-    /// Variables that it gives a number: `x = 1`.
+    /// Variables that it assigns: `x = 1`.
     pub(super) sets: Vec<String>,
-    /// It holds something else than numbers, operators, names and substitutions.
+    /// It contains something other than numbers, operators, names and substitutions.
     pub(super) is_odd: bool,
 }
 
-/// The text between these bytes.
+/// The names and assignments between these bytes.
 pub(super) fn terms(raw: &Raw, from: usize, to: usize) -> Terms {
     let mut all = Terms::default();
-    // All elements of an array, which counts nothing.
+    // `@` and `*` mean all elements of an array, and are not evaluated.
     if !matches!(&raw.text[from..to], "@" | "*") {
         all.read(raw, from, to);
     }
@@ -61,11 +61,11 @@ impl Terms {
         self.is_odd |= rest.starts_with('[');
     }
 
-    /// What a `$` begins; the place after it.
+    /// Reads what a `$` begins. Returns the position after it.
     fn dollar(&mut self, raw: &Raw, at: usize, to: usize) -> usize {
         let next = raw.text.as_bytes()[..to].get(at + 1).copied().unwrap_or_default();
         match (next, raw.part(at).filter(|(_, end)| *end <= to)) {
-            // A program: what it prints is looked at where it runs.
+            // A program: its output is examined where it runs.
             (b'(', Some((part, end))) if part.list.is_some() => end,
             (b'(', Some((_, end))) => {
                 self.read(raw, at + 3, end - 2);

@@ -6,11 +6,11 @@ use crate::syntax::scope::{Unset, list_of, whether};
 use crate::syntax::tree::is_name_byte;
 use crate::syntax::{Bit, Word};
 
-/// No variable: text made from one, which is not its value.
+/// In the place of a name: text derived from a variable, but not its value.
 const OTHER: &str = "";
 
 impl Scan<'_> {
-    /// Read the expansion that begins at `at`; the place after it.
+    /// Reads the expansion that begins at `at`. Returns the position after it.
     pub(super) fn dollar(&mut self, at: usize, to: usize, quoted: bool) -> usize {
         let part =
             self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
@@ -35,7 +35,7 @@ impl Scan<'_> {
                 }
                 end
             }
-            // `$~x`, `$^x` and `$=x` in zsh: the value is a pattern, which may run a program.
+            // `$~x`, `$^x` and `$=x` in zsh treat the value as a pattern, which may run a program.
             (_, b'~' | b'^' | b'=', _) if !quoted && is_name_byte(self.byte(at + 2, to)) => {
                 self.done.odd = true;
                 at + 1
@@ -51,7 +51,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A sum is no program, though it may run some.
+    /// Arithmetic is not a program, though it may run some.
     fn computed(&mut self, from: usize, to: usize, end: usize) -> usize {
         self.sum(from, to);
         self.word.sums += 1;
@@ -88,7 +88,7 @@ impl Scan<'_> {
         end
     }
 
-    /// A variable that stands for one of its values, or `$@` and its kin.
+    /// A variable that stands for one of its values, or `$@` and similar.
     fn variable(&mut self, name: &str, quoted: bool) {
         let is_position = name.bytes().all(|byte| byte.is_ascii_digit() || b"@*".contains(&byte));
         if is_position && self.scope.given.len() > 1 {
@@ -126,15 +126,15 @@ impl Scan<'_> {
         }
     }
 
-    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not
-    /// there. Or it gives it to another: `export x=$y`.
+    /// Whether the word is only this variable, unquoted, so that it disappears if the variable is not set.
+    /// Also true if the variable is assigned to another: `export x=$y`.
     fn is_whole(&self, name: &str) -> bool {
         let (before, value) = self.raw.text.split_once('=').unwrap_or(("", self.raw.text));
         let text = value.strip_prefix('$').filter(|_| before.bytes().all(is_name_byte)).unwrap_or_default();
         text == name || text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) == Some(name)
     }
 
-    /// Whether the variable has no value here. One that may have none is looked at with and without.
+    /// Whether the variable has no value here. If it may have none, both cases are examined.
     fn nothing(&mut self, name: &str) -> bool {
         match self.scope.unset.get(name) {
             Some(Unset::Surely) => {
@@ -149,13 +149,13 @@ impl Scan<'_> {
         }
     }
 
-    /// Of the lists that an array may be, a command gets one.
+    /// A command gets one of the lists that an array may be.
     fn one_list(&mut self, name: &str) {
         let is_one = self.scope.lists.get(name).is_some_and(|lists| lists.len() > 1);
         self.done.varied.extend(is_one.then(|| list_of(name)));
     }
 
-    /// All values of a variable: as many words, or one with blanks between them.
+    /// All values of a variable: as separate words, or joined with blanks.
     fn all(&mut self, name: &str, range: impl std::ops::RangeBounds<usize>, is_joined: bool, quoted: bool) {
         let values = self.scope.value(name).unwrap_or_default();
         let inside = values.iter().enumerate().filter(|(at, _)| range.contains(at));
@@ -171,7 +171,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `${@}`, `${@:2}`, `${a[@]}`, `${a[@]:1:3}`: whether it was one of them.
+    /// `${@}`, `${@:2}`, `${a[@]}`, `${a[@]:1:3}`. Returns whether it was one of these.
     fn listed(&mut self, name: &str, rest: &str, quoted: bool) -> bool {
         let (name, sign, rest) = match (name, rest.as_bytes()) {
             ("", [sign @ (b'@' | b'*'), ..]) => ("@", *sign, &rest[1..]),
@@ -192,7 +192,7 @@ impl Scan<'_> {
             self.done.varied.push("@".to_owned());
         }
         self.one_list(name);
-        // `${@:1}` begins with `$1`, `${a[@]:1}` with the second.
+        // `${@:1}` begins with `$1`, but `${a[@]:1}` with the second element.
         let skipped = usize::from(name == "@" && !rest.is_empty());
         self.all(
             name,
@@ -203,7 +203,7 @@ impl Scan<'_> {
         true
     }
 
-    /// What substitutions in these values name and run.
+    /// Passes on what substitutions in these values name and run.
     fn carry(&mut self, values: &[Word]) {
         for value in values {
             let full = self.word.named.len() + value.named.len() > ALTERNATIVES;
@@ -216,7 +216,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `${…}`, the inside.
+    /// Reads the inside of `${…}`.
     fn braced(&mut self, from: usize, to: usize, quoted: bool) {
         let begin = self.name_end(from, to);
         let raw = self.raw;
@@ -228,7 +228,7 @@ impl Scan<'_> {
         }
         let colon = usize::from(sign == b':');
         let known = self.scope.value(name).is_some_and(|values| !values.is_empty());
-        // Of `[@]` each element is a word; `@P` runs what its value says.
+        // With `[@]` each element is a word; `@P` runs what its value says.
         self.word.splits |= !quoted || sign == b'[';
         self.done.odd |= rest.ends_with("@P") || name.is_empty() && !is_known(rest);
         if sign == b'#' && name.is_empty() && rest.len() > 1 {
@@ -244,7 +244,7 @@ impl Scan<'_> {
                     self.done.sets.push(name.to_owned());
                 }
                 if known && sign != b'+' {
-                    // It may be empty by then.
+                    // The variable may be empty at run time.
                     self.inside(begin, to);
                     self.word.unknown.push(OTHER.to_owned());
                     return self.variable(name, quoted);
@@ -256,7 +256,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Cut, replaced, indirect: anything, though it may still run programs.
+    /// Cut, replaced, indirect: the result may be anything, and the expansion may still run programs.
     fn made(&mut self, (name, sign): (&str, u8), begin: usize, to: usize) {
         // `${@:2}` has no name.
         let begin = begin + usize::from(name.is_empty() && matches!(sign, b'@' | b'*'));
@@ -272,7 +272,7 @@ impl Scan<'_> {
         self.bit(Bit::Any);
     }
 
-    /// `${#name[sum]}`, from the sign on.
+    /// `${#name[sum]}`, from the operator on.
     fn length(&mut self, from: usize, to: usize) {
         self.word.sums += 1;
         self.word.names += 1;
@@ -281,7 +281,7 @@ impl Scan<'_> {
         self.bit(Bit::Any);
     }
 
-    /// `[sum]` and what follows it.
+    /// `[sum]` and the text after it.
     fn element(&mut self, from: usize, to: usize) {
         let end = self.raw.closing(from + 1, to, b'[', b']').unwrap_or(to);
         self.sum(from + 1, end);
@@ -292,12 +292,12 @@ impl Scan<'_> {
         }
     }
 
-    /// `:from:length`, and not `:-word` or its kind.
+    /// Whether this is `:from:length` rather than `:-word` or similar.
     fn is_slice(&self, at: usize, to: usize) -> bool {
         self.byte(at, to) == b':' && !b"-=+?".contains(&self.byte(at + 1, to))
     }
 
-    /// The word of `${x:-word}`: it, or nothing that is known.
+    /// The word of `${x:-word}`: its text, or unknown.
     fn default(&mut self, from: usize, to: usize, quoted: bool) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, if quoted { Quotes::Document } else { Quotes::None });
@@ -314,13 +314,14 @@ impl Scan<'_> {
     }
 }
 
-/// `${x##*/}`, or `${x%.md}` of what has no slash: what is left has none. `cut` begins behind the name.
+/// `${x##*/}`, or `${x%.md}` of a value without a slash: the result has no slash either. `cut` begins after
+/// the name.
 fn is_one_name(cut: &str, values: &[Word]) -> bool {
     cut == "##*/"
         || cut.starts_with(['#', '%']) && !values.is_empty() && values.iter().all(Word::has_no_slash)
 }
 
-/// `:from` or `:from:length` in plain numbers, or nothing: all of them.
+/// `:from` or `:from:length` with literal numbers; an empty text means all elements.
 fn slice(text: &str) -> Option<(usize, usize)> {
     let Some(text) = text.strip_prefix(':') else { return text.is_empty().then_some((0, usize::MAX)) };
     let (from, length) = text.split_once(':').map_or((text, None), |(from, length)| (from, Some(length)));
@@ -329,9 +330,9 @@ fn slice(text: &str) -> Option<(usize, usize)> {
     Some((from, from.saturating_add(length)))
 }
 
-/// `${…}` that begins with no name, and still only stands for text: special parameters, lengths, the names of
-/// variables or keys. Of the rest, `${!x}` takes a name from a value, and zsh runs the text of `${(e)x}` and
-/// `${~x}`.
+/// `${…}` that does not begin with a name, but still only stands for text: special parameters, lengths, the
+/// names of variables or keys. Others do more: `${!x}` takes a name from a value, and zsh runs the text of
+/// `${(e)x}` and `${~x}`.
 fn is_known(rest: &str) -> bool {
     let (sign, rest) = rest.split_at(rest.chars().next().map_or(0, char::len_utf8));
     let name = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

@@ -1,5 +1,5 @@
-//! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then
-//! spreads `{a,b}` into its alternatives, as the shell does first, fills in `~` and variables, and splits at
+//! Reads the characters of a raw word into pieces: text, patterns, braces, and unknown parts. Then it expands
+//! `{a,b}` into its alternatives, which the shell does first, fills in `~` and variables, and splits at
 //! blanks.
 
 use super::{ALTERNATIVES, Expanded, Run, arithmetic};
@@ -7,10 +7,10 @@ use crate::syntax::scope::Scope;
 use crate::syntax::tree::Raw;
 use crate::syntax::{Bit, Word};
 
-/// The letters behind a backslash in `$'…'`, and what each stands for.
+/// The letters after a backslash in `$'…'`, and the character for each.
 const ESCAPES: (&str, &str) = ("ntreEabfv", "\n\t\r\u{1b}\u{1b}\u{7}\u{8}\u{c}\u{b}");
 
-/// A part of a word before braces are spread.
+/// A part of a word before brace expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Bit(Bit),
@@ -18,13 +18,13 @@ pub(super) enum Piece {
     Sign(char),
     /// An unquoted `~`.
     Tilde,
-    /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
+    /// One of several texts: a variable that may hold any of them. An unquoted one is split at blanks.
     OneOf(Vec<Vec<Bit>>, bool),
     /// All of these texts, each a word of its own: `"$@"`.
     All(Vec<Vec<Bit>>, bool),
 }
 
-/// Around the text that is read.
+/// What surrounds the text being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     None,
@@ -35,18 +35,18 @@ pub(super) enum Quotes {
     Document,
 }
 
-/// A raw word that is being read. Places are bytes of its text.
+/// A raw word being read. Positions are bytes of its text.
 pub(super) struct Scan<'t> {
     pub(super) scope: &'t Scope,
     pub(super) raw: &'t Raw<'t>,
     pub(super) pieces: Vec<Piece>,
-    /// What is known of the word beside its text.
+    /// What is known about the word apart from its text.
     pub(super) word: Word,
     /// What it runs and sets.
     pub(super) done: Expanded<'t>,
-    /// Nothing is left of it where it is empty: no quote stands in it.
+    /// It disappears if it is empty, because it contains no quotes.
     pub(super) vanishes: bool,
-    /// Where the `[` that was read last could end, and the last quote or expansion before that.
+    /// Where the last `[` could end, and the last quote or expansion before that.
     range: (usize, usize),
 }
 
@@ -58,14 +58,14 @@ impl<'t> Scan<'t> {
         Self { scope, raw, pieces: Vec::new(), word, done, vanishes, range: (0, 0) }
     }
 
-    /// Only what text inside it runs and sets; its characters are not wanted.
+    /// Collects only what the text runs and sets; its characters are not needed.
     pub(super) fn inside(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, Quotes::Document);
         self.take(within.done);
     }
 
-    /// The same of an arithmetic text, where all that stands for text is a number or a program.
+    /// Like `inside`, for arithmetic, where every value is a number or a program.
     pub(super) fn sum(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, Quotes::Document);
@@ -77,7 +77,7 @@ impl<'t> Scan<'t> {
         self.take(within.done);
     }
 
-    /// `$x[…]`: text in bash, an index that is computed in zsh.
+    /// `$x[…]`: text in bash, but in zsh an index that is evaluated.
     pub(super) fn index(&mut self, open: usize, to: usize) {
         let Some(end) = self.raw.closing(open + 1, to, b'[', b']') else { return };
         let terms = arithmetic::terms(self.raw, open + 1, end);
@@ -105,18 +105,18 @@ impl<'t> Scan<'t> {
         self.pieces.push(Piece::Bit(bit));
     }
 
-    /// The byte here, or 0 behind the end.
+    /// The byte at this position, or 0 after the end.
     pub(super) fn byte(&self, at: usize, to: usize) -> u8 {
         if at < to { self.raw.text.as_bytes()[at] } else { 0 }
     }
 
-    /// The character that begins here, and the place after it.
+    /// The character that begins here, and the position after it.
     fn letter(&self, at: usize) -> (char, usize) {
         let letter = self.raw.text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\u{fffd}');
         (letter, at + letter.len_utf8())
     }
 
-    /// Reads up to the closing quote, or all of it; the place after that.
+    /// Reads up to the closing quote or to the end. Returns the position after it.
     pub(super) fn read(&mut self, from: usize, to: usize, quotes: Quotes) -> usize {
         let is_bare = quotes == Quotes::None;
         let is_ansi = quotes == Quotes::Ansi;
@@ -181,7 +181,8 @@ impl<'t> Scan<'t> {
         begin + digits
     }
 
-    /// What a substitution that begins here prints, or the name of its pipe; the place after it.
+    /// Reads the substitution that begins here, which stands for its output or the name of its pipe. Returns
+    /// the position after it.
     pub(super) fn program(&mut self, at: usize, to: usize) -> usize {
         self.bit(Bit::Any);
         let text = self.raw.text;
@@ -191,13 +192,13 @@ impl<'t> Scan<'t> {
             self.done.runs.push(Run::Tree(list));
             return end;
         }
-        // Quoted when the line was read, but text that the shell reads again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
+        // Quoted on the line, but the shell evaluates this text again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
         let end = self.raw.closing(at + 2, to, b'(', b')').unwrap_or(to);
         self.done.runs.push(Run::Text(text[at + 2..end].to_owned()));
         (end + 1).min(to)
     }
 
-    /// `@(a|b)`: any text may match. In zsh the brackets may hold a program: `*(e:…:)`.
+    /// `@(a|b)`: any text may match. In zsh the brackets may contain a program: `*(e:…:)`.
     fn extended_glob(&mut self, open: usize, to: usize) -> usize {
         self.bit(Bit::Star);
         self.done.odd = true;
@@ -210,14 +211,14 @@ impl<'t> Scan<'t> {
     fn bracket(&mut self, at: usize, to: usize) -> usize {
         let bytes = &self.raw.text.as_bytes()[..to];
         if self.range.0 < at + 2 {
-            // The next end holds for every `[` before it.
+            // Every `[` before this end has the same end, so it is searched only once.
             let ends = |at: &usize| matches!(bytes[*at], b'/' | b']');
             let quotes = |at: &usize| matches!(bytes[*at], b'$' | b'`' | b'"' | b'\'' | b'\\');
             let end = (at + 2..to).find(ends).unwrap_or(to);
             self.range = (end, (at..end).rfind(quotes).unwrap_or(at));
         }
         let (end, quote) = self.range;
-        // What is expanded or quoted inside must be read, so those brackets are plain text here.
+        // Expansions and quotes inside must be read, so a bracket that contains them is plain text here.
         if end < to && bytes[end] == b']' && quote <= at {
             self.bit(Bit::One);
             return end + 1;
@@ -237,7 +238,7 @@ fn plain(c: char) -> Piece {
     }
 }
 
-/// All alternatives of these pieces, within the room that is left; `None` when there are too many.
+/// All alternatives of these pieces, within the remaining room; `None` if there are too many.
 pub(super) fn spread(pieces: Vec<Piece>, room: &mut usize) -> Option<Vec<Vec<Piece>>> {
     let mut waiting = vec![pieces];
     let mut done = Vec::new();
@@ -263,8 +264,8 @@ pub(super) fn spread(pieces: Vec<Piece>, room: &mut usize) -> Option<Vec<Vec<Pie
     Some(done)
 }
 
-/// The group that begins first, of those that have several members or are a sequence: its brace, its own
-/// commas, and the brace that closes it. One pass.
+/// The first brace group that has several members or is a sequence: its opening brace, its own commas, and
+/// its closing brace. One pass.
 fn first_group(pieces: &[Piece]) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
     let mut open: Vec<(Vec<usize>, bool)> = Vec::new();
@@ -295,8 +296,8 @@ fn first_group(pieces: &[Piece]) -> Option<Vec<usize>> {
     best
 }
 
-/// The words these pieces become, with where the first variable was filled in; `None` where they are too many
-/// or too long.
+/// The words that these pieces become, and where the first variable was filled in; `None` if they are too
+/// many or too long.
 pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Option<Vec<Word>> {
     // Each alternative is a list of words; only the last one is still growing.
     let mut alternatives = vec![vec![Word { bits: Vec::with_capacity(pieces.len()), ..Word::default() }]];
@@ -342,7 +343,7 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
     Some(alternatives.into_iter().flatten().collect())
 }
 
-/// The values that may stand in these pieces.
+/// The values that these pieces may stand for.
 pub(super) fn values(pieces: &[Piece]) -> impl Iterator<Item = Word> {
     let texts = pieces.iter().flat_map(|piece| match piece {
         Piece::OneOf(texts, _) | Piece::All(texts, _) => texts.as_slice(),
@@ -351,7 +352,7 @@ pub(super) fn values(pieces: &[Piece]) -> impl Iterator<Item = Word> {
     texts.map(|bits| Word { bits: bits.clone(), ..Word::default() })
 }
 
-/// These pieces as one word, with something unknown for each value.
+/// These pieces as one word, with an unknown bit for each value.
 pub(super) fn unfilled(pieces: &[Piece], scope: &Scope) -> Vec<Bit> {
     let bits = |(at, piece): (usize, &Piece)| match piece {
         Piece::Bit(bit) => vec![*bit],
@@ -362,7 +363,7 @@ pub(super) fn unfilled(pieces: &[Piece], scope: &Scope) -> Vec<Bit> {
     pieces.iter().enumerate().flat_map(bits).collect()
 }
 
-/// The first text goes on with the last word, each of the others begins one.
+/// The first text continues the last word; each of the others begins a new one.
 fn each(words: &mut Vec<Word>, texts: &[Vec<Bit>], splits: bool) {
     for (n, text) in texts.iter().enumerate() {
         if n > 0 {
@@ -386,7 +387,7 @@ fn grow(mut words: Vec<Word>, bits: &[Bit], filled: bool, splits: bool) -> Vec<W
     words
 }
 
-/// A `~` where the shell expands it; elsewhere the character.
+/// A `~` as the shell expands it; in other places the plain character.
 fn tilde(pieces: &[Piece], at: usize, scope: &Scope) -> Vec<Bit> {
     let before = at.checked_sub(1).map(|i| &pieces[i]);
     let begins = matches!(before, None | Some(Piece::Bit(Bit::Char('=' | ':'))));
@@ -395,7 +396,7 @@ fn tilde(pieces: &[Piece], at: usize, scope: &Scope) -> Vec<Bit> {
     }
     match pieces.get(at + 1) {
         None | Some(Piece::Bit(Bit::Char('/' | ':'))) => scope.home.bits.clone(),
-        // `~+` and `~name`: the latter may be our own user.
+        // `~+` and `~name` are unknown; the name may be our own user's.
         _ => vec![Bit::Any],
     }
 }
