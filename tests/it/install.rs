@@ -3,6 +3,7 @@
 use crate::support::{BINARY, real_home};
 use aops_core::config::texts;
 use aops_core::host::claude::settings::survey;
+use aops_shell::verbs::starter;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
