@@ -139,8 +139,8 @@ pub(super) fn lock(cwd: &Path) -> Result<(), String> {
     tried("working directory", rustix::process::chdir(cwd))
 }
 
-/// The kernel neither renames nor removes a folder on which something is mounted, in any mount namespace
-/// view. So we make a view of its surroundings in a hidden folder and mount on these folders there. The
+/// The kernel neither renames nor removes a folder on which something is mounted, not even in another mount
+/// namespace. So we make a view of its surroundings in a hidden folder and mount on these folders there. The
 /// command itself sees one mount, so hard links between the folders work.
 fn hold_in_place(places: &[Place]) -> Result<(), String> {
     // The deepest first, since a mount covers the folders below it.
