@@ -146,7 +146,7 @@ pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
         && wanted.all(|word| rest.any(|given| glob::name(word, given)))
 }
 
-/// `./deploy*` and `deploy/*` are paths, and never match a program found on `PATH`.
+/// `./deploy*` and `deploy/*` are paths, so they do not match a bare program name.
 fn is_program(wanted: &str, program: &str) -> bool {
     let plain = |path: &str| path.strip_prefix("./").unwrap_or(path).to_owned();
     let last = program.rsplit('/').next().unwrap_or(program);
