@@ -1,8 +1,8 @@
-//! The limits of this process: another one of the same user may have lowered them.
+//! Raises the limits of this process: another process of the same user may have lowered them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises what keeps us from writing, as far as the hard limit lets us.
+/// Raises the limits on writing as far as the hard limits allow.
 pub fn raise() {
     for resource in [Resource::Fsize, Resource::Nofile] {
         let maximum = getrlimit(resource).maximum;
