@@ -79,8 +79,8 @@ impl Envelope {
         String::from_utf8(bytes).map_err(|_| Malformed("the payload is no text".to_owned()))
     }
 
-    /// Whether each key that it names signed it, for those among `keys`. A wrong signature by such a key is
-    /// worse than none.
+    /// Who signed it: checks the signature of each key in `keys` that the envelope names. A wrong signature
+    /// by such a key is worse than none.
     pub fn signer<'k>(&self, text: &str, keys: &'k [PublicKey]) -> Signed<'k> {
         let message = pre_authentication(&self.payload_type, text);
         let mut signer = Signed::Unknown;

@@ -7,7 +7,7 @@
 use crate::sha256::sha256;
 use std::borrow::Cow;
 
-/// A value below this depth stays an unparsed text.
+/// Below this depth a value is not parsed but kept as text.
 const DEEPEST: usize = 64;
 
 /// Removes what must not be written, such as secrets, from a text. The name of the text's member, if it has

@@ -45,7 +45,8 @@ impl Name {
         &self.0
     }
 
-    /// Lies below this name: `a.b.example` below `example`, not `example` itself, nor `b-example`.
+    /// Whether this name is below the other: `a.b.example` is below `example`; `example` and `b-example` are
+    /// not.
     pub fn is_below(&self, other: &Self) -> bool {
         self.0.strip_suffix(&*other.0).is_some_and(|rest| rest.ends_with('.'))
     }

@@ -23,7 +23,7 @@ pub struct Proxies {
     tls: Option<Proxy>,
     /// For plain requests.
     plain: Option<Proxy>,
-    /// Names that are reached without it, or `*`.
+    /// Names that are reached without a proxy; `*` means all.
     direct: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ pub const MOST_FILES: usize = 500;
 pub struct Annotations {
     pub version: u64,
     pub repository: Repository,
-    /// Of the commit.
+    /// The commit's tree.
     pub tree: String,
     pub committed: Committed,
     pub sessions: Vec<String>,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 pub const CONFIG_FILE: &str = "config.toml";
 
-/// Everything that decides what we do.
+/// Everything that influences our decisions.
 #[derive(Clone, Debug)]
 pub struct InForce {
     pub policy: Policy,

@@ -219,7 +219,7 @@ pub struct JailFacts {
 pub struct HostFacts {
     /// The hosts that the call names.
     pub named: Vec<Host>,
-    /// The hosts that it names, or was refused before, and that the session's list refuses.
+    /// Hosts that the session's list refuses: the call names them, or was refused them before.
     pub unlisted: Vec<Unlisted>,
     /// The source of the latest foreign text, to show with those hosts.
     pub foreign: Option<String>,

@@ -1,7 +1,7 @@
 //! Claude Code as one of the clients, using what its folder knows.
 //!
-//! Its events are `EVENTS`, and its own settings register us. Invariant: measured with the release that the
-//! row names.
+//! Its events are `EVENTS`, and it runs us because of entries in its own settings. Invariant: measured with
+//! the release that the row names.
 
 use super::claude::settings::{self, Grammar, Unreadable};
 use super::claude::transcript::scan::{self, Lens, Scan};

@@ -1,5 +1,5 @@
 //! `aops-hook __held HOLD FOLDERS… -- PROGRAM …` runs a program that we start in the profile `work`.
-//! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first what can hold it here.
+//! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first which kind of jail works here.
 //!
 //! Becomes the program. Invariants: if the jail is on, the program runs inside it, or as it is where the
 //! kernel offers no jail; guarded are the files that our caller guards, wherever the program's own variables

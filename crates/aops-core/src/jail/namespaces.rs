@@ -181,7 +181,7 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
     let around = open_at(around)?;
     let view = if alone { copy_of(&around, OpenTreeFlags::empty()) } else { Err(rustix::io::Errno::INVAL) };
-    // The kernel refuses to copy without a mount that must keep covering what lies below; so copy all of
+    // The kernel refuses this if one of the mounts below must not be uncovered; then copy those, too.
     // them.
     view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }

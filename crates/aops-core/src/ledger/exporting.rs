@@ -24,8 +24,9 @@ pub fn exports(fact: &Fact) -> bool {
     }
 }
 
-/// The exported heads of a ledger end at entry `newest`, although later entries required an export. A killed
-/// hook can leave out only the last one; not even that one if its entry, up to `sealed_to`, is in the log.
+/// The exported heads of a ledger end at entry `newest`, although later entries were flushed to the disk and
+/// required an export. A killed hook can leave out only the last one; not even that one if its entry, up to
+/// `sealed_to`, is in the log.
 pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Result<(), Failure> {
     let mut owed = Vec::new();
     let mut export = false;

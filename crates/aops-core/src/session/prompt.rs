@@ -67,8 +67,8 @@ fn begins_with_file(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
 }
 
 impl Prompt {
-    /// What a prompt means in this folder. `is_file` knows the working directory; it is only asked about
-    /// names that begin with a dot.
+    /// What a prompt means. `is_file` knows the working directory; it is only asked about names that begin
+    /// with a dot.
     pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {
         match Self::of(text) {
             _ if MADE_BY_OTHERS.iter().any(|made| text.trim_start().starts_with(made)) => Prompt::Machine,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// Variables that decide where our folders are.
+    /// Variables that determine our folders.
     pub folders: BTreeMap<String, String>,
     /// Settings files that register our hooks, with their events.
     pub held: BTreeMap<String, Vec<String>>,

@@ -400,7 +400,7 @@ fn tried(
     let mut variables =
         vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
     variables.extend_from_slice(more);
-    // One of them moves the user's configuration and ignore list of git; the others are for the jail.
+    // One of these variables moves the user's git configuration and ignore list; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     variables.extend(moved.map(|(name, value)| variable(name, value)));
     if !env.client.project.as_os_str().is_empty() {

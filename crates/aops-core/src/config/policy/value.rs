@@ -41,7 +41,7 @@ pub enum Form {
     Host,
     /// Names of hosts: `host` or `*.host`, optionally with `:port`.
     Hosts,
-    /// A list of ports, or one of these.
+    /// A list of ports, or one of these words.
     Ports(&'static [&'static str]),
     /// A table of danger rules, each with one of these words; as a value `danger.git-discard=off`.
     Switches(&'static [&'static str]),

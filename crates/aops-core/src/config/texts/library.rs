@@ -68,7 +68,7 @@ fn owed(reading: &Reading, text: &Text) -> Option<Vec<Gate>> {
         Ok(Some(beneath)) => workflow::read(&beneath.file, &beneath.text).ok(),
         Err(_) => None,
     };
-    // One that cannot be read might have had any gate.
+    // An unreadable workflow might have had any gate.
     Some(beneath.map_or(Gate::ALL.to_vec(), |workflow| workflow.gates))
 }
 

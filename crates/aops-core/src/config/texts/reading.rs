@@ -64,7 +64,7 @@ impl<'a> Reading<'a> {
         self.root.get_or_init(|| project(self.env, self.cwd))
     }
 
-    /// The administrator's bundle, where there is one.
+    /// The administrator's bundle, if there is one.
     pub fn bundle(&self) -> Result<Option<&Bundle>, Problem> {
         let read = || bundle::installed(self.env).map(|found| found.map(|(bundle, _)| bundle));
         self.bundle.get_or_init(read).as_ref().map(Option::as_ref).map_err(Problem::clone)

@@ -13,11 +13,11 @@ use aops_shell::syntax::{Bit, Word};
 /// Why a path is executable configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executable {
-    /// Whatever its text says.
+    /// With any content.
     Always(&'static str),
     /// A text for the client, which may bring programs.
     Text,
-    /// If its text contains one of the row's words.
+    /// Only if its text contains one of the row's words.
     Saying(&'static Row),
     /// Another file in a skill's folder; the number is how many components lead to that folder.
     Beside(usize),

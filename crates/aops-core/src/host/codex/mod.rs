@@ -54,8 +54,7 @@ impl Host for Codex {
         let verdict = claudes::broken(kind, failure);
         let mut said = self.spell(kind, &verdict, b"");
         if verdict.ruling != Ruling::Deny {
-            // Other clients print the notice to stderr by themselves; Codex only uses stdout for it, if
-            // anything.
+            // Other clients' answers have the notice on stderr already; Codex's have it on stdout, if at all.
             said.stderr = format!("{}\n", clean(&verdict.notice));
         }
         said

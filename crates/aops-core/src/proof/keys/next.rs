@@ -1,4 +1,5 @@
-//! A rotation: the new keys are in one file next to the old ones until the state of the seal names them.
+//! A rotation of keys: the new ones are in one file next to the old ones until the state of the seal names
+//! them.
 //!
 //! Reads and writes `next.keys`. Invariant: whenever a process is killed, either the old keys are in force or
 //! the new ones: the state of the seal is replaced atomically, and this file counts until the new keys have

@@ -4,7 +4,7 @@ use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The `.git` folder of the repository or worktree here; `None` where there is none.
+/// The `.git` folder of the repository or worktree here; `None` if there is none.
 pub fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;
