@@ -12,7 +12,6 @@ use aops_proof::text::{base64, from_base64};
 use serde::{Deserialize, Serialize};
 
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
-/// The ref of the notes.
 pub const NOTES: &str = "refs/notes/aops-attest";
 /// The namespace of a person's signature (`ssh-keygen -Y sign -n`).
 pub const APPROVE: &str = "aops-approve";

@@ -47,7 +47,7 @@ pub fn trace_id(id: &str) -> String {
     if id.chars().count() <= LONGEST_ID { id.to_owned() } else { sha256(&[id.as_bytes()]) }
 }
 
-/// An id as part of a file name.
+/// An ID in a form that is safe in a file name.
 pub fn file_name(id: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if (1..=64).contains(&id.len()) && id.chars().all(plain) {

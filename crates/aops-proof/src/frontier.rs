@@ -24,7 +24,6 @@ impl Frontier {
         &self.hashes
     }
 
-    /// Adds the hash of a leaf.
     pub fn push(&mut self, leaf: Hash) {
         let mut hash = leaf;
         let mut before = self.size;

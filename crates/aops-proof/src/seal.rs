@@ -38,7 +38,6 @@ impl SealKey {
         &self.key
     }
 
-    /// The key of the next epoch.
     #[must_use]
     pub fn next(&self) -> Self {
         Self { epoch: self.epoch + 1, key: hmac(&self.key, &[b"aops-seal/v1 next"]) }

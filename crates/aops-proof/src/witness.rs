@@ -69,7 +69,6 @@ impl Answer {
         }
     }
 
-    /// The body of the answer.
     pub fn body(&self) -> String {
         match self {
             Self::Malformed(why) | Self::Unsigned(why) => format!("{why}\n"),

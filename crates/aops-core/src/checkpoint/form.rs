@@ -92,7 +92,6 @@ impl Invocations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolInvocation {
     pub id: String,
-    /// The state of the call.
     pub outcome: Stored<CallState>,
     pub tool: String,
 }

@@ -217,7 +217,6 @@ pub struct JailFacts {
 /// Filled where hosts are judged.
 #[derive(Debug, Default)]
 pub struct HostFacts {
-    /// The hosts that the call names.
     pub named: Vec<Host>,
     /// Hosts that the session's list refuses: the call names them, or was refused them before.
     pub unlisted: Vec<Unlisted>,

@@ -93,7 +93,6 @@ fn call(tool: &str) -> Event {
     event("PreToolUse").with_call(call)
 }
 
-/// The context of a call with this in it.
 fn calls(call: CallContext) -> Context {
     Context { found: Found::Call(Box::new(call)), ..Context::default() }
 }

@@ -179,7 +179,6 @@ pub(super) fn copy_of(place: &OwnedFd, more: OpenTreeFlags) -> rustix::io::Resul
     open_tree(place, "", flags | more)
 }
 
-/// Mounts a copy over this.
 pub(super) fn mount_copy(copy: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
     move_mount(
         copy,

@@ -220,7 +220,6 @@ impl Wishes {
         self.kept(items)
     }
 
-    /// The symlinks in this folder and below it.
     pub(super) fn links_below(&mut self, folder: &Path, depth: usize) -> Vec<PathBuf> {
         let mut links = Vec::new();
         for item in self.items(folder).unwrap_or_default() {

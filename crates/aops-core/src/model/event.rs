@@ -263,7 +263,7 @@ pub struct SettingsChanged {
 /// An agent's call has ended, according to an event other than the agent's own `SubagentStop`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentEnd {
-    /// The id of the call that started it.
+    /// The ID of the call that started it.
     pub call: String,
     pub agent_id: Option<String>,
     pub how: AgentEndKind,
@@ -277,7 +277,7 @@ pub enum AgentEndKind {
     Completed,
     /// The call failed, and the agent may never have begun.
     Failed,
-    /// Somebody stopped the agent.
+    /// Somebody stopped the agent before its end.
     Stopped,
 }
 

@@ -82,7 +82,6 @@ pub struct Examined {
     named: Option<Signers>,
 }
 
-/// The public keys of the log.
 pub(super) struct LogKeys {
     all: Vec<PublicKey>,
     /// The keys that sign together.

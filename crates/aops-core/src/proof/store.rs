@@ -188,7 +188,6 @@ impl Store {
         Ok(String::from_utf8_lossy(list).into_owned() + &more)
     }
 
-    /// The epoch of the last seal.
     pub fn last_epoch(&self) -> Result<Option<u64>, Failure> {
         Ok(self.text(SEALS)?.unwrap_or_default().lines().last().and_then(Seal::parse).map(|seal| seal.epoch))
     }

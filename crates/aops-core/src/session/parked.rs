@@ -12,7 +12,6 @@ pub struct Parked {
     /// A question of the person replaced it; it was not interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
-    /// An audit was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit_due: bool,
     /// The digest of the uncommitted files that were not its own.

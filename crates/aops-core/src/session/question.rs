@@ -13,7 +13,6 @@ use crate::text::time;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Who answered.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Answerer {

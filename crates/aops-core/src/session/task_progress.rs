@@ -206,7 +206,6 @@ pub struct LastRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     pub agent_id: String,
-    /// The client that started it.
     pub client: String,
     /// It has ended, with or without its verdict.
     pub done: bool,

@@ -169,7 +169,6 @@ impl<'a> Repository<'a> {
         Ok(clean)
     }
 
-    /// All files of a commit.
     pub fn files(&self, commit: &str) -> Result<BTreeSet<String>, Failure> {
         let said = self.0.ask(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
         let file = |line: String| {

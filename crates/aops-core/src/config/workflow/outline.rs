@@ -12,7 +12,7 @@ pub enum Detail {
 }
 
 impl Catalogue {
-    /// One line: `Understand → Agree on the plan (Draft → Review; critic) → …`; `None` for an unknown id.
+    /// One line: `Understand → Agree on the plan (Draft → Review; critic) → …`; `None` for an unknown ID.
     pub fn chain(&self, id: &str) -> Option<String> {
         self.chain_below(id, &mut vec![id])
     }

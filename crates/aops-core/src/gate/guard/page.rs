@@ -56,7 +56,6 @@ fn engine(fleet: &Fleet, input: &str) -> Option<String> {
     SOCKETS.iter().find(|socket| input.contains(*socket)).map(|socket| (*socket).to_owned())
 }
 
-/// Host and port of a URL.
 fn host_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase();

@@ -127,7 +127,6 @@ const PLAIN: [&str; 10] = [
 /// Folders in the root folder that contain some of the files.
 const SYSTEM: [&str; 6] = ["etc", "lib", "usr", "var", "run", "library"];
 
-/// The row that lists this path.
 pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option<&'static Row> {
     if !may_be_listed(path) {
         return None;

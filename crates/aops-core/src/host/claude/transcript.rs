@@ -110,7 +110,6 @@ fn says_interrupted(record: &Json) -> bool {
     text.is_some_and(|text| INTERRUPTED.contains(&text.as_str()))
 }
 
-/// The transcript of an agent of this session.
 pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let id: String = agent_id.chars().filter(|c| plain(*c)).collect();

@@ -17,7 +17,6 @@ const MOST_ENTRIES: usize = 20_000;
 /// At most this many paths are hidden by one jail.
 const MOST_HIDDEN: usize = 64;
 
-/// A rule covers one of these paths.
 pub(super) fn covers(rules: &[PathRule], places: &[PathBuf]) -> bool {
     rules.iter().any(|rule| places.iter().any(|place| rule.covers(place)))
 }

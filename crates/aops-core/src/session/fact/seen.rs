@@ -73,7 +73,7 @@ impl Seen {
         self.event.known().unwrap_or_default()
     }
 
-    /// The end of a turn or of the session.
+    /// Also true at the end of the session.
     pub fn ends_turn(&self) -> bool {
         matches!(self.kind(), EventKind::Stop | EventKind::SessionEnd)
     }

@@ -24,7 +24,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The name of the empty tree.
     pub fn empty_tree(self) -> &'static str {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",

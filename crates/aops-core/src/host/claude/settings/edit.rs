@@ -308,7 +308,6 @@ fn splice(text: &str, span: Range<usize>, new: &str) -> String {
     [&text[..span.start], new, &text[span.end..]].concat()
 }
 
-/// The blanks at the beginning of a line.
 fn blanks(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }

@@ -228,7 +228,6 @@ pub struct Heard {
     /// For the model, in addition to the ruling.
     pub context: String,
     pub notice: String,
-    /// The turn ends.
     pub ends_turn: bool,
 }
 
