@@ -256,7 +256,7 @@ pub struct Tokens {
 }
 
 impl Annotations {
-    /// What is malformed in it. `long`: required length of object IDs.
+    /// The first malformed part of these facts, if any. `long`: required length of object IDs.
     pub(super) fn fault(&self, long: usize) -> Option<&'static str> {
         let is_id = |id: &str| id.len() == long && is_object_id(id);
         if !is_id(&self.tree) || !is_id(&self.repository.root_commit) {

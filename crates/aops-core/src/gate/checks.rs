@@ -78,8 +78,8 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     }
 }
 
-/// This call would be the task's first change. A change that passes while the plan gate is closed does not
-/// stay.
+/// This call would be the task's first change. A change that is allowed while the plan gate is closed does
+/// not count, since it is not kept.
 fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
     let (worked, open) = match &context.stage {
         Some(stage) => (false, stage.sandbox == Sandbox::Open),

@@ -115,7 +115,7 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Sandbox, judges: &[agentless::judge_sandbox] },
     // Changes while a drawn audit has not begun.
     Gate { id: GateId::Audit, judges: &[agentless::judge_audit] },
-    // Whatever a failing check of the user guards.
+    // A prompt, first change, save or commit whose check failed.
     Gate { id: GateId::Checks, judges: &[checks::judge] },
     // The end of one of our agents without its verdict.
     Gate { id: GateId::Report, judges: &[report::judge] },

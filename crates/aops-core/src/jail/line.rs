@@ -1,6 +1,6 @@
 //! Finds the agent's command in the shell line that the client builds around it.
 //!
-//! Reads text, gives text. The client of today runs `source … && eval '<command>' < /dev/null && pwd -P >|
+//! Reads text, gives text. Today's client runs `source … && eval '<command>' < /dev/null && pwd -P >|
 //! <file>`.
 
 /// What stands between the command and the file that receives the working directory.

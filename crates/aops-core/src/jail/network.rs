@@ -134,7 +134,7 @@ impl Reach {
         Ok(is_held.then(|| Self { session, visible, wants: wants.to_vec() }))
     }
 
-    /// Enters it, and adds the sockets that are to be hidden to the ground.
+    /// Enters the network, and lists in `ground` the sockets that must be hidden from the command.
     #[cfg(target_os = "linux")]
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
         // Done before entering: the kernel lists only the sockets of the current network.

@@ -42,7 +42,7 @@ const MOST_ROUNDS: usize = 32;
 const LONGER: Duration = Duration::from_secs(10);
 /// The log's own entries: keys made, rotated and lost, sessions removed.
 pub const EVENTS: &str = "events.jsonl";
-/// The name under which they are recorded.
+/// The session name of the log's own entries.
 pub const LOG: &str = "log";
 /// This many rows of the list of seals are stored with the state of the seal; the list is synced when they
 /// are full.

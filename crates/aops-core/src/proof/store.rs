@@ -42,7 +42,7 @@ pub fn path(env: &Env) -> PathBuf {
     env.config.join("aops/log")
 }
 
-/// How far the log is signed, according to its unverified checkpoint: for sessions that remember it.
+/// How far the log is signed, so that a session can remember it. The checkpoint is not verified here.
 pub fn signed_so_far(env: &Env) -> Option<Signed> {
     let text = files::read_text(path(env).join(CHECKPOINT)).ok()?;
     let Checkpoint { origin, size, .. } = Checkpoint::parse(&Note::parse(&text).ok()?.text).ok()?;

@@ -108,7 +108,7 @@ pub fn read(
     }
 }
 
-/// Finds what forbids something in a report that no event of its own brought: BLOCK, HALT, REVISE, ISSUES.
+/// Finds a refusing verdict in a report that came without an event of its own: BLOCK, HALT, REVISE, ISSUES.
 /// Nothing else in it counts, so its form does not matter: a BLOCK in prose or between two blocks counts,
 /// too.
 pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {

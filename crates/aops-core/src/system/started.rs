@@ -63,7 +63,7 @@ pub struct RunEnv {
     pub is_driving: bool,
 }
 
-/// What the environment does not say, and the session tells once it has been read.
+/// Values that are not in the environment: each is set once, after the session has been read.
 #[derive(Clone, Debug, Default)]
 pub struct ToldOnce {
     /// What confines the programs that we start on an agent's files, and their network.

@@ -131,7 +131,7 @@ pub struct Issue {
     pub ours: bool,
 }
 
-/// The label of every issue that we file. Older versions only used the others.
+/// The label of every issue that we file. Older versions filed issues without this one.
 pub const OUR_LABEL: &str = "aops";
 const OUR_LABELS: [&str; 5] =
     [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];

@@ -239,7 +239,7 @@ impl<'a> Walker<'a> {
         below
     }
 
-    /// The folder with these names is a virtual environment in which git tracks nothing. The tree's root
+    /// A folder with these entries is a virtual environment, and git tracks nothing in it. The tree's root
     /// never counts as one.
     fn is_environment(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> bool {
         let wanted = generated::ENVIRONMENT.as_bytes();

@@ -180,7 +180,7 @@ impl Store {
         self.witness_line(env, id, checkpoint.digest.clone().unwrap_or_default())
     }
 
-    /// The same for anything of this store that has a digest.
+    /// Appends the digest of anything in this store; the caller syncs the file.
     pub fn witness_line(&self, env: &Env, id: String, digest: String) -> Result<Option<File>, Failure> {
         files::make_all(&env.config.join("aops/checkpoints"))?;
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
