@@ -138,7 +138,7 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     (comes_once(event.kind()) && event.session_id == session_id).then_some(event)
 }
 
-#[inline(never)] // rarely called, and a turn needs a large frame
+#[inline(never)] // almost never called, and a turn needs a large frame
 fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failure> {
     let reading = Reading::new(env, Path::new(&event.cwd));
     let mut turn = Turn::open(&reading, event)?;
