@@ -382,8 +382,9 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// A commit was made; or one from this turn or an unattested one may have been pushed; or the turn is over.
-/// Other events start no process for this, since a failed attestation would fail again right away.
+/// A commit was made now; or there is a commit of this turn or an unattested one, and either the work may
+/// have been pushed or the turn is over. Other events start no process for this, since a failed attestation
+/// would fail again right away.
 fn wants_attestation(turn: &Turn) -> bool {
     let session = turn.session();
     let trail = &turn.session().memory.proof.trail;

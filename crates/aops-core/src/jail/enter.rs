@@ -41,8 +41,8 @@ pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result
 }
 
 /// A network namespace takes the kernel half a millisecond, so a command that only reads is kept from making
-/// sockets instead. A command that ran without a person's answer reaches no daemon, wherever its socket lies;
-/// builds must talk to the servers they start themselves.
+/// sockets instead. A command that nobody was asked about reaches no daemon, wherever its socket lies; builds
+/// must talk to the servers they start themselves.
 fn sockets(profile: Profile, ground: &Ground) -> Sockets {
     #[cfg(test_switches)]
     if crate::system::switched_off::is_switched_off("filter") {

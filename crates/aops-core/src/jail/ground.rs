@@ -38,7 +38,7 @@ pub struct Ground {
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     pub protected: Protected,
-    /// Folders in which a settings file is missing that somebody could create.
+    /// Folders in which a settings file may be missing, so that a command could create it.
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
     /// Folders of configuration and texts, in which a file may be a symlink that leads elsewhere.
     pub texts: Vec<PathBuf>,

@@ -49,8 +49,8 @@ impl Ground {
     }
 
     /// The project is really written to, and everything around it is read-only. So are the files in it that
-    /// guard, and its repository: a hook or a filter there would run later, outside of the jail. git needs to
-    /// refresh its index only where it can.
+    /// guard, and its repository: a hook or a filter there would run later, outside of the jail. git works
+    /// even if it cannot refresh its index.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
         let trees = self.trees();
         let worktree = PathBuf::from(&self.guards.protected.worktree);

@@ -92,8 +92,8 @@ fn keep(
             match files::read_text(folder.join(LIST)) {
                 Ok(text) => List::parse(&text).map_err(|bad| bad.to_string()),
                 Err(error) if is_of_the_file(&error) => Err(error.to_string()),
-                // A command can use up the user's files, so that the list cannot be opened. The old list may
-                // allow what a person has denied since, so nothing is reached until the next signal.
+                // A command of the user can make it impossible to open any file here. The old list may allow
+                // what a person has denied since, so nothing is reached until the next signal.
                 Err(_) => Ok(List::new(Mode::List)),
             }
         },
