@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// count as one.
 pub const NOT_YET: &str = "aops-hook: the turn may not end yet";
 
-/// The event as which a prompt that no person wrote is recorded.
+/// A prompt that no person wrote is recorded as an event with this name.
 pub const NOT_TYPED: &str = "ClientPrompt";
 
 /// A client's name, and ours.

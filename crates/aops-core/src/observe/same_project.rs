@@ -29,7 +29,7 @@ pub fn blocked_beside(
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
-/// The session of this head belongs to the project that contains this folder.
+/// Whether this head's session belongs to the project that contains this folder.
 pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
     let trees = working_trees(cwd);
     let inside = trees.iter().find_map(|tree| cwd.strip_prefix(tree).ok()).unwrap_or(Path::new(""));

@@ -155,13 +155,13 @@ pub struct Proven {
 /// What the user was told once in this task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskTold {
-    /// That there is no git repository for closing the work.
+    /// The user was told that there is no git repository for closing the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
-    /// That a command failed without a network: at which prompt this was said.
+    /// At which prompt the user was told that a command failed without a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<u64>,
-    /// That a command's result was lost: at which prompt this was said.
+    /// At which prompt the user was told that a command's result was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<u64>,
 }

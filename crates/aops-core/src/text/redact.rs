@@ -199,7 +199,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK + 1] {
     block
 }
 
-/// `is_sign` and `is_pair` for a whole block.
+/// Applies `is_sign` and `is_pair` to a whole block at once.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "with `||` there would be jumps, and no vector instructions"

@@ -11,7 +11,7 @@ use crate::text::json::{self, Json};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The event as which a subagent's prompt is recorded.
+/// A subagent's prompt is recorded as an event with this name.
 const OF_SUBAGENT: &str = "SubagentPrompt";
 
 /// Tools of Codex for which we use another name.
