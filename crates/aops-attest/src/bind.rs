@@ -1,6 +1,7 @@
-//! Which attestations a commit has, found by content: notes are lost and copied, what they speak of is not.
+//! Which attestations a commit has. They are found by content: notes get lost and copied, the content does
+//! not.
 //!
-//! Invariant: the first binding that holds is taken, in the order of `Binding`.
+//! Invariant: the first matching binding is taken, in the order of `Binding`.
 
 use crate::change::Change;
 use crate::code::Trouble;
@@ -12,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// The same commit.
+    /// The statement names this commit.
     Commit,
-    /// The same records: path, both modes, both blobs.
+    /// The change has the same records: path, both modes, both blobs.
     Change,
-    /// Attested changes that together make this one.
+    /// Attested changes together give this one.
     Steps,
     /// Attested commits that git merges to this tree.
     Replay,
@@ -39,7 +40,7 @@ impl Binding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub binding: Binding,
-    /// For each attested change that is in it: the statements about that change.
+    /// For each attested change contained in it: the statements about that change.
     pub parts: Vec<Vec<usize>>,
 }
 
@@ -47,7 +48,7 @@ fn places(pool: &Pool, is: impl Fn(&Attested) -> bool) -> Vec<usize> {
     pool.attested.iter().enumerate().filter(|(_, one)| is(one)).map(|(at, _)| at).collect()
 }
 
-/// The statement speaks of this very commit, and says the same of it as git does.
+/// The statement names this very commit, and describes it as git does.
 fn is_about(one: &Attested, commit: &Commit) -> bool {
     let is_same = one.statement.commit() == commit.id && one.statement.change() == commit.digest;
     is_same && one.facts().is_some_and(|facts| facts.tree == commit.tree)
@@ -65,7 +66,7 @@ pub fn bind(commits: &[Commit], pool: &Pool, world: &mut dyn World) -> Result<Ve
 fn by_itself(commit: &Commit, pool: &Pool) -> Option<Bound> {
     let bound = |binding, part: Vec<usize>| (!part.is_empty()).then(|| Bound { binding, parts: vec![part] });
     let same = || bound(Binding::Commit, places(pool, |one| is_about(one, commit)));
-    // Another merge with the same change against its first parent could undo its second.
+    // Another merge with the same change against its first parent could revert its second one.
     let change = || {
         let is_same = |one: &Attested| one.statement.change() == commit.digest;
         bound(Binding::Change, places(pool, is_same).into_iter().filter(|_| !commit.is_merge()).collect())
@@ -92,7 +93,7 @@ fn by_merge(commits: &[Commit], bound: &mut [Option<Bound>], world: &mut dyn Wor
     Ok(())
 }
 
-/// Those that nothing binds yet, and are no merges.
+/// Commits that nothing binds yet, without merges.
 fn open(commits: &[Commit], bound: &[Option<Bound>]) -> Vec<usize> {
     (0..commits.len()).filter(|at| bound[*at].is_none() && !commits[*at].is_merge()).collect()
 }

@@ -1,5 +1,5 @@
-//! What a commit changes: path, both modes, both blobs, exactly as
-//! `git diff-tree -r -z --no-renames --full-index` tells it.
+//! What a commit changes: path, both modes, both blobs, exactly as in `git diff-tree -r -z --no-renames
+//! --full-index`.
 //!
 //! Invariant: the digest is that of git's own bytes, whether they come from git or from the list in a
 //! statement.
@@ -18,7 +18,7 @@ pub struct Record {
 const NO_FILE: &str = "000000";
 
 impl Record {
-    /// Git's letter for it. Types are the first two digits of a mode: a file, a link or a submodule.
+    /// Git's status letter. A type is the first two digits of a mode: a file, a link or a submodule.
     fn letter(&self) -> char {
         let Side(before, _) = &self.before;
         let Side(after, _) = &self.after;
@@ -46,7 +46,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Takes the records at the beginning of a text of git's. `None`: it is none.
+    /// Takes the records from the beginning of git's output. `None`: there are none.
     pub fn take(text: &mut &[u8]) -> Option<Self> {
         let mut records = Vec::new();
         while text.first() == Some(&b':') {
@@ -68,7 +68,7 @@ impl Change {
         Some(Self { records })
     }
 
-    /// As a statement lists it, if that is what was digested.
+    /// The change that a statement lists, if its digest matches.
     pub fn of(files: &[File], digest: &str) -> Option<Self> {
         let record = |file: &File| {
             let path = path::read(&file.path)?;
@@ -78,7 +78,7 @@ impl Change {
         (change.digest() == digest).then_some(change)
     }
 
-    /// What git printed, what is digested, and what a person signs who approves it.
+    /// Git's output, which is the digested text and the text that a person signs to approve it.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.records.iter().for_each(|record| record.write(&mut bytes));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(Change::take(&mut next), Some(Change::default()));
     }
 
-    /// The digest in the example is of a real trial.
+    /// The digest in the example comes from a real trial.
     #[test]
     fn a_statement_lists_what_it_digests() {
         let statement = example();

@@ -9,9 +9,9 @@ named! {
         None = "NONE",
         KeyUnknown = "KEY_UNKNOWN",
         Signature = "SIGNATURE",
-        /// The note speaks of another commit.
+        /// The note names another commit.
         Subject = "SUBJECT",
-        /// A part of it is attested, or only a part of what is attested is in it.
+        /// Only part of it is attested, or only part of what is attested is in it.
         Part = "PART",
         /// A merge with changes of its own.
         MergeOwn = "MERGE_OWN",
@@ -55,7 +55,7 @@ impl Code {
 pub struct Trouble {
     pub code: Code,
     pub why: String,
-    /// A trusted key's signature or proof is wrong: somebody forged something.
+    /// The signature or proof of a trusted key is wrong: somebody forged something.
     pub is_alarm: bool,
 }
 
@@ -68,7 +68,8 @@ impl Trouble {
         Self { code, why: why.into(), is_alarm: true }
     }
 
-    /// Of several the most telling: what was forged, what is malformed, whose it is, and what is missing.
+    /// How telling the reason is compared with others: forgery first, then wrong form, unknown signer, and
+    /// what is missing.
     pub fn weight(&self) -> u8 {
         let order = [Code::Signature, Code::Log, Code::Witness, Code::Form, Code::KeyUnknown, Code::Subject];
         let place = order.iter().position(|code| *code == self.code).unwrap_or(order.len());

@@ -1,8 +1,8 @@
 //! A signed statement (DSSE), and the lines of a note: envelopes, proofs from the log, approvals.
 //!
-//! Each line stands alone, so that a union of two notes loses nothing. Invariants: what is signed is one line
-//! that begins with `DSSEv1 `, so it is never the text of a signed note, which ends with a line feed and
-//! begins with an origin without a blank; no note is read beyond its bounds.
+//! Each line is self-contained, so that a union of two notes loses nothing. Invariants: the signed text is
+//! one line that begins with `DSSEv1 `, so it is never the text of a signed note, which ends with a line feed
+//! and begins with an origin without a blank; no note is read beyond its limits.
 
 use crate::statement::Statement;
 use crate::strict::{self, Malformed};
@@ -12,7 +12,6 @@ use aops_proof::text::{base64, from_base64};
 use serde::{Deserialize, Serialize};
 
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
-/// Where notes are kept.
 pub const NOTES: &str = "refs/notes/aops-attest";
 /// The namespace of a person's signature (`ssh-keygen -Y sign -n`).
 pub const APPROVE: &str = "aops-approve";
@@ -20,12 +19,12 @@ pub const LARGEST_NOTE: usize = 4 << 20;
 const MOST_LINES: usize = 1000;
 const MOST_SIGNATURES: usize = 16;
 
-/// What DSSE signs (PAE).
+/// The bytes that DSSE signs (PAE).
 pub fn pre_authentication(kind: &str, payload: &str) -> String {
     format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len())
 }
 
-/// How an envelope names this key: `name+id`.
+/// The form of this key's name in an envelope: `name+id`.
 pub fn keyid(key: &PublicKey) -> String {
     format!("{}+{}", key.name, hex(&key.id()))
 }
@@ -47,12 +46,12 @@ pub struct EnvelopeSignature {
 }
 
 impl Envelope {
-    /// What a key of the log signs, for a key that another program keeps.
+    /// The message to sign, if another program keeps the log's key.
     pub fn message(statement: &Statement) -> String {
         pre_authentication(PAYLOAD_TYPE, &statement.to_json())
     }
 
-    /// With a key at hand. `None`: a key of another kind than the log's own Ed25519 key.
+    /// Signs with a key in memory. `None`: the key is not the log's own kind, Ed25519.
     pub fn sign(statement: &Statement, key: &SecretKey) -> Option<Self> {
         if key.public().used != Use::Note {
             return None;
@@ -60,7 +59,7 @@ impl Envelope {
         Some(Self::with(statement, key.public(), &key.sign(&Self::message(statement), 0)?))
     }
 
-    /// With a signature of `message` by this key.
+    /// Builds the envelope from this key's signature of `message`.
     pub fn with(statement: &Statement, key: &PublicKey, signature: &Signature) -> Self {
         let signature = EnvelopeSignature { keyid: keyid(key), sig: base64(signature.bytes()) };
         let payload = base64(statement.to_json().as_bytes());
@@ -79,8 +78,8 @@ impl Envelope {
         String::from_utf8(bytes).map_err(|_| Malformed("the payload is no text".to_owned()))
     }
 
-    /// Whether each key that it names among these signed it. A wrong signature of such a key is worse than
-    /// none.
+    /// Who signed it: checks the signature of each key in `keys` that the envelope names. A wrong signature
+    /// by such a key is worse than none.
     pub fn signer<'k>(&self, text: &str, keys: &'k [PublicKey]) -> Signed<'k> {
         let message = pre_authentication(&self.payload_type, text);
         let mut signer = Signed::Unknown;
@@ -101,15 +100,15 @@ impl Envelope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed<'k> {
     By(&'k PublicKey),
-    /// The envelope names this key, but the signature is not its.
+    /// The envelope names this key, but the signature does not match it.
     Wrong(&'k PublicKey),
     Unknown,
 }
 
-/// The `attest` entry on its way to a signed checkpoint.
+/// The path of the `attest` entry to a signed checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofLine {
-    /// SHA-256 of the payload that it is for.
+    /// SHA-256 of the payload to which it belongs.
     #[serde(rename = "for")]
     pub payload: String,
     /// A `tlog-proof`.
@@ -122,11 +121,11 @@ pub struct ApprovalLine {
     /// SHA-256 of the change's records.
     #[serde(rename = "for")]
     pub change: String,
-    /// As `ssh-keygen -Y sign` writes it.
+    /// In the format of `ssh-keygen -Y sign`.
     pub signature: String,
 }
 
-/// A line of ours that is no envelope.
+/// A line of ours that is not an envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "aops", rename_all = "kebab-case")]
 enum Ours {
@@ -150,7 +149,7 @@ impl ApprovalLine {
     }
 }
 
-/// What notes hold, in their order. A line that is there twice is read once.
+/// The content of notes, in their order. A repeated line is read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     pub envelopes: Vec<Envelope>,
@@ -159,8 +158,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The whole note, or why it is refused whole: a reader who skips a line that it cannot read may be led
-    /// by who wrote it.
+    /// Parses the whole note, or says why it is rejected as a whole: a reader that skips unreadable lines
+    /// could be misled by whoever wrote them.
     pub fn parse(note: &[u8]) -> Result<Self, Malformed> {
         let odd = |what: String| Err(Malformed(what));
         if note.len() > LARGEST_NOTE {
@@ -197,7 +196,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The lines of two notes.
+    /// Adds the lines of another note.
     pub fn join(&mut self, other: Self) {
         other.envelopes.into_iter().for_each(|one| push_once(&mut self.envelopes, one));
         other.proofs.into_iter().for_each(|one| push_once(&mut self.proofs, one));
@@ -242,11 +241,11 @@ mod tests {
         let raised = text.replace("\"blocks\":0", "\"blocks\":9");
         assert_ne!(raised, text);
         assert_eq!(envelope.signer(&raised, &keys), Signed::Wrong(&keys[0]));
-        // The name of a known key on another's signature.
+        // A known key's name on somebody else's signature.
         let mut renamed = Envelope::sign(&example(), &key(2)).unwrap();
         renamed.signatures[0].keyid = keyid(&keys[0]);
         assert_eq!(renamed.signer(&text, &keys), Signed::Wrong(&keys[0]));
-        // Another payload type is another message.
+        // Another payload type makes another message.
         let other = Envelope { payload_type: "application/json".to_owned(), ..envelope };
         assert_eq!(other.signer(&text, &keys), Signed::Wrong(&keys[0]));
         assert!(Lines::parse(other.to_line().as_bytes()).is_err());

@@ -1,4 +1,4 @@
-//! What is proven of a commit: levels, each with all of the one before it, and properties that stand alone.
+//! What is proven about a commit: levels, each including the one before it, and independent properties.
 
 use crate::statement::{Annotations, By, Hold, Mode, Verdict};
 use aops_ledger::named;
@@ -34,7 +34,7 @@ named! {
 pub type Properties = BTreeSet<Property>;
 
 impl Property {
-    /// The level that has it first.
+    /// The lowest level that includes it.
     fn level(self) -> Level {
         match self {
             Self::Guarded => Level::Guarded,
@@ -45,14 +45,14 @@ impl Property {
         }
     }
 
-    /// It is not the word of the log's key.
+    /// It does not depend on the word of the log's key.
     fn is_of_others(self) -> bool {
         matches!(self, Self::Witnessed | Self::Approved)
     }
 }
 
 impl Level {
-    /// The highest with all of these.
+    /// The highest level of which all properties are present.
     pub fn reached(properties: &Properties) -> Self {
         let has_all = |level: Self| {
             let mut needed = Property::ALL.into_iter().filter(|one| *one != Property::Attended);
@@ -61,7 +61,7 @@ impl Level {
         Self::ALL.into_iter().take_while(|level| has_all(*level)).last().unwrap_or(Self::Recorded)
     }
 
-    /// What is missing to this level, the first first.
+    /// The first property that is missing for this level.
     pub fn missing(self, properties: &Properties) -> Option<Property> {
         let mut needed: Vec<Property> =
             Property::ALL.into_iter().filter(|one| *one != Property::Attended).collect();
@@ -70,8 +70,8 @@ impl Level {
     }
 }
 
-/// What a statement says of itself, as far as its key may. Whether anything was done by hand is judged
-/// beside: another session may have done it.
+/// The properties that a statement claims, as far as its key may claim them. Whether anything was done by
+/// hand is judged elsewhere, since another session may have done it.
 pub fn claimed(facts: &Annotations, may: Level) -> Properties {
     let holds = |one: &Property| match one {
         Property::Guarded => is_guarded(facts),
@@ -82,7 +82,7 @@ pub fn claimed(facts: &Annotations, may: Level) -> Properties {
             facts.qa.is_some_and(|qa| qa.verdict == Verdict::Verified && qa.by == By::QaVerifier && qa.after)
         }
         Property::Tests => are_tested(facts, &facts.tree),
-        // One call that a person let through lifts neither plan, verification nor tests.
+        // A single call that a person allowed waives neither plan nor verification nor tests.
         Property::NoWaiver => facts.waivers.iter().all(|waiver| waiver.of == "call"),
         Property::Attended => facts.attended,
         Property::NoOutside | Property::Witnessed | Property::Approved => false,
@@ -109,7 +109,7 @@ pub fn are_tested(facts: &Annotations, tree: &str) -> bool {
     !last.is_empty() && last.values().all(|(_, exit)| *exit == 0)
 }
 
-/// One wish: a level, or a property.
+/// One requirement: a level, or a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Level(Level),
@@ -128,7 +128,7 @@ impl Wish {
         }
     }
 
-    /// Whether what is missing is a witness.
+    /// Whether a missing witness is the reason.
     pub fn lacks_witness(self, properties: &Properties) -> bool {
         match self {
             Self::Level(level) => level.missing(properties) == Some(Property::Witnessed),
@@ -144,7 +144,7 @@ impl Wish {
     }
 }
 
-/// What the key may not say does not count, whoever says it.
+/// Removes properties that the key may not claim, whoever claims them.
 pub fn capped(properties: &mut Properties, may: Level) {
     properties.retain(|one| one.is_of_others() || one.level() <= may);
 }

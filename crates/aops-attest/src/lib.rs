@@ -2,7 +2,7 @@
 //!
 #![doc = include_str!("../README.md")]
 
-pub mod strict; // JSON in which a name stands once
+pub mod strict; // JSON in which no name is repeated
 pub mod path; // paths as texts
 pub mod statement; // what is attested
 pub mod envelope; // signed, and as lines of a note
@@ -11,7 +11,7 @@ pub mod level; // what is proven: levels and properties
 pub mod signers; // whose word counts
 pub mod code; // why a commit does not pass
 pub mod world; // what is asked of git and ssh
-pub mod logged; // proven to be in the log
+pub mod logged; // whether a statement is proven to be in the log
 pub mod pool; // all statements of the notes
 pub mod steps; // attested changes that together make another
 pub mod replay; // attested commits that git merges to another

@@ -1,8 +1,8 @@
 //! Whether a statement is in the signed log, and who saw it there.
 //!
-//! Invariants: a proof is believed only for the very bytes of the statement, by a checkpoint that the keys of
-//! the same log signed; of a log with keys of two algorithms, by both. What the statement says of its place
-//! (the last entry, the head of the log before it) fits the entry that names it.
+//! Invariants: a proof counts only for the exact bytes of the statement, with a checkpoint signed by the keys
+//! of the same log; if a log has keys of two algorithms, by both. The position that the statement gives (the
+//! last entry, the head of the log before it) matches the entry that names it.
 
 use crate::envelope::ProofLine;
 use crate::signers::Signer;
@@ -20,21 +20,21 @@ use std::collections::BTreeSet;
 /// The kind of ledger entry that names a statement.
 pub const ENTRY: &str = "attest";
 
-/// What such an entry holds, beside what the ledger adds to it.
+/// The fields of such an entry, apart from what the ledger adds.
 #[derive(Debug, Deserialize)]
 struct Attest {
     commit: String,
-    /// The last entry that the statement is about.
+    /// The last entry that the statement covers.
     last_entry: u64,
     statement_sha256: String,
 }
 
-/// Whom a reader trusts.
+/// The keys that a reader trusts.
 #[derive(Debug, Default)]
 pub struct Trust {
     pub signers: Vec<Signer>,
     pub witnesses: Vec<PublicKey>,
-    /// So many witnesses must have seen it; nothing: all of them.
+    /// How many witnesses must have seen it; `None`: all of them.
     pub quorum: Option<u64>,
 }
 
@@ -51,13 +51,14 @@ pub struct Witnessed {
 pub enum Fault {
     /// No proof is there.
     Missing,
-    /// There are proofs, all of them wrong: this is the last.
+    /// There are proofs, but all of them are wrong; this is the last fault.
     Log(String),
     /// A trusted witness's cosignature is wrong.
     Witness(String),
 }
 
-/// The statement with this digest is in the log of this key. The proof that most witnesses saw first counts.
+/// Finds the statement with this digest in the log of this key. The proof with most witnesses counts, then
+/// the earliest one.
 pub fn find<'p>(
     statement: &Statement,
     digest: &str,
@@ -115,13 +116,13 @@ fn check(
     Ok(quorum(&shown, trust))
 }
 
-/// What the statement says of its place in the ledger and in the log is what the entry that names it and the
-/// proof show.
+/// The statement's claims about its position in the ledger and in the log match the entry that names it and
+/// the proof.
 fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Result<(), &'static str> {
     let (product, facts) = statement.session().ok_or("it has no session")?;
     let last = facts.entries.to;
-    // Entries between the last one and this are of what came meanwhile; without one, this names the last by
-    // its digest.
+    // Entries between the last one and this one were recorded meanwhile; without any, this entry contains the
+    // last one's digest.
     let follows =
         line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
     if named.last_entry != last || !follows {
@@ -130,15 +131,16 @@ fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Re
     let Some(head) = &facts.log else { return Ok(()) };
     let signed = Checkpoint::parse(&proof.note.text).map_err(|_| "the checkpoint is none")?;
     let is_root = from_base64(&head.root).is_some_and(|root| root.len() == signed.root.len());
-    // It was signed before the entry was written, so the entry is not below it. Its root is the key's word:
-    // only a proof from that head to this one would show more.
+    // The head was signed before the entry was written, so it must not be larger than the entry's position.
+    // Its root is only the key's word: only a consistency proof to the later head would prove more.
     if head.origin != signed.origin || head.size > proof.index || !is_root {
         return Err("the statement names a head that the log did not have");
     }
     Ok(())
 }
 
-/// By one of the log's Ed25519 keys, and where the list has ML-DSA keys of it, by one of those too.
+/// Signed by one of the log's Ed25519 keys, and if the list contains ML-DSA keys of the log, by one of those,
+/// too.
 fn is_signed(proof: &Proof, origin: &str, trust: &Trust) -> Result<(), String> {
     let keys = trust.signers.iter().filter_map(Signer::log_key).filter(|key| key.name == origin);
     let keys: Vec<PublicKey> = keys.cloned().collect();
@@ -152,7 +154,8 @@ fn is_signed(proof: &Proof, origin: &str, trust: &Trust) -> Result<(), String> {
     }
 }
 
-/// How many witnesses these are, at the least: one may have keys of two kinds, and two may have one name.
+/// How many different witnesses these are at least: one may have keys of two kinds, and two may have the same
+/// name.
 fn count(keys: &[&PublicKey]) -> u64 {
     let names: BTreeSet<&str> = keys.iter().map(|key| key.name.as_str()).collect();
     let of = |used: Use| keys.iter().filter(|key| key.used == used).count();

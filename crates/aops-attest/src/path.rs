@@ -1,7 +1,7 @@
-//! A path of git's, which is any bytes, as a text of JSON, and back.
+//! Converts a path in git, which may have any bytes, to a JSON string and back.
 
-/// As it is, or where that is impossible in quotation marks with octal escapes, which git's own tools read
-/// too.
+/// Unchanged if possible, otherwise in quotation marks with octal escapes, which git's own tools can also
+/// read.
 pub fn spell(path: &[u8]) -> String {
     match std::str::from_utf8(path) {
         Ok(text) if !text.starts_with('"') => text.to_owned(),
@@ -19,7 +19,7 @@ fn spell_byte(byte: u8) -> String {
     }
 }
 
-/// `None` for a spelling that `spell` does not make.
+/// `None` for a spelling that `spell` does not produce.
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let Some(quoted) = text.strip_prefix('"') else { return Some(text.as_bytes().to_vec()) };
     let mut path = Vec::new();

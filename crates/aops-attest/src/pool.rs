@@ -1,5 +1,5 @@
-//! All statements that notes hold, each checked once: by whom, in which log, of which repository. Also those
-//! that do not count, with the reason, for the commit that they speak of.
+//! All statements in the notes, each checked once: who signed it, in which log it is, about which repository.
+//! Also those that do not count, with the reason, for the commit that they name.
 
 use crate::change::Change;
 use crate::code::{Code, Trouble};
@@ -18,32 +18,32 @@ pub struct Attested {
     pub statement: Statement,
     /// SHA-256 of the payload.
     pub digest: String,
-    /// In the list of those whom the reader trusts.
+    /// Index in the list of trusted signers.
     pub signer: usize,
     pub witnessed: Option<Witnessed>,
-    /// As the statement lists it; nothing where it lists no files.
+    /// The change that the statement lists; `None` if it lists no files.
     pub change: Option<Change>,
-    /// The commits whose notes have it.
+    /// The commits whose notes contain it.
     pub noted: Vec<String>,
 }
 
 impl Attested {
-    /// Our own facts, which every statement that was parsed has.
+    /// Our own facts, which every successfully parsed statement has.
     pub fn facts(&self) -> Option<&Annotations> {
         self.statement.session().map(|(_, facts)| facts)
     }
 
-    /// When a witness saw it, or else when the session says that it ended.
+    /// When a witness saw it, or otherwise when the session ended according to the statement.
     pub fn time(&self) -> Option<i64> {
         let told = self.statement.predicate.run_details.metadata.finished_on.as_deref();
         self.witnessed.as_ref().map(|seen| seen.time).or_else(|| seconds(told?))
     }
 }
 
-/// A statement that does not count, and of what it speaks.
+/// A statement that does not count, and what it is about.
 #[derive(Clone, Debug)]
 pub struct Rejected {
-    /// As it says, or is said to say; empty where that cannot be read.
+    /// The commit that it names; empty if that cannot be read.
     pub commit: String,
     pub change: String,
     pub noted: Vec<String>,
@@ -55,34 +55,35 @@ pub struct Pool {
     pub attested: Vec<Attested>,
     pub rejected: Vec<Rejected>,
     pub approvals: Vec<ApprovalLine>,
-    /// First commits that statements name and nobody knows here. Made in a shallow clone, a statement names
+    /// First commits that statements name but that are unknown here. A statement from a shallow clone names
     /// the commit at which that clone was cut.
     pub strange_roots: BTreeSet<String>,
 }
 
-/// A note as git has it.
+/// A note from git.
 #[derive(Clone, Debug)]
 pub enum Note {
     Text(Vec<u8>),
-    /// More than `LARGEST_NOTE` bytes, so nobody read it.
+    /// Larger than `LARGEST_NOTE`, so it was not read.
     TooLarge,
 }
 
-/// One envelope, with the commits whose notes have it.
+/// One envelope, with the commits whose notes contain it.
 type Noted = (Envelope, Vec<String>);
 
-/// What counts beside the statement itself.
+/// The context in which statements are judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     pub trust: &'a Trust,
-    /// The root commits of this repository, and others that are known to be of its history.
+    /// The root commits of this repository, and others that are known to belong to its history.
     pub roots: &'a [String],
     /// Seconds since 1970.
     pub now: i64,
 }
 
 impl Pool {
-    /// `notes`: a commit and its note; a file that was named stands beside every commit, without one.
+    /// `notes`: commits with their notes; a file given by a person applies to every commit and has no commit
+    /// here.
     pub fn read(notes: &[(Option<String>, Note)], around: Around) -> Self {
         let mut pool = Self::default();
         let mut envelopes = Vec::<Noted>::new();
@@ -145,7 +146,7 @@ impl Pool {
     }
 }
 
-/// The signer whose word it is.
+/// The signer who vouches for the statement.
 fn accept(envelope: &Envelope, text: &str, trust: &Trust) -> Result<usize, Trouble> {
     let keys: Vec<PublicKey> = trust.signers.iter().filter_map(Signer::log_key).cloned().collect();
     match envelope.signer(text, &keys) {
@@ -176,7 +177,7 @@ fn check_log(
     })
 }
 
-/// The key's time, the repository, and the list of files.
+/// Checks the key's validity at that time, the repository, and the list of files.
 fn check(mut attested: Attested, around: Around) -> Result<Attested, Trouble> {
     let signer = &around.trust.signers[attested.signer];
     let is_over = signer.until.is_some_and(|until| until <= around.now);

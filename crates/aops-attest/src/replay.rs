@@ -1,14 +1,14 @@
 //! Finds attested commits that, merged by git one by one onto a commit's parent, give exactly its tree.
 //!
-//! Asks in rounds: all merges of a round at once. Invariant: what is compared is the whole tree.
+//! Asks in rounds: all merges of a round at once. Invariant: whole trees are compared.
 
 use crate::code::Trouble;
 use crate::world::{Commit, Merge, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Single commits that are tried for one, in rounds: the likeliest first.
+/// How many single commits are tried for one, in rounds: the likeliest first.
 const ROUNDS: [usize; 3] = [1, 7, 24];
-/// Branches that are tried for one squashed commit.
+/// How many branches are tried for one squashed commit.
 const MOST_TIPS: usize = 8;
 const MOST_ORIGINALS: usize = 2000;
 
@@ -22,7 +22,7 @@ fn step(base: &Commit, onto: &str) -> Merge {
     Merge { base: Some(base.parent_tree.clone()), ours: onto.to_owned(), theirs: base.tree.clone() }
 }
 
-/// For each of these commits the originals (by id) that give it; nothing where none do.
+/// For each of these commits the originals (by ID) that give it; `None` if there are none.
 pub fn find(
     wanted: &[&Commit],
     originals: &[Commit],
@@ -68,7 +68,7 @@ fn find_single(
     Ok(())
 }
 
-/// Originals that touch at least the same paths: those of the same author, time and message first, then the
+/// Originals that touch at least the same paths: first those with the same author, time and message, then the
 /// smaller ones.
 fn likely<'a>(commit: &Commit, originals: &'a [Commit]) -> Vec<&'a Commit> {
     let its = paths(commit);
@@ -78,13 +78,13 @@ fn likely<'a>(commit: &Commit, originals: &'a [Commit]) -> Vec<&'a Commit> {
     list
 }
 
-/// A branch as it may have been squashed: its originals in order, and all of their paths.
+/// A branch that may have been squashed: its originals in order, and all of their paths.
 struct Branch<'a> {
     steps: Vec<&'a Commit>,
     paths: Paths<'a>,
 }
 
-/// A branch on its way onto a commit's parent.
+/// A branch that is being replayed onto a commit's parent.
 struct Attempt<'a> {
     of: usize,
     steps: Vec<&'a Commit>,
@@ -119,7 +119,7 @@ fn find_squashed(
         let merges: Vec<Merge> = open.iter().map(|one| step(one.steps[one.next], &one.tree)).collect();
         let trees = world.merges(&merges)?;
         open = open.into_iter().zip(trees).filter_map(|(attempt, tree)| attempt.go_on(tree)).collect();
-        // The beginning of a branch may have been squashed alone.
+        // Only the beginning of a branch may have been squashed.
         for there in open.iter().filter(|one| one.tree == wanted[one.of].tree && !one.used.is_empty()) {
             found[there.of].get_or_insert_with(|| there.used.clone());
         }
@@ -129,7 +129,7 @@ fn find_squashed(
 }
 
 impl Attempt<'_> {
-    /// After one step. One that changed nothing is in the parent already, and adds nothing.
+    /// Continues after one step. A step that changed nothing is already in the parent, and adds nothing.
     fn go_on(mut self, tree: Option<String>) -> Option<Self> {
         let tree = tree?;
         if tree != self.tree {
@@ -141,14 +141,14 @@ impl Attempt<'_> {
     }
 }
 
-/// The branches of more than one original that are no beginning of another.
+/// The branches of several originals that are not the beginning of another branch.
 fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> Vec<Branch<'a>> {
     let known: HashMap<&str, &Commit> = originals.iter().map(|one| (one.id.as_str(), one)).collect();
     let parents: HashMap<&str, &[String]> =
         history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
     let mut found = Vec::new();
     let mut inner = HashSet::new();
-    // The last first: what is before it is in no branch of its own.
+    // The last first: its predecessors do not form a branch of their own.
     for tip in history.iter().rev().filter_map(|(id, _)| known.get(id.as_str())) {
         if inner.contains(tip.id.as_str()) {
             continue;

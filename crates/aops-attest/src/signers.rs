@@ -1,9 +1,9 @@
-//! Whose word counts: the list that a repository keeps in its base (`.aops/signers`), a JSON object on each
-//! line.
+//! Whose statements count: the list that a repository keeps in its base (`.aops/signers`), one JSON object
+//! per line.
 //!
-//! `{"key": "aops-log.local/…+…+…", "owner": "ada", "may": "A3", "from": "2026-01-01"}`.
-//! A key of a person is one of ssh's (`ssh-ed25519 …`). Lines that begin with `#` are comments. Invariant: a
-//! list with one line that cannot be read is refused whole.
+//! `{"key": "aops-log.local/…+…+…", "owner": "ada", "may": "A3", "from": "2026-01-01"}`. A person's key is an
+//! ssh key (`ssh-ed25519 …`). Lines that begin with `#` are comments. Invariant: if one line of a list cannot
+//! be parsed, the whole list is rejected.
 
 use crate::level::Level;
 use crate::strict::{self, Malformed};
@@ -15,9 +15,9 @@ const MOST_SIGNERS: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignerKey {
-    /// Of a log: it signs statements and checkpoints.
+    /// A log's key: it signs statements and checkpoints.
     Log(PublicKey),
-    /// Of a person, as ssh writes it: kind and base64.
+    /// A person's key in the format of ssh: kind and base64.
     Person(String),
 }
 
@@ -25,9 +25,9 @@ pub enum SignerKey {
 pub struct Signer {
     pub key: SignerKey,
     pub owner: String,
-    /// The highest level that its word reaches.
+    /// The highest level for which it may vouch.
     pub may: Level,
-    /// Seconds since 1970; from the first to before the last.
+    /// Seconds since 1970; valid from the first until before the second.
     pub from: Option<i64>,
     pub until: Option<i64>,
 }
@@ -46,7 +46,7 @@ struct Row {
 }
 
 impl Signer {
-    /// A key that was named on the command line: no list bounds it.
+    /// A key given on the command line, without restrictions.
     pub fn of(key: PublicKey) -> Self {
         Self {
             owner: key.name.clone(),

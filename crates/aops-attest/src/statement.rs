@@ -1,9 +1,8 @@
-//! What is attested of one commit: an in-toto Statement v1 with SLSA provenance v1, our own facts in one
+//! The attestation of one commit: an in-toto Statement v1 with SLSA provenance v1, with our own facts in one
 //! byproduct.
 //!
-//! Fields that we do not know are ignored, as in-toto wants it; a name that stands twice is refused, however
-//! deep.
-//! Invariant: nothing here is a text of a person, of a model or of a command.
+//! Unknown fields are ignored, as in-toto requires; a repeated name is rejected at any depth. Invariant: no
+//! text by a person, a model or a command is included.
 
 mod facts;
 
@@ -19,13 +18,13 @@ use std::collections::BTreeMap;
 
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 pub const PREDICATE_TYPE: &str = "https://slsa.dev/provenance/v1";
-/// A draft of one author; a later draft is another address, and is told here.
+/// A draft by one author; a later draft has another address, which is then used here.
 pub const BUILD_TYPE: &str = "https://refs.arewm.com/agent-commit/v0.3";
-/// The owner sets the host once, before the first release. The kind of builder and its version follow.
+/// The owner sets the host once, before the first release. Builder kind and version are appended.
 pub const BUILDER: &str = "https://forge.example/aops-hook/builder/";
 pub const SESSION: &str = "aops-session";
 pub const SESSION_MEDIA_TYPE: &str = "application/vnd.aops.session.v1+json";
-/// Of our own facts.
+/// Version of our own facts.
 pub const VERSION: u64 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +53,7 @@ pub struct Resource<A = NoAnnotations> {
     pub annotations: Option<A>,
 }
 
-/// Of a resource about which we say no more.
+/// For a resource about which we say nothing more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoAnnotations {}
 
@@ -106,7 +105,7 @@ pub struct ExternalParameters {
     pub target: Target,
 }
 
-/// The prompt, by its place in the ledger and the digest of its salted text.
+/// The prompt, identified by its place in the ledger and the digest of its salted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// `urn:uuid:SESSION#ENTRY`.
@@ -122,12 +121,12 @@ pub struct Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
-    /// The remote, without user and password; none where there is no remote.
+    /// The remote, without user and password; `None` if there is no remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_ref: Option<String>,
-    /// The parent; none for a root.
+    /// The parent; `None` for a root commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_commit: Option<String>,
 }
@@ -216,7 +215,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// One address for each mode and kind, since their security differs.
+    /// Each mode and kind has its own address, since their security differs.
     pub fn of(kind: BuilderKind, version: &str) -> Self {
         let id = format!("{BUILDER}{}/v1", kind.name());
         Self { id, version: BTreeMap::from([("aops-hook".to_owned(), version.to_owned())]) }
@@ -250,7 +249,7 @@ pub struct Metadata {
 }
 
 impl Statement {
-    /// About this commit and the digest of its change.
+    /// A statement about this commit and the digest of its change.
     pub fn new(commit: &str, change: &str, predicate: Provenance) -> Self {
         let about = |name: &str, digest| Resource { name: name.to_owned(), digest, ..Resource::default() };
         let subject =
@@ -263,7 +262,7 @@ impl Statement {
         }
     }
 
-    /// Reads a payload, and refuses what is not a statement of ours in every part that is judged later.
+    /// Parses a payload; rejects it unless every part that is judged later has the right form.
     pub fn parse(payload: &str) -> Result<Self, Malformed> {
         let statement: Self = strict::parse(payload)?;
         statement.check()?;
@@ -272,7 +271,7 @@ impl Statement {
 
     /// The payload: one line.
     pub fn to_json(&self) -> String {
-        // Only maps with other keys than texts could fail.
+        // Only maps with keys other than strings could fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -289,7 +288,7 @@ impl Statement {
         self.subject.iter().find(|subject| subject.name == name).map(|subject| &subject.digest)
     }
 
-    /// The byproduct that is ours, with its facts; `parse` lets no statement through without.
+    /// Our byproduct with its facts; `parse` accepts no statement without it.
     pub fn session(&self) -> Option<(&Resource<Annotations>, &Annotations)> {
         let ours = self.predicate.run_details.byproducts.iter().find(|product| product.name == SESSION)?;
         Some((ours, ours.annotations.as_ref()?))

@@ -1,15 +1,15 @@
-//! Finds attested changes that together make one commit: each path goes from old to new by attested steps
-//! alone, and every attested change is used whole.
+//! Finds attested changes that together make one commit: each path goes from old to new only by attested
+//! steps, and every attested change is used completely.
 
 use crate::change::{Change, Record};
 use crate::statement::Side;
 use std::collections::{BTreeMap, HashMap};
 
-/// Tries before the search is given up: of changes that can be combined in many ways a forger could make any
-/// number.
+/// After this many tries the search is given up: a forger could make any number of changes with many possible
+/// combinations.
 const MOST_TRIES: usize = 1024;
 
-/// The changes that may be combined, found by what they begin with.
+/// The changes that may be combined, indexed by the state with which they begin.
 #[derive(Debug)]
 pub struct Steps<'a> {
     changes: &'a [&'a Change],
@@ -18,7 +18,7 @@ pub struct Steps<'a> {
 
 #[derive(Clone)]
 struct State<'a> {
-    /// Each path: where it is, and where it must come to.
+    /// Each path: its present state, and the state it must reach.
     paths: BTreeMap<&'a [u8], (&'a Side, &'a Side)>,
     /// Steps of chosen changes that do not connect yet.
     pending: Vec<&'a Record>,
@@ -36,7 +36,7 @@ impl<'a> Steps<'a> {
         Self { changes, from }
     }
 
-    /// Which of the changes make this one; nothing where none do.
+    /// Which of the changes make this one; `None` if none do.
     pub fn find(&self, wanted: &'a Change) -> Option<Vec<usize>> {
         let paths = wanted.records.iter().map(|record| (&record.path[..], (&record.before, &record.after)));
         let state = State { paths: paths.collect(), pending: Vec::new(), used: Vec::new() };
@@ -69,13 +69,13 @@ impl<'a> State<'a> {
     fn take(&mut self, at: usize, change: &'a Change) {
         self.used.push(at);
         for record in &change.records {
-            // A path that the commit leaves alone must come back to where it was.
+            // A path that the commit does not change must return to its old state.
             self.paths.entry(&record.path).or_insert((&record.before, &record.before));
             self.pending.push(record);
         }
     }
 
-    /// Goes every step that begins where its path is.
+    /// Takes every step that begins at its path's present state.
     fn connect(&mut self) {
         let is_next = |paths: &BTreeMap<&[u8], (&Side, &Side)>, record: &Record| {
             paths.get(&record.path[..]).is_some_and(|(is, _)| **is == record.before)
@@ -88,7 +88,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// A path that is not where it must be, or whose steps do not connect.
+    /// A path that has not reached its required state, or whose steps do not connect.
     fn open(&self) -> Option<(&'a [u8], &'a Side)> {
         let away = self.paths.iter().find(|(_, (is, must))| is != must).map(|(path, (is, _))| (*path, *is));
         let loose = || {
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(found(&steps, "a:1>4 b:0>1 c:1>2"), Some(vec![0, 1, 2]));
         assert_eq!(found(&steps, "a:2>4 c:1>2 d:1>2"), Some(vec![1, 2, 3]));
         assert_eq!(found(&steps, "d:1>2"), Some(vec![3]));
-        // A step in part, one that is missing, one that nobody attested.
+        // A partly used step, a missing one, one that nobody attested.
         for wrong in
             ["a:1>4 c:1>2", "a:1>2", "a:1>3", "a:1>4 b:0>1", "a:1>5 b:0>1", "a:1>4 b:0>1 c:1>2 e:0>1", ""]
         {
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(found(&steps, "a:1>2"), Some(vec![0, 1]));
         assert_eq!(found(&steps, "a:1>3"), Some(vec![0, 1, 2]));
         assert_eq!(found(&steps[..1], "a:1>2"), None, "the other file would be left out");
-        // Two ways lead there; the first is a dead end.
+        // There are two ways; the first is a dead end.
         assert_eq!(found(&["a:1>2 x:0>1", "a:1>2", "a:2>3"], "a:1>3"), Some(vec![1, 2]));
     }
 

@@ -1,5 +1,5 @@
-//! JSON of strangers, read so that no two readers see two documents: a name stands once in an object, however
-//! deep.
+//! Parses JSON from strangers so that no two readers see two documents: a name is never repeated in an
+//! object, at any depth.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -16,14 +16,14 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// One value and nothing behind it. Nesting is bounded by the reader of JSON itself (128).
+/// One value with nothing after it. The JSON parser itself limits the nesting (128).
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Malformed> {
     let odd = |error: serde_json::Error| Malformed(error.to_string());
     serde_json::from_str::<Once>(text).map_err(odd)?;
     serde_json::from_str(text).map_err(odd)
 }
 
-/// Any value in which no name stands twice.
+/// Any value in which no name is repeated.
 struct Once;
 
 impl<'de> Deserialize<'de> for Once {

@@ -1,7 +1,7 @@
 //! Judges each commit of a range: what binds it, how much that proves, and why it does not pass.
 //!
-//! Invariants: what could not be asked is never a pass; a person's signature stands for a commit that nothing
-//! attests, not for something forged.
+//! Invariants: a check that could not be made never counts as passed; a person's signature can replace a
+//! missing attestation, but never excuses a forgery.
 
 use crate::bind::{Binding, Bound, bind};
 use crate::change::{Change, Record};
@@ -14,10 +14,10 @@ use crate::weigh::{Weight, weigh};
 use crate::world::{Commit, World};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What is wanted of commits that nothing attests.
+/// What is required of commits that nothing attests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum People {
-    /// They pass if a person of the list signed them.
+    /// They pass if a person on the list signed them.
     #[default]
     Signed,
     /// They pass, and are listed.
@@ -28,7 +28,7 @@ pub enum People {
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub wishes: Vec<Wish>,
-    /// Tests must have run on the very tree of the commit.
+    /// Tests must have run on exactly the commit's tree.
     pub tests_here: bool,
     pub people: People,
     /// In seconds.
@@ -43,26 +43,26 @@ impl Wanted {
     }
 }
 
-/// What is known of one commit.
+/// What we know about one commit.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
     pub commit: String,
     pub subject: String,
-    /// Its first path, for who shows findings beside code.
+    /// Its first path, for tools that show findings next to code.
     pub path: Option<Vec<u8>>,
     pub binding: Option<Binding>,
     pub level: Option<Level>,
     pub properties: Properties,
     pub sessions: Vec<String>,
-    /// Places in the list of signers.
+    /// Indices in the list of signers.
     pub signers: Vec<usize>,
     /// When the last witness saw it.
     pub seen: Option<i64>,
-    /// It has an ssh signature, whoever's that is.
+    /// It has an ssh signature, by anybody.
     pub is_signed: bool,
-    /// It is a merge whose tree is what git makes of its parents: it adds nothing.
+    /// It is a merge with exactly the tree that git's own merge of its parents gives, so it adds nothing.
     pub adds_nothing: bool,
-    /// The person whose commit it is; empty for one that is not known.
+    /// The person whose commit it is; `None` if unknown.
     pub person: Option<String>,
     /// The statements that count.
     pub attested: Vec<usize>,
@@ -189,12 +189,12 @@ impl Finding {
     }
 }
 
-/// Why nothing binds it: what speaks of it and does not count, what its own note speaks of, and what of it is
-/// attested.
+/// Why nothing binds it: statements about it that do not count, its own note that names another commit, and
+/// parts of it that are attested.
 fn diagnose(commit: &Commit, pool: &Pool) -> Trouble {
     let speaks = pool.rejected.iter().filter(|one| {
         let of_it = one.commit == commit.id || one.change == commit.digest && !commit.is_merge();
-        // A file that was named and cannot be read may speak of any commit.
+        // A file given by a person that cannot be read may be about any commit.
         let of_any = one.commit.is_empty() && one.noted.is_empty();
         of_it || of_any || one.noted.contains(&commit.id)
     });
@@ -226,8 +226,8 @@ struct Approvals {
 }
 
 impl Approvals {
-    /// For each part of a commit: a person other than the owner of the log's key approved it, or the commit's
-    /// own change.
+    /// For each part of a commit: whether a person other than the owner of the log's key approved it, or the
+    /// commit's own change.
     fn of(
         &mut self,
         commit: &Commit,
@@ -273,7 +273,7 @@ impl Approvals {
     }
 }
 
-/// The exit code: 4 where something was forged, 1 where a commit does not pass.
+/// The exit code: 4 if something was forged, 1 if a commit does not pass.
 pub fn exit_code(findings: &[Finding]) -> u8 {
     let troubles: Vec<&Trouble> = findings.iter().filter_map(|finding| finding.trouble.as_ref()).collect();
     match () {

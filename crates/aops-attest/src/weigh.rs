@@ -1,7 +1,8 @@
 //! How much the attestations of one commit prove together.
 //!
-//! A session that did nothing to the commit neither raises nor lowers it. Of the statements of one session
-//! the best counts: a later one only ever adds to an earlier, so taking one away helps nobody.
+//! A session that did nothing to the commit neither raises nor lowers the result. Among several statements of
+//! one session the best counts: a later one only ever adds to an earlier one, so removing one is of no
+//! advantage.
 
 use crate::level::{Level, Properties, Property, capped, claimed};
 use crate::logged::Trust;
@@ -17,7 +18,7 @@ pub struct Weight {
     pub counted: Vec<usize>,
 }
 
-/// The weight of all changes in a commit: the lowest.
+/// The weight of all changes in a commit is the lowest of their weights.
 pub fn weigh(parts: &[Vec<usize>], approved: &[bool], pool: &Pool, trust: &Trust) -> Option<Weight> {
     let each = parts.iter().zip(approved).map(|(part, approved)| weigh_change(part, *approved, pool, trust));
     each.collect::<Option<Vec<_>>>()?.into_iter().reduce(|one, other| Weight {
@@ -27,7 +28,7 @@ pub fn weigh(parts: &[Vec<usize>], approved: &[bool], pool: &Pool, trust: &Trust
     })
 }
 
-/// One statement, with what it proves without a look at the others.
+/// One statement, with what it proves by itself.
 struct Said<'a> {
     at: usize,
     one: &'a Attested,
@@ -40,7 +41,7 @@ impl Said<'_> {
         self.one.facts().and_then(|facts| facts.files.as_deref()).unwrap_or_default()
     }
 
-    /// It wrote something of the change, or cannot tell.
+    /// It wrote part of the change, or lists no files.
     fn takes_part(&self) -> bool {
         let lists = self.one.facts().is_some_and(|facts| facts.files.is_some());
         !lists || self.files().is_empty() || self.files().iter().any(|file| file.by != Author::Outside)
@@ -50,7 +51,7 @@ impl Said<'_> {
         self.files().iter().any(|file| file.path == path && file.by == Author::Session)
     }
 
-    /// What was not done by calls of its session.
+    /// Paths that were not written by calls of its session.
     fn left_to_others(&self) -> BTreeSet<&str> {
         let outside = self.one.facts().into_iter().flat_map(|facts| &facts.outside).map(String::as_str);
         let files =
@@ -91,7 +92,7 @@ fn join(counted: &[&Said], approved: bool) -> Weight {
     let may = counted.iter().map(|said| said.may).min().unwrap_or(Level::Recorded);
     let all = counted.iter().map(|said| said.properties.clone());
     let mut properties = all.reduce(|one, other| &one & &other).unwrap_or_default();
-    // A path that one session calls another's is that session's, if it says so itself.
+    // If one session calls a path another's, it counts as the other's if that session says the same.
     let is_claimed =
         |path: &str, not: usize| counted.iter().any(|said| said.at != not && said.wrote_alone(path));
     let lists = |said: &&&Said| said.one.facts().is_some_and(|facts| facts.files.is_some());

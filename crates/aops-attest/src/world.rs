@@ -1,23 +1,23 @@
-//! What is asked of git and of ssh, by whoever can start them.
+//! Questions to git and ssh, answered by a caller that can start them.
 
 use crate::change::Change;
 use crate::code::Trouble;
 
-/// One commit, with its change against its first parent, or against nothing.
+/// One commit, with its change against its first parent, or for a root commit against nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commit {
     pub id: String,
     pub parents: Vec<String>,
     pub tree: String,
-    /// The first parent's, or the empty one.
+    /// The first parent's tree, or the empty one.
     pub parent_tree: String,
     pub change: Change,
-    /// Of the change.
+    /// Digest of the change.
     pub digest: String,
-    /// Author, with the time, and message: what a rebase keeps.
+    /// Author, with the time, and message, which a rebase keeps.
     pub origin: String,
     pub subject: String,
-    /// It has a signature of ssh's.
+    /// It has an ssh signature.
     pub is_signed: bool,
 }
 
@@ -35,16 +35,17 @@ pub struct Merge {
     pub theirs: String,
 }
 
-/// Trouble means that something could not be asked, never that the answer is no.
+/// An error means that something could not be asked, never that the answer is no.
 pub trait World {
-    /// Each of these commits that is here.
+    /// Each of these commits, if it exists here.
     fn commits(&mut self, ids: &[String]) -> Result<Vec<Option<Commit>>, Trouble>;
-    /// The tree of each merge; nothing where it conflicts.
+    /// The tree of each merge; `None` if it conflicts.
     fn merges(&mut self, wanted: &[Merge]) -> Result<Vec<Option<String>>, Trouble>;
-    /// These commits and all before them that are not before those others, parents first: id and parents.
+    /// These commits and their ancestors, without those others and their ancestors, parents first: ID and
+    /// parents.
     fn history(&mut self, of: &[String], without: &[String]) -> Result<Vec<(String, Vec<String>)>, Trouble>;
-    /// The signers (places in the list) whose keys made this signature of these bytes, for this purpose.
+    /// The signer (index in the list) whose key made this signature of these bytes, for this purpose.
     fn approver(&mut self, bytes: &[u8], signature: &str) -> Result<Option<usize>, Trouble>;
-    /// The same of a signed commit.
+    /// The same for a signed commit.
     fn committer(&mut self, commit: &str) -> Result<Option<usize>, Trouble>;
 }

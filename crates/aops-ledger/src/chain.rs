@@ -1,8 +1,9 @@
-//! Walks a ledger line by line: digest, number, link, legality of the fold and, at each mark, the digest of
-//! the state.
+//! Reads a ledger line by line and checks digest, number, link, legality of the fold and, at each mark, the
+//! digest of the state.
 //!
-//! Reads bytes that the caller brings, so a ledger of any length takes little memory. Generic over the
-//! [`Fold`] that the entries are applied to. Invariant: an entry is applied only when its batch is committed.
+//! Reads bytes that the caller provides, so a ledger of any length takes little memory. Generic over the
+//! [`Fold`] to which the entries are applied. Invariant: an entry is applied only when its batch is
+//! committed.
 
 use crate::entry::{ENTRY, Layout, Line};
 use crate::failure::Kind;
@@ -12,33 +13,33 @@ use crate::sha256::Sum;
 use memchr::{memchr, memrchr};
 use std::collections::BTreeMap;
 
-/// What entries are folded into.
+/// The state into which entries are folded.
 pub trait Fold {
     type Fact;
 
     const LAYOUT: &'static Layout = &ENTRY;
-    /// All lines carry the same trace id.
+    /// All lines have the same trace ID.
     const ONE_TRACE: bool = true;
 
-    /// The fact in a payload, `None` where this version does not know it.
+    /// The fact in a payload; `None` if this version does not know it.
     fn read(kind: &str, with: &str) -> Option<Self::Fact>;
 
     /// Number and digest of the last entry.
     fn tip(&self) -> (u64, &str);
 
-    /// Applies one entry; afterwards `tip` is that entry.
+    /// Applies one entry; afterwards `tip` returns that entry.
     fn apply(&mut self, trace: &str, line: &Line, fact: &Self::Fact) -> Result<(), Kind>;
 
-    /// Since this was last asked the state may have become another one; otherwise its digest is not computed
+    /// Whether the state may have changed since this was last asked; if not, its digest is not computed
     /// again.
     fn take_touched(&mut self) -> bool {
         true
     }
 
-    /// Writes what `state_digest` of a mark is the digest of.
+    /// Writes the bytes that the mark's `state_digest` covers.
     fn write_state(&self, _to: &mut Page) {}
 
-    /// Writes what `working_digest` of a mark is the digest of.
+    /// Writes the bytes that the mark's `working_digest` covers.
     fn write_memory(&self, _to: &mut Page) {}
 }
 
@@ -59,16 +60,16 @@ pub struct Walk<F> {
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
     trace: String,
-    /// The digests that witnesses vouch for, by the number of the entry.
+    /// The digests for which witnesses vouch, by the number of the entry.
     vouched: BTreeMap<u64, Vec<String>>,
-    /// Of the current state, while it is known.
+    /// Digest of the current state, if known.
     state_digest: Option<Sum>,
-    /// What is hashed at each mark; used again and again.
+    /// A buffer for the bytes hashed at each mark, reused each time.
     written: Page,
 }
 
 impl<F: Fold> Walk<F> {
-    /// From a fold that is known to be right, `bytes` into the ledger.
+    /// Starts from a fold that is known to be right, `bytes` into the ledger.
     pub fn new(folded: F, trace: &str, bytes: u64) -> Self {
         Self {
             folded,
@@ -82,12 +83,12 @@ impl<F: Fold> Walk<F> {
         }
     }
 
-    /// Entry `seq` must have this digest.
+    /// Requires entry `seq` to have this digest.
     pub fn vouch(&mut self, seq: u64, digest: &str) {
         self.vouched.entry(seq).or_default().push(digest.to_owned());
     }
 
-    /// The walk that goes on from a snapshot, with the same witnesses.
+    /// A walk that continues from a snapshot, with the same witnesses.
     #[must_use]
     pub fn from_snapshot(&self, folded: F, bytes: u64) -> Self {
         let snapshot = (bytes, folded.tip().0);
@@ -158,7 +159,7 @@ impl<F: Fold> Walk<F> {
     }
 }
 
-/// Where the last marked line of these bytes ends; `None` where no marked line is complete.
+/// Where the last complete marked line in these bytes ends; `None` if there is none.
 pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     let mut end = memrchr(b'\n', bytes)?;
     loop {
@@ -189,8 +190,8 @@ fn check<'a, F: Fold>(line: &'a [u8], seq: u64, head: &str, trace: Option<&str>)
     Ok(line)
 }
 
-/// The bytes after the last mark can come from a killed write: intact lines (checked by `feed`), then at most
-/// one that was cut. NUL bytes, or a piece that does not begin like an entry, cannot.
+/// Whether the bytes after the last mark can come from an interrupted write: intact lines (checked by
+/// `feed`), then at most one that was cut. NUL bytes, or a piece that does not begin like an entry, cannot.
 pub fn is_tear(rest: &[u8]) -> bool {
     let start = memrchr(b'\n', rest).map_or(0, |at| at + 1);
     let cut = &rest[start..];

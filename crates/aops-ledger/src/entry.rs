@@ -1,8 +1,8 @@
 //! One line of a ledger: fixed members around a payload, written and read without a JSON parser.
 //!
 //! The line is its own RFC 8785 form: member names are chosen so that the payload sorts last. Its digest is
-//! the SHA-256 of the line with the digest left out. Invariant: `Line::read` accepts exactly what
-//! `Frame::write` makes, byte for byte.
+//! the SHA-256 of the line without the digest. Invariant: `Line::read` accepts exactly what `Frame::write`
+//! writes, byte for byte.
 
 use crate::json::quoted;
 use crate::sha256::{Sum, sha256};
@@ -47,7 +47,7 @@ pub static ENTRY: Layout = Layout {
     marked: true,
 };
 
-/// A line as it is in the file, without its line feed.
+/// A line in the form of the file, without its line feed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line<'a> {
     pub digest: &'a str,
@@ -172,14 +172,14 @@ impl<'a> Line<'a> {
         self.holds() && self.is_spelled_right()
     }
 
-    /// The line is its own canonical form: a name twice, or another spelling, could show two readers two
-    /// entries under one digest. The members around these are read in no other form.
+    /// The line is its own canonical form: a repeated name, or another spelling, could show two readers two
+    /// entries with one digest. The surrounding members are accepted in one form only.
     pub fn is_spelled_right(&self) -> bool {
         let strings = [self.ts, self.kind].into_iter().all(is_plain_string) && is_canonical(self.trace_id);
         strings && self.with.starts_with('{') && is_canonical(self.with)
     }
 
-    /// The digest is that of the rest of the line.
+    /// The digest matches the rest of the line.
     pub fn holds(&self) -> bool {
         Sum::of_pieces(&[self.unsealed.as_bytes(), self.body.as_bytes()]).is(self.digest)
     }

@@ -6,11 +6,11 @@ use std::fmt;
 pub enum Kind {
     /// An entry is missing, repeated or moved.
     SequenceGap,
-    /// A line is not what its digest says, or commits to another state.
+    /// A line does not match its digest, or commits to another state.
     ChecksumMismatch,
-    /// An entry cannot follow the ones before it.
+    /// An entry must not follow the ones before it.
     InvalidTransition,
-    /// The ledger is not the one that a witness vouches for.
+    /// The ledger is not the one for which a witness vouches.
     RecoveryFailed,
     LockAcquireFailed,
     StorageFailed,

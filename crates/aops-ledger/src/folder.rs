@@ -16,7 +16,7 @@ use std::path::Path;
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A folder in a folder; `None` where there is none.
+/// Opens a folder inside a folder; `None` if it does not exist.
 pub fn enter(dir: impl AsFd, path: impl AsRef<Path>, follow: bool) -> Result<Option<OwnedFd>, Failure> {
     let path = path.as_ref();
     let links = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -30,7 +30,7 @@ pub fn enter(dir: impl AsFd, path: impl AsRef<Path>, follow: bool) -> Result<Opt
     }
 }
 
-/// A file that may be no regular one: saves the `fstat` where the content is only a hint.
+/// Opens a file that may not be a regular one. Saves the `fstat` if the content is only a hint.
 pub fn open_unchecked(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
     match rustix::fs::openat(dir, name, flags | SAFE, Mode::empty()) {
         Ok(file) => Ok(Some(file.into())),
@@ -40,7 +40,7 @@ pub fn open_unchecked(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option
     }
 }
 
-/// A file and its length, or `None` where there is none.
+/// Opens a file; also returns its length. `None` if it does not exist.
 pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u64)>, Failure> {
     let Some(file) = open_unchecked(dir, name, flags)? else { return Ok(None) };
     let stat = rustix::fs::fstat(&file).map_err(|e| Failure::storage(name, e))?;
@@ -50,20 +50,20 @@ pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u6
     Ok(Some((file, u64::try_from(stat.st_size).unwrap_or(0))))
 }
 
-/// The same; an empty file where there is none.
+/// The same, but creates an empty file if there is none.
 pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u64), Failure> {
     loop {
         if let Some(found) = open(dir, name, flags)? {
             return Ok(found);
         }
-        // Another process may be faster.
+        // Another process may have been faster.
         if let Some(made) = make(dir, name, flags)? {
             return Ok((made, 0));
         }
     }
 }
 
-/// A new empty file; nothing where there is one of this name.
+/// Creates an empty file; `None` if the name is taken.
 pub fn make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
     let storage = |error| Failure::storage(name, error);
     match rustix::fs::openat(dir, name, flags | SAFE | OFlags::CREATE | OFlags::EXCL, PRIVATE) {
@@ -79,9 +79,8 @@ pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, F
     Ok(bytes)
 }
 
-/// Appends a line, which must end with a line feed, and first ends one that a killed writer left. The caller
-/// syncs the file.
-/// Returns its new length, too.
+/// Appends a line, which must end with a line feed, after completing one that a killed writer left
+/// incomplete. The caller syncs the file. Also returns the file's new length.
 pub fn append_line(dir: &OwnedFd, name: &str, mut line: String) -> Result<(File, u64), Failure> {
     let (mut file, long) = open_or_make(dir, name, OFlags::RDWR | OFlags::APPEND)?;
     if long > 0 && read_at(&file, name, long - 1, 1)? != b"\n" {
@@ -91,8 +90,8 @@ pub fn append_line(dir: &OwnedFd, name: &str, mut line: String) -> Result<(File,
     Ok((file, long + line.len() as u64))
 }
 
-/// Shows every complete line between `from` and `long`, with its offset, until `visit` gives up; then returns
-/// `None`, else where it came to. Holds a megabyte at a time.
+/// Shows every complete line between `from` and `long`, with its offset. Returns how far it came, or `None`
+/// if `visit` gave up. Holds a megabyte at a time.
 pub fn each_line(
     file: &File,
     mut from: u64,
@@ -123,7 +122,7 @@ pub fn each_line(
     Ok(Some(from))
 }
 
-/// Both are there, and one file: whether an open file still has its name.
+/// Both exist and are the same file: whether an open file still has its name.
 pub fn is_same(one: Result<Stat, Errno>, other: Result<Stat, Errno>) -> bool {
     let (Ok(one), Ok(other)) = (one, other) else { return false };
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

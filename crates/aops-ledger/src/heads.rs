@@ -1,10 +1,10 @@
-//! The newest digest of every ledger, kept apart from them: a cut tail is invisible to a hash chain, but not
-//! to a head.
+//! The newest digest of every ledger, stored separately: a hash chain does not show that its end was cut off,
+//! but a head does.
 //!
 //! Reads and appends `heads.jsonl` in one folder; `heads.index` finds the newest head of a ledger in it, and
-//! `heads.lock` is held by the process that renews either. Invariants: a head is one `write` that waits for
-//! no lock, since a process that may only read could hold it for ever; a line that is not a head is skipped;
-//! the file holds at most about twice the newest heads.
+//! the process that renews either holds `heads.lock`. Invariants: a head is one `write` that waits for no
+//! lock, since a process that may only read could hold the lock forever; a line that is not a head is
+//! skipped; the file contains at most about twice the newest heads.
 
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
@@ -26,22 +26,22 @@ const SPARE: &str = "heads.new";
 /// Below this the file is never compacted.
 const COMPACT_AT: u64 = 1 << 20;
 
-// A line that is no head is skipped.
+// A line that is not a head is skipped.
 static KEYS: Keys = Keys { file: "heads.index", hash, same, intact: |_| true, lag: 4 << 10, synced: true };
 
 /// The last entry of a ledger at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub blocked: bool,
-    /// The boot in which it was written and not forced to the disk: after a power loss it can be there
-    /// without its entry.
+    /// The boot during which it was written without being flushed to the disk: after a power loss it can
+    /// exist without its entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     pub digest: String,
-    /// The log that had signed entries of this ledger, or of others, by then.
+    /// The log that had signed entries of this or other ledgers by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Signed>,
-    /// Where the ledger is: the name of a folder.
+    /// The name of the folder that contains the ledger.
     pub project: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -51,7 +51,7 @@ pub struct Head {
     pub ts: String,
 }
 
-/// How far a log over all ledgers was signed: who remembers it can tell that the log is gone.
+/// How far a log over all ledgers was signed: a ledger that remembers this shows it if the log disappears.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
     pub origin: String,
@@ -62,7 +62,7 @@ fn read(line: &[u8]) -> Option<Head> {
     serde_json::from_slice(line).ok()
 }
 
-/// Adds the next head of a ledger. One that is not newer than those before says that it was begun anew.
+/// Adds the next head of a ledger. If it is not newer than those before, the ledger was begun anew.
 fn follow(found: &mut Vec<Head>, head: Head) {
     found.retain(|older| older.seq < head.seq);
     found.push(head);
@@ -83,7 +83,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct Heads {
     path: PathBuf,
-    /// No index is built.
+    /// Do not build an index.
     read_only: bool,
 }
 
@@ -102,13 +102,13 @@ impl Heads {
         Ok(found.as_deref().and_then(read))
     }
 
-    /// Every head of this ledger that is left, oldest first, from the last time that it was begun anew.
+    /// Every remaining head of this ledger, oldest first, since it was last begun anew.
     pub fn all(&self, id: &str) -> Result<Vec<Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let finder = memchr::memmem::Finder::new(id);
         each_line(&lines, 0, long, |_, line| {
-            // Read are the lines that can be its own: the id as it is, or with an escape.
+            // Only lines that may belong to it are parsed: those with the literal ID, or with an escape.
             let maybe = finder.find(line).is_some() || memchr::memchr(b'\\', line).is_some();
             let head = if maybe { read(line) } else { None };
             if let Some(head) = head.filter(|head| head.session_id == id) {
@@ -119,7 +119,7 @@ impl Heads {
         Ok(found)
     }
 
-    /// The same of every ledger, by its id: read once, where many are asked for.
+    /// The same for every ledger, by its ID: reads the file once for many questions.
     pub fn all_by_id(&self) -> Result<BTreeMap<String, Vec<Head>>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(BTreeMap::new()) };
         let mut found = BTreeMap::new();
@@ -132,7 +132,7 @@ impl Heads {
         Ok(found)
     }
 
-    /// The newest head of every ledger, by its id.
+    /// The newest head of every ledger, by its ID.
     pub fn every(&self) -> Result<BTreeMap<String, Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(BTreeMap::new()) };
         let mut newest = BTreeMap::new();
@@ -143,12 +143,12 @@ impl Heads {
         Ok(newest)
     }
 
-    /// Whether they can be read, or are not there at all.
+    /// Fails if the heads exist but cannot be read.
     pub fn look(&self) -> Result<(), Failure> {
         self.open().map(|_| ())
     }
 
-    /// What was kept beside the heads is there, and the heads are not.
+    /// The files next to the heads exist, but the heads do not.
     pub fn are_gone(&self) -> bool {
         let there = |name: &str| {
             self.path.join(name).symlink_metadata().is_ok_and(|meta| meta.len() > 0 || name == LOCK)
@@ -156,8 +156,9 @@ impl Heads {
         !there(FILE) && [KEYS.file, LOCK].into_iter().any(there)
     }
 
-    /// At most so many heads that were written after this place in the file, in their order, and the place
-    /// after the last of them. A file that is shorter now is another one: it is read from its beginning.
+    /// At most this many heads that were written after this place in the file, in their order, and the place
+    /// after the last of them. If the file is shorter now, it is a different one, and is read from its
+    /// beginning.
     pub fn after(&self, place: u64, most: usize) -> Result<(Vec<Head>, u64), Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok((Vec::new(), 0)) };
         let mut found = Vec::new();
@@ -186,8 +187,8 @@ impl Heads {
         Ok(newest.into_iter().flatten().filter(|head| head.blocked).collect())
     }
 
-    /// Makes `head` the newest of its ledger. The folder must exist. One that names its boot is not forced to
-    /// the disk, and the index waits for the next that is.
+    /// Makes `head` the newest of its ledger. The folder must exist. A head that names its boot is not
+    /// flushed to the disk, and the index waits for the next one that is.
     pub fn export(&self, head: &Head) -> Result<(), Failure> {
         let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
         let (file, long) = append(&dir, &(canonical(head) + "\n"))?;
@@ -208,7 +209,7 @@ impl Heads {
         Ok(found.map(|(file, long)| (dir, file, long)))
     }
 
-    /// Builds the index where it is missing, unless another process is writing.
+    /// Builds the index if it is missing, unless another process is writing.
     fn build(&self, heads: &Indexed) -> Option<()> {
         let lock = if self.read_only { None } else { lock::open_or_make(heads.dir, LOCK).ok() };
         let lock = lock?;
@@ -217,7 +218,7 @@ impl Heads {
     }
 }
 
-/// Appends to the file that has the name, also where it is replaced meanwhile.
+/// Appends to the file that has the name, even if it is replaced meanwhile.
 fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
     loop {
         let (file, long) = folder::append_line(dir, FILE, line.to_owned())?;
@@ -228,8 +229,8 @@ fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
     }
 }
 
-/// Brings the index up to date and removes old heads, unless another process does or seems to: the head is
-/// exported, and neither is needed.
+/// Updates the index and removes old heads, unless another process does or seems to do so: the head is
+/// exported anyway, and neither is necessary.
 fn renew(dir: &OwnedFd, long: u64) {
     if long <= KEYS.lag {
         return;
@@ -238,7 +239,7 @@ fn renew(dir: &OwnedFd, long: u64) {
     if lock.try_lock().is_err() {
         return;
     }
-    // Opened under the lock, so no other process replaces it now.
+    // Opened while the lock is held, so no other process can replace it.
     let Ok(Some((file, long))) = folder::open(dir, FILE, OFlags::RDWR) else { return };
     let heads = Indexed { keys: &KEYS, dir, lines: &file, long, tag: 0 };
     let table = heads.up_to_date().or_else(|| heads.rebuild());
@@ -247,9 +248,9 @@ fn renew(dir: &OwnedFd, long: u64) {
     }
 }
 
-/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers. A head
-/// that another process appended to the old file meanwhile is carried over; one that comes later still sees
-/// that the file has gone.
+/// Rewrites the file with only the newest heads, once in as many exports as there are ledgers. A head that
+/// another process meanwhile appended to the old file is carried over; a later writer notices that the file
+/// was replaced.
 fn compact(heads: &Indexed) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(FILE, e);
     let mut newest = HashMap::new();

@@ -1,9 +1,9 @@
 //! A hash table on disk: the newest line of each key in an append-only file of lines.
 //!
-//! Reads and writes one file beside the lines. It is a hint: a hit is proven by reading the line, lines that
-//! the table does not cover yet are read directly, and a table that does not fit its lines is rebuilt or
-//! ignored. One writer at a time.
-//! Readers need no lock: slots change in place, but a larger table is a new file.
+//! Reads and writes one file next to the lines. It is a hint: a hit is verified by reading the line, lines
+//! that the table does not cover yet are read directly, and a table that does not match its lines is rebuilt
+//! or ignored. One writer at a time. Readers need no lock: slots change in place, but a larger table is a new
+//! file.
 
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
@@ -21,21 +21,21 @@ const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
 const PROBE: u64 = 64;
 const LONGEST_LINE: usize = 64 << 10;
-/// So many bytes before the end of the covered part identify it.
+/// This many bytes before the end of the covered part identify it.
 const END: usize = 48;
 
-/// Which lines have a key, and how the table is kept.
+/// Which lines have a key, and how the table is stored.
 #[derive(Debug)]
 pub struct Keys {
     pub file: &'static str,
-    /// The hash of a line's key, `None` where it has no key. Gets the line with its line feed.
+    /// The hash of a line's key; `None` if it has no key. Gets the line with its line feed.
     pub hash: fn(&[u8]) -> Option<u64>,
     /// Two lines with the same hash have the same key.
     pub same: fn(&[u8], &[u8]) -> bool,
-    /// A line is as it was written. One that is not is shown for the key that the table has it under: the
-    /// caller sees that it was changed.
+    /// Whether a line is unchanged. A changed line is shown for the key under which the table lists it, so
+    /// that the caller notices the change.
     pub intact: fn(&[u8]) -> bool,
-    /// So many bytes at the end may be missing in the table: reading them is cheaper than writing the table
+    /// How many bytes at the end may be missing in the table: reading them is cheaper than writing the table
     /// each time.
     pub lag: u64,
     /// Slots reach the disk before the header that counts them, so that the table survives a power loss.
@@ -47,7 +47,7 @@ pub struct Indexed<'a> {
     pub keys: &'static Keys,
     pub dir: &'a OwnedFd,
     pub lines: &'a File,
-    /// Bytes of the lines that count.
+    /// How many bytes of the lines count.
     pub long: u64,
     /// A table with another tag is rebuilt.
     pub tag: u64,
@@ -58,7 +58,7 @@ pub struct Indexed<'a> {
 pub struct Unusable;
 
 impl<'a> Indexed<'a> {
-    /// The newest line of this key, for the only writer: it brings the table up to date where that is due.
+    /// The newest line with this key, for the only writer: it also updates the table when that is due.
     pub fn newest(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
         if self.long <= self.keys.lag {
             return Ok(newest_in(&self.read(0)?, is));
@@ -73,7 +73,7 @@ impl<'a> Indexed<'a> {
         if self.long <= self.keys.lag {
             return Ok(newest_in(&self.read(0).map_err(|_| Unusable)?, is));
         }
-        // A table far behind is of no use: its writer was killed again and again.
+        // A table that is far behind is useless: its writer was killed again and again.
         let table = Table::open(*self).filter(|table| self.long - table.covered <= 1 << 20);
         table.ok_or(Unusable)?.find(hash, is)
     }
@@ -90,7 +90,7 @@ impl<'a> Indexed<'a> {
         Ok(newest)
     }
 
-    /// The table, covering all lines but a few. `None` where the disk refuses or no table fits.
+    /// The table, covering all lines but a few. `None` if the disk refuses or no table fits.
     pub fn up_to_date(&self) -> Option<Table<'a>> {
         let mut table = Table::open(*self)?;
         if self.long - table.covered > self.keys.lag {
@@ -126,11 +126,11 @@ pub struct Table<'a> {
     pub covered: u64,
     /// Identifies the end of the covered part.
     end: u64,
-    /// Bytes of the lines that are the newest of their key. A hint: it can be too small after a kill.
+    /// Total length of the lines that are the newest of their key. A hint: it can be too small after a kill.
     pub live: u64,
-    /// The file has its name.
+    /// The file already has its name.
     placed: bool,
-    /// This process took in the lines up to there.
+    /// This process has added the lines up to the end.
     caught_up: bool,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Table<'a> {
     fn fresh(of: Indexed<'a>, slots: u64) -> Option<Self> {
         let spare = spare(of.keys);
         let make = || folder::make(of.dir, &spare, OFlags::RDWR).ok().flatten();
-        // One that a killed process left goes first.
+        // First remove a file that a killed process left behind.
         let file = make().or_else(|| {
             let _ = rustix::fs::unlinkat(of.dir, &spare, AtFlags::empty());
             make()
@@ -201,9 +201,9 @@ impl<'a> Table<'a> {
         if short(&[end]) == self.end { Ok(newest_in(tail, is)) } else { Err(Unusable) }
     }
 
-    /// Takes in the lines since. The header is written last: after a kill the same lines are taken in again.
+    /// Adds the lines written since. The header is written last: after a kill the same lines are added again.
     fn catch_up(&mut self) -> Option<()> {
-        // A table that was cut off would get free slots by writing behind its end.
+        // Writing past the end of a table that was cut off would create free slots.
         if self.placed
             && self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)?
         {
@@ -291,8 +291,8 @@ impl<'a> Table<'a> {
         Some(())
     }
 
-    /// Shows the offset in each slot of this hash until `go_on` says no or a slot is free. Returns that slot,
-    /// and whether it is free; `None` where the table is full.
+    /// Shows the offset in each slot of this hash until `go_on` returns false or a slot is free. Returns that
+    /// slot, and whether it is free; `None` if the table is full.
     fn probe(&self, hash: u64, mut go_on: impl FnMut(u64) -> bool) -> Option<(u64, bool)> {
         let mut at = hash % self.slots;
         for _ in 0..=self.slots / PROBE + 1 {

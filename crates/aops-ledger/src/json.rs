@@ -7,11 +7,11 @@
 use crate::sha256::sha256;
 use std::borrow::Cow;
 
-/// Below this depth a value is kept as text.
+/// Below this depth a value is not parsed but kept as text.
 const DEEPEST: usize = 64;
 
-/// Removes what must not be written, such as secrets, from a text. The name of its member, where it has one,
-/// may say that it is secret.
+/// Removes what must not be written, such as secrets, from a text. The name of the text's member, if it has
+/// one, may show that it is secret.
 pub type Clean = for<'a> fn(&str, &'a str) -> Cow<'a, str>;
 
 pub fn unchanged<'a>(_name: &str, text: &'a str) -> Cow<'a, str> {
@@ -24,12 +24,12 @@ pub enum Json<'a> {
     Null,
     Bool(bool),
     Number(&'a str),
-    /// Between the quotes, still escaped.
+    /// The content between the quotes, still escaped.
     Text(&'a str),
     List(Vec<Json<'a>>),
-    /// In the document's order; of two equal names the last one counts.
+    /// In the document's order; if a name occurs twice, the last one counts.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
-    /// Nested too deep to be read.
+    /// Nested too deep to be parsed.
     Deep(&'a str),
 }
 
@@ -38,7 +38,7 @@ pub fn read(document: &str) -> Result<Json<'_>, String> {
     Ok(Reader { text: raw.get(), at: 0 }.value(0))
 }
 
-/// A member's value as it stands in a document that is known to be a valid object.
+/// A member's value in its written form, from a document that is known to be a valid object.
 pub fn member<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     let mut reader = Reader { text: document, at: 0 };
     if reader.peek() != b'{' {
@@ -79,7 +79,8 @@ impl<'a> Json<'a> {
         Writer { clean, longest: usize::MAX }.text(self)
     }
 
-    /// The same, at most `bound` bytes, every longer text replaced by its beginning, length and digest.
+    /// The same in at most `bound` bytes, with every longer text replaced by its beginning, length and
+    /// digest.
     pub fn clipped(&self, clean: Clean, longest_text: usize, bound: usize) -> String {
         let tries = [longest_text, longest_text / 16].into_iter();
         let mut texts = tries.map(|longest| Writer { clean, longest }.text(self));

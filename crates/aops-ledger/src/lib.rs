@@ -1,9 +1,9 @@
 //! A tamper-evident ledger in one text file.
 //!
-//! Each line is canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)), carries the SHA-256 of
+//! Each line is canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)), contains the SHA-256 of
 //! the line before it, and is itself sealed by a SHA-256. A reader needs no JSON parser to check a chain, and
-//! `jq` still works. What the entries mean is the caller's: a [`chain::Walk`] is generic over the
-//! [`chain::Fold`] that they are applied to.
+//! `jq` still works. The caller decides what the entries mean: a [`chain::Walk`] is generic over the
+//! [`chain::Fold`] to which they are applied.
 //!
 //! ```
 //! use aops_ledger::chain::{Fold, Walk};
@@ -56,8 +56,8 @@
 pub mod names; // enums with the names of their variants
 pub mod failure; // what can go wrong
 pub mod sha256; // digests as hex
-pub mod page; // bytes that are written again and again
-pub mod json; // JSON of others: borrowed values, canonical form
+pub mod page; // a buffer that is rewritten again and again
+pub mod json; // JSON from outside: borrowed values, canonical form
 pub mod stored; // canonical form of serde types
 pub mod spelling; // whether a text is its own canonical form
 pub mod entry; // one line

@@ -1,8 +1,8 @@
 //! `flock` with a timeout.
 //!
-//! Blocks the caller for at most the patience it brings. The lock ends with the open file, so a killed
-//! process holds none.
-//! Whoever may open a file, be it for reading, can hold its lock: that commands cannot is up to the jail.
+//! Blocks the caller for at most the given time. The lock ends with the open file, so a killed process holds
+//! none. Anybody who can open a file, even only for reading, can hold its lock: the jail must keep commands
+//! from that.
 
 use crate::failure::{Failure, Kind};
 use crate::folder;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const NAME: &str = ".lock";
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// The file of a lock in this folder, to be taken; `None` where there is none and `make` is not wished.
+/// The file of a lock in this folder; `None` if there is none and `make` is false.
 pub fn open(dir: &OwnedFd, name: &str, make: bool) -> Result<Option<File>, Failure> {
     if make {
         open_or_make(dir, name).map(Some)
@@ -24,7 +24,7 @@ pub fn open(dir: &OwnedFd, name: &str, make: bool) -> Result<Option<File>, Failu
     }
 }
 
-/// The same, made where it is missing.
+/// The same, created if it is missing.
 pub fn open_or_make(dir: &OwnedFd, name: &str) -> Result<File, Failure> {
     folder::open_or_make(dir, name, OFlags::WRONLY).map(|(file, _)| file)
 }
@@ -63,8 +63,8 @@ impl Lock {
         Ok(Self { _file: take(open_or_make(dir, NAME)?, NAME, PATIENCE)? })
     }
 
-    /// For a reader: waits as long as a writer, creates no file, and continues without the lock where it
-    /// cannot get it.
+    /// For a reader: waits as long as a writer, creates no file, and continues without the lock if it is not
+    /// free.
     pub fn of_reader(dir: &OwnedFd) -> Option<Self> {
         let file = open(dir, NAME, false).ok()??;
         take(file, NAME, PATIENCE).ok().map(|file| Self { _file: file })

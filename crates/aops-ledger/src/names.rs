@@ -1,4 +1,4 @@
-//! Enums whose variants have fixed names, made with their names out of one table.
+//! Enums whose variants have fixed names, generated together with their names from one table.
 
 /// An enum that `named!` made.
 pub trait Named: Copy + Eq + 'static {
@@ -6,7 +6,7 @@ pub trait Named: Copy + Eq + 'static {
     fn of(name: &str) -> Option<Self>;
 }
 
-/// The enum, `ALL` of its variants, `name`, and `of`, the variant of a name.
+/// Generates the enum, `ALL` of its variants, `name`, and `of`, which finds the variant with a name.
 #[macro_export]
 macro_rules! named {
     ($(#[$about:meta])* pub enum $name:ident { $($(#[$what:meta])* $variant:ident = $text:literal,)* }) => {

@@ -1,9 +1,9 @@
-//! Memory that a serialiser writes to. It has the trait of a file, and touches none.
+//! A buffer that a serialiser writes to. It implements `Write` like a file, but is in memory.
 
 use std::io::{self, Write};
 
-/// Bytes that are written anew many thousand times. A serialiser writes mostly single bytes, which a `Vec`
-/// takes more slowly.
+/// Bytes that are rewritten many thousand times. A serialiser usually writes single bytes, for which a `Vec`
+/// is slower.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     room: Vec<u8>,
@@ -15,7 +15,7 @@ impl Page {
         self.long = 0;
     }
 
-    /// Writes this in the place of what comes after so many bytes.
+    /// Replaces everything after this many bytes.
     pub fn rewrite(&mut self, after: usize, text: &[u8]) {
         self.long = self.long.min(after);
         let _ = self.write_all(text);

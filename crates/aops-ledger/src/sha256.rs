@@ -39,15 +39,15 @@ pub fn short(pieces: &[&[u8]]) -> u64 {
     digest(pieces).iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// A longer id is written as its digest.
+/// A longer ID is written as its digest.
 const LONGEST_ID: usize = 128;
 
-/// An id as entries hold it.
+/// The form of an ID in entries.
 pub fn trace_id(id: &str) -> String {
     if id.chars().count() <= LONGEST_ID { id.to_owned() } else { sha256(&[id.as_bytes()]) }
 }
 
-/// An id as part of a file name.
+/// An ID in a form that is safe in a file name.
 pub fn file_name(id: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if (1..=64).contains(&id.len()) && id.chars().all(plain) {
@@ -81,7 +81,7 @@ impl Sum {
         Self(digest(pieces))
     }
 
-    /// These 64 digits spell it.
+    /// Whether these 64 digits are this digest.
     pub fn is(&self, digits: &str) -> bool {
         Self::read(digits).as_ref() == Some(self)
     }

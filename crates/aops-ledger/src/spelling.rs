@@ -1,23 +1,23 @@
-//! Whether a text is its own RFC 8785 form: one document has one spelling, so that no two readers see two
-//! documents.
+//! Checks whether a text is its own RFC 8785 form: one document has one spelling, so that no two readers see
+//! two documents.
 //!
-//! Reads the text once and makes nothing, except for names with escapes or beyond ASCII.
+//! Reads the text once and allocates nothing, except for names with escapes or beyond ASCII.
 
 use crate::json::unescaped;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// Deeper than any entry of ours, and than what is read as a fact.
+/// Deeper than any entry of ours, and than any value that is parsed as a fact.
 const DEEPEST: usize = 160;
 
-/// One value, nothing before or after it, each name once and in order, every string and number in its only
-/// form.
+/// One value with nothing before or after it, each name once and in order, every string and number in its
+/// only form.
 pub fn is_canonical(text: &str) -> bool {
     let mut rest = text;
     value(&mut rest, 0).is_some() && rest.is_empty()
 }
 
-/// The inside of a string is in its only form.
+/// The content of a string is in its only form.
 pub fn is_plain_string(inside: &str) -> bool {
     string_inside(inside).is_some_and(|long| long == inside.len())
 }
@@ -89,7 +89,7 @@ fn order(one: &str, other: &str) -> Ordering {
     one.encode_utf16().cmp(other.encode_utf16())
 }
 
-/// The inside of the string that is next.
+/// The content of the next string.
 fn string<'a>(rest: &mut &'a str) -> Option<&'a str> {
     if !is_next(rest, "\"") {
         return None;
@@ -99,7 +99,7 @@ fn string<'a>(rest: &mut &'a str) -> Option<&'a str> {
     is_next(rest, "\"").then_some(inside)
 }
 
-/// How long the inside of a string is, up to its quotation mark or the end.
+/// Length of a string's content, up to its quotation mark or the end.
 fn string_inside(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -114,7 +114,7 @@ fn string_inside(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// How long the escape after a backslash is: the short one where there is one, else lower-case hex of a
+/// Length of the escape after a backslash: the short form if there is one, otherwise lower-case hex of a
 /// control character.
 fn escape(after: &[u8]) -> Option<usize> {
     match after {
@@ -131,7 +131,7 @@ fn escape(after: &[u8]) -> Option<usize> {
 fn number(rest: &mut &str) -> Option<()> {
     let long = rest.bytes().take_while(|b| b.is_ascii_digit() || b"+-.eE".contains(b)).count();
     let text = take(rest, long);
-    // The digits of the double that it is: `01`, `1.0` and `9007199254740993` are not.
+    // A number must be the shortest form of its double: `01`, `1.0` and `9007199254740993` are not.
     let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
     (ryu_js::Buffer::new().format_finite(value) == text).then_some(())
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// Exactly what the writer makes.
+        /// Accepts exactly what the writer writes.
         #[test]
         fn what_is_written_is_canonical(names in prop::collection::vec(any::<String>(), 0..6), texts in any::<[String; 2]>(), n in any::<f64>()) {
             let n = if n.is_finite() { n } else { 0.0 };

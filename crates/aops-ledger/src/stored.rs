@@ -1,15 +1,15 @@
 //! The canonical form of a stored type, and the digest of it.
 //!
 //! Stored types must declare their fields in sorted order: then the plain serialisation is the RFC 8785 form,
-//! but for maps whose names come from outside (files, say) and would stand in another order by their UTF-16
-//! units. Those are sorted anew.
+//! except for maps with names from outside (such as files), whose order by UTF-16 units may differ. Those are
+//! sorted again.
 
 use crate::json::{read, unchanged};
 use crate::page::Page;
 use crate::sha256::sha256;
 use serde::Serialize;
 
-/// The canonical form. Cannot fail: stored types hold no map whose keys are not strings.
+/// The canonical form. Cannot fail: stored types contain no map with keys other than strings.
 pub fn canonical<T: Serialize>(stored: &T) -> String {
     let plain = serde_json::to_string(stored).unwrap_or_default();
     sorted(plain.as_bytes()).unwrap_or(plain)
@@ -18,16 +18,16 @@ pub fn canonical<T: Serialize>(stored: &T) -> String {
 /// Adds the canonical form to this page.
 pub fn write_canonical<T: Serialize>(stored: &T, to: &mut Page) {
     let before = to.bytes().len();
-    let _ = serde_json::to_writer(&mut *to, stored); // a page takes everything
+    let _ = serde_json::to_writer(&mut *to, stored); // writing to a page cannot fail
     if let Some(text) = sorted(&to.bytes()[before..]) {
         to.rewrite(before, text.as_bytes());
     }
 }
 
-/// The same with its names in order; `None` where they must be. Bytes and UTF-16 units disagree on one pair
-/// of characters alone: one beyond U+FFFF, and one from U+E000 on.
+/// The same with its names in order; `None` if they already are. The orders by bytes and by UTF-16 units
+/// differ only for two characters of which one is beyond U+FFFF, and the other from U+E000 on.
 fn sorted(plain: &[u8]) -> Option<String> {
-    // Both look at whole words; most texts end here.
+    // Both checks read whole words; most texts end here.
     if plain.is_ascii() || plain.iter().fold(0, |most, byte| most.max(*byte)) < 0xF0 {
         return None;
     }
@@ -45,7 +45,7 @@ pub fn digest_of<T: Serialize>(stored: &T) -> String {
 mod tests {
     use super::*;
 
-    /// As a second author's library has it.
+    /// The expected order comes from another author's library.
     #[test]
     fn names_stand_in_the_order_of_their_utf_16_units() {
         let names = ["\u{fb33}", "\u{1f602}", "a", "\u{e000}", "\u{d7ff}", "\u{1d11e}x"];

@@ -1,11 +1,11 @@
-//! Which addresses a name may lead to.
+//! Which addresses a name may resolve to.
 //!
-//! Pure. Invariant: only what the whole internet can reach counts as public; everything else needs the
-//! person's word.
+//! Pure. Invariant: only addresses that the whole internet can reach count as public; any other needs the
+//! person's permission.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// First address and length of each range that is no host on the internet.
+/// First address and prefix length of each range that contains no host on the internet.
 const PRIVATE: [(Ipv4Addr, u32); 10] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -34,7 +34,7 @@ fn is_public_four(address: Ipv4Addr) -> bool {
 
 fn is_public_six(address: Ipv6Addr) -> bool {
     match address.segments() {
-        // A translator of the network: it leads to the IPv4 address at the end.
+        // NAT64: it leads to the IPv4 address at the end.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             is_public_four(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
         }
@@ -74,7 +74,7 @@ mod tests {
             let known = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_multicast()
                 || four.is_broadcast() || four.is_unspecified();
             prop_assert!(!(known && is_public(four.into())), "{}", four);
-            // In no clothes of the newer protocol either.
+            // Also when embedded in an IPv6 address.
             prop_assert!(!is_public(four.to_ipv6_mapped().into()));
             prop_assert!(!is_public(four.to_ipv6_compatible().into()));
         }

@@ -1,28 +1,28 @@
-//! Where the body of a plain request ends. What comes after it is not passed on.
+//! Where the body of a plain request ends. Bytes after it are not passed on.
 //!
-//! Pure. Invariant: servers read a body that is passed on in one way only: no chunk has an extension, no line
-//! end is bare.
+//! Pure. Invariant: a body that is passed on has only one reading: no chunk has an extension, no line end is
+//! bare.
 
-/// Digits of a chunk's size.
+/// Maximum number of digits of a chunk's size.
 const LONGEST_SIZE: u32 = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// As many bytes as this are missing.
+    /// This many bytes are missing.
     Length(u64),
     Chunks(Chunk),
 }
 
-/// Where in a body of chunks the next byte lies.
+/// The position of the next byte in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
     /// The size so far, and its digits.
     Size(u64, u32),
-    /// The line feed behind the size.
+    /// Before the line feed after the size.
     SizeEnd(u64),
     Data(u64),
     DataEnd(Ending),
-    /// Behind the chunk without bytes.
+    /// After the last chunk, which is empty.
     Last(Ending),
     Done,
 }
@@ -64,7 +64,7 @@ impl Body {
 }
 
 impl Chunk {
-    /// Goes on by one byte, or by as many of a chunk's data as there are.
+    /// Consumes one byte, or as much of a chunk's data as available.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, BadBody> {
         use Ending::{Feed, Return};
         let byte = bytes[0];

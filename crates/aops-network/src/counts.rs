@@ -1,16 +1,15 @@
-//! What was reached, and what was refused: for each host, its numbers and nothing of what was said.
+//! What was reached, and what was refused: numbers for each host, and nothing of the content.
 //!
-//! Pure: the caller says what time it is. Invariant: the table stays small, whatever names a command makes
-//! up.
+//! Pure: the caller passes the time. Invariant: the table stays small, whatever names a command makes up.
 
 use crate::list::{Pass, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Hosts in the table; what is refused beyond them is counted together.
+/// Hosts in the table; refusals of further ones are only counted in total.
 const MOST_HOSTS: usize = 1024;
 
-/// Bytes sent to a host that is no remote of the repository, from which on it is told.
+/// From this many bytes on, sending to a host that is not a remote of the repository is reported.
 const MUCH: u64 = 1_000_000;
 
 /// Seconds since 1970.
@@ -23,10 +22,10 @@ pub struct Row {
     pub connections: u64,
     pub up: u64,
     pub down: u64,
-    /// How often, and why the last time.
+    /// How often it was refused, and why the last time.
     pub refused: u64,
     pub why: String,
-    /// On whose word it was passed.
+    /// The rule or answer that allowed it.
     pub word: Option<Word>,
 }
 
@@ -41,7 +40,7 @@ pub struct Served {
 pub struct Counts {
     /// By host and port.
     rows: BTreeMap<(String, u16), Row>,
-    /// Refusals of hosts that found no place.
+    /// Refusals of hosts that did not fit into the table.
     pub others: u64,
     pub served: Vec<Served>,
 }
@@ -92,7 +91,7 @@ impl Counts {
         self.rows.iter().map(|((host, port), row)| (host.as_str(), *port, row))
     }
 
-    /// All of it in a few words: `6 hosts, 41 MB in, 88 kB out · 2 refused · served: localhost:3000`.
+    /// A summary: `6 hosts, 41 MB in, 88 kB out · 2 refused · served: localhost:3000`.
     pub fn describe(&self) -> String {
         let all = || self.rows().map(|(.., row)| row);
         let hosts: BTreeSet<&str> =
@@ -165,7 +164,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// One line for each: tabs between the fields, the reason last.
+/// One line per host: tabs between the fields, the reason last.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (host, port, row) in self.rows() {
@@ -184,7 +183,7 @@ impl fmt::Display for Counts {
 }
 
 impl Counts {
-    /// The counts of this text; nothing where a line is not understood.
+    /// The counts in this text; `None` if a line cannot be parsed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut counts = Self::default();
         for line in text.lines() {

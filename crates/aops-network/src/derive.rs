@@ -1,12 +1,12 @@
-//! Hosts that files of a project or of a person name: lock files, settings of package managers, remotes.
+//! Finds hosts in files of a project or of a person: lock files, settings of package managers, remotes.
 //!
-//! Pure: reads lines. Invariant: of a lock file only the fields count that say where something is fetched
-//! from; a funding link or a homepage is nobody's word.
+//! Pure: reads lines. Invariant: in a lock file only the fields count that say where something is fetched
+//! from; a funding link or a homepage does not.
 
 use crate::list::{Pattern, USUAL_PORTS};
 use crate::name::Name;
 
-/// A file of a project, by its name or the end of it, and what stands before a URL that counts.
+/// A project's file, by its name or the end of it, and the text that must precede a URL that counts.
 pub const PROJECT_FILES: &[(&str, &[&str])] = &[
     (".cargo/config", &["index", "registry"]),
     (".cargo/config.toml", &["index", "registry"]),
@@ -33,25 +33,25 @@ pub const PROJECT_FILES: &[(&str, &[&str])] = &[
     ("yarn.lock", &["resolved"]),
 ];
 
-/// Settings of a person's package managers, below their home. Every URL in them counts.
+/// Settings of a person's package managers, relative to their home. Every URL in them counts.
 pub const PERSONAL_FILES: &[&str] = &[
     ".bundle/config", ".cargo/config", ".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf",
     ".config/uv/uv.toml", ".gemrc", ".gradle/init.gradle", ".m2/settings.xml", ".npmrc", ".pip/pip.conf",
     ".yarnrc", ".yarnrc.yml",
 ];
 
-/// The host that this line of a project's file says something is fetched from.
+/// The host from which something is fetched according to this line of a project's file.
 pub fn of_project_line(path: &str, line: &str) -> Option<Pattern> {
     let is = |file: &str| path == file || path.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'));
     let (file, keys) = PROJECT_FILES.iter().find(|(file, _)| is(file))?;
     let at = line.find("://")?;
     let counts = keys.iter().any(|key| line[..at].contains(key));
-    // Composer names homepages and funding in the same field.
+    // Composer uses the same field for homepages and funding.
     let fetched = *file != "composer.lock" || line.contains("zipball") || line.contains(".git\"");
     if counts && fetched { of_text(line) } else { None }
 }
 
-/// The host of a setting of a person.
+/// The host in a person's setting.
 pub fn of_setting(line: &str) -> Option<Pattern> {
     let line = line.trim_start();
     if line.starts_with(['#', ';']) || line.starts_with("//") { None } else { of_text(line) }
@@ -68,7 +68,7 @@ pub fn of_remote(url: &str) -> Option<Pattern> {
     Name::of(host.as_bytes()).map(|name| Pattern { name, below: false, port: None })
 }
 
-/// The first URL in this.
+/// The first URL in this text.
 fn of_text(text: &str) -> Option<Pattern> {
     let (before, rest) = text.split_once("://")?;
     let scheme =

@@ -1,15 +1,16 @@
-//! Look-ups of names, answered with made-up addresses: one for each name, known here alone. Nobody is asked.
+//! Answers name look-ups with made-up addresses: one for each name, only known here. No other resolver is
+//! asked.
 //!
-//! Pure. Invariants: a look-up tells nobody anything, and does not fail because its name is on no list; an
-//! address that was given away leads to one name at a time.
+//! Pure. Invariants: a look-up reveals nothing to anybody, and does not fail because its name is on no list;
+//! an assigned address belongs to one name at a time.
 
 use crate::name::Name;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// 198.18.0.0/15: kept for measurements, so it is no host anywhere.
+/// 198.18.0.0/15: reserved for benchmarks, so no host has it.
 const FIRST: u32 = 0xC612_0000;
-/// Names at a time; the oldest makes room.
+/// Names at a time; the oldest is dropped for a new one.
 const MOST_NAMES: usize = 1 << 14;
 const LONGEST_QUERY: usize = 512;
 const HEADER: usize = 12;
@@ -31,7 +32,7 @@ impl Names {
             Some(at) => *at,
             None => self.add(name.clone()),
         };
-        // The very first is that of the range itself.
+        // Skip the very first address, which is that of the range itself.
         Ipv4Addr::from(FIRST + 1 + u32::try_from(at).unwrap_or(0))
     }
 
@@ -54,7 +55,7 @@ impl Names {
     }
 }
 
-/// What a resolver is told; `0` is that all is well.
+/// The result code for a resolver; `0` means success.
 #[derive(Clone, Copy)]
 enum Code {
     Well = 0,
@@ -64,7 +65,7 @@ enum Code {
     Refused = 5,
 }
 
-/// The answer to a query; nothing to what is none.
+/// The answer to a query; `None` if it is not a query.
 pub fn answer(query: &[u8], names: &mut Names) -> Option<Vec<u8>> {
     let is_query = query.len() >= HEADER && query.len() <= LONGEST_QUERY && query[2] & 0x80 == 0;
     if !is_query {
@@ -82,19 +83,19 @@ pub fn answer(query: &[u8], names: &mut Names) -> Option<Vec<u8>> {
         (_, class) if class != INTERNET => reply(query, asked, Code::Refused, None),
         (None, _) => reply(query, asked, Code::NoSuchName, None),
         (Some(name), _) if kind == ADDRESS => reply(query, asked, Code::Well, Some(lead(&name, names))),
-        // The name is there, but has nothing of this kind: no IPv6, no hints for a connection.
+        // The name exists, but has no record of this kind: no IPv6, no connection hints.
         (Some(_), _) => reply(query, asked, Code::Well, None),
     })
 }
 
-/// This machine's own name leads to the loopback inside.
+/// This machine's own name resolves to the loopback inside.
 fn lead(name: &Name, names: &mut Names) -> Ipv4Addr {
     let own = name.as_str() == "localhost" || name.as_str().ends_with(".localhost");
     if own { Ipv4Addr::LOCALHOST } else { names.address_of(name) }
 }
 
 struct Question {
-    /// Nothing for what is none.
+    /// `None` for an invalid name.
     name: Option<Name>,
     kind: u16,
     class: u16,
@@ -107,12 +108,12 @@ fn question(bytes: &[u8]) -> Option<Question> {
     loop {
         let length = usize::from(*bytes.get(at)?);
         at += 1;
-        // A pointer to elsewhere has higher bits.
+        // A compression pointer has higher bits.
         match length {
             0 => break,
             1..=63 if text.len() < 256 => {
                 let label = bytes.get(at..at + length)?;
-                // A dot inside of a label would make two of it.
+                // A dot inside of a label would split it into two.
                 text.extend(label.iter().map(|byte| if *byte == b'.' { 0 } else { *byte }));
                 text.push(b'.');
                 at += length;
@@ -128,7 +129,7 @@ fn question(bytes: &[u8]) -> Option<Question> {
 
 fn reply(query: &[u8], question: &[u8], code: Code, address: Option<Ipv4Addr>) -> Vec<u8> {
     let mut said = query[..2].to_vec();
-    // An answer, with the wish for recursion as it was, which is available.
+    // Header flags of an answer: recursion desired as in the query, recursion available.
     said.extend([0x80 | query[2] & 0x01, 0x80 | code as u8]);
     said.extend([0, u8::from(!question.is_empty()), 0, u8::from(address.is_some()), 0, 0, 0, 0]);
     said.extend_from_slice(question);
@@ -164,7 +165,7 @@ mod tests {
         let mut names = Names::default();
         let first = answer(&query(b"Tls.test", 1), &mut names).unwrap();
         assert_eq!(first[..12], [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
-        // The question comes back as it was written.
+        // The question is repeated in its original spelling.
         assert!(first.windows(4).any(|part| part == b"\x03Tls"));
         assert_eq!(address(&first), Ipv4Addr::new(198, 18, 0, 1));
         assert_eq!(

@@ -1,24 +1,24 @@
-//! The name of the server in a TLS connection, from its first bytes.
+//! Reads the server's name from the first bytes of a TLS connection.
 //!
-//! Pure; nothing is decrypted. Invariant: a hello is whole, alone in its records and names exactly one host,
-//! or it is refused.
+//! Pure; nothing is decrypted. Invariant: a hello is complete, alone in its records and names exactly one
+//! host, or it is refused.
 
 use crate::name::Name;
 use std::fmt;
 
-/// Records of a hello; more than any library sends.
+/// Largest hello with its records; more than any library sends.
 const LONGEST: usize = 1 << 16;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const LONGEST_RECORD: usize = 1 << 14;
 const SERVER_NAME: u16 = 0;
-/// An encrypted inner hello, and its draft of old.
+/// The extension for an encrypted inner hello (ECH), and its old draft.
 const ENCRYPTED: [u16; 2] = [0xfe0d, 0xffce];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub name: Name,
-    /// It carries a second hello that only the server can read.
+    /// It contains a second, encrypted hello that only the server can read.
     pub hides_one: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Hello {
 pub enum BadHello {
     NoHello,
     NoName,
-    /// Two names, or one that is none.
+    /// Two names, or an invalid one.
     BadName,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for BadHello {
     }
 }
 
-/// What the first bytes of a connection say; nothing as long as more are needed.
+/// What the first bytes of a connection say; `None` while more are needed.
 pub fn read(bytes: &[u8]) -> Option<Result<Hello, BadHello>> {
     let mut hello = Vec::new();
     let mut rest = bytes;
@@ -63,10 +63,10 @@ pub fn read(bytes: &[u8]) -> Option<Result<Hello, BadHello>> {
     }
 }
 
-/// What a record holds, and what follows it.
+/// The content of a record, and the bytes after it.
 type Cut<'a> = (&'a [u8], &'a [u8]);
 
-/// The next record; nothing if it is not whole yet. What cannot become one is told at its first wrong byte.
+/// The next record; `None` if it is incomplete. Bytes that cannot become one fail at the first wrong byte.
 fn record(bytes: &[u8]) -> Result<Option<Cut<'_>>, BadHello> {
     let is = |at: usize, wanted: u8| bytes.get(at).is_none_or(|byte| *byte == wanted);
     if !is(0, HANDSHAKE) || !is(1, 3) {
@@ -80,7 +80,7 @@ fn record(bytes: &[u8]) -> Result<Option<Cut<'_>>, BadHello> {
     Ok(bytes.get(5..5 + length).map(|part| (part, &bytes[5 + length..])))
 }
 
-/// Whether the message is all there. More than it in its records is another message.
+/// Whether the message is complete. Further bytes in its records would be another message.
 fn whole(hello: &[u8]) -> Result<bool, BadHello> {
     if hello.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
         return Err(BadHello::NoHello);
@@ -90,7 +90,7 @@ fn whole(hello: &[u8]) -> Result<bool, BadHello> {
     if end > LONGEST || hello.len() > end { Err(BadHello::NoHello) } else { Ok(hello.len() == end) }
 }
 
-/// Reads from the front; each step fails where too little is left.
+/// Reads from the front; each step fails if too little is left.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -134,7 +134,7 @@ fn name_in(body: &[u8]) -> Result<Hello, BadHello> {
     name.map(|name| Hello { name, hides_one }).ok_or(BadHello::NoName)
 }
 
-/// Version, random, session, ciphers, compression; a hello without extensions ends there.
+/// Skips version, random, session, ciphers and compression; a hello without extensions ends there.
 fn extensions<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     reader.take(2 + 32)?;
     reader.short()?;
@@ -143,7 +143,7 @@ fn extensions<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     if reader.0.is_empty() { Some(&[]) } else { reader.long() }
 }
 
-/// A list with one entry, of the one kind there is.
+/// A list with one entry, of the only kind that exists.
 fn one_name(content: &[u8]) -> Option<Name> {
     let mut outer = Reader(content);
     let mut list = Reader(outer.long()?);

@@ -1,7 +1,7 @@
 //! The process inside: it makes sockets in its network and passes them out.
 //!
-//! A socket belongs to the network that it was made in, whoever holds it. Invariant: it does what the broker
-//! wishes, and ends with it.
+//! A socket belongs to the network in which it was made, whoever holds it. Invariant: the process does what
+//! the broker requests, and ends with it.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -14,14 +14,14 @@ use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What the broker wants a file of.
+/// A file that the broker requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// UDP on every address.
     LookUps(u16),
     /// TCP on every address.
     Everywhere(u16),
-    /// TCP on the loopback address alone.
+    /// TCP only on the loopback address.
     Loopback(u16),
     /// A socket that is not connected yet.
     Four,
@@ -77,20 +77,20 @@ impl Wish {
     }
 }
 
-/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`. What answers at
-/// one of the loopback's addresses answers from that very address, as a resolver at 127.0.0.53 must; the
-/// kernel's own route has another in mind.
+/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`. A server at one of
+/// the loopback's addresses must answer from that very address, like a resolver at 127.0.0.53, but the
+/// kernel's own route would use another one.
 pub fn take_every_address() -> io::Result<()> {
     add_route(None)?;
     add_route(Some((Ipv4Addr::new(127, 0, 0, 0), 8)))
 }
 
-/// A route in the table `local` to the loopback device: to this network, or to all.
+/// Adds a route in the table `local` to the loopback device: to this network, or to all.
 fn add_route(to: Option<(Ipv4Addr, u8)>) -> io::Result<()> {
     const LOOPBACK_DEVICE: u32 = 1;
-    // Without a protocol it is that for routes.
+    // Without a protocol number it is the one for routes.
     let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    // AF_INET, length of the address, in the table `local`, made by hand, on this host, of the kind `local`.
+    // AF_INET, prefix length, table `local`, added manually, scope host, type `local`.
     let mut route = vec![2, to.map_or(0, |(_, length)| length), 0, 0, 255, 3, 254, 2];
     route.extend(0u32.to_ne_bytes());
     // RTA_OIF: the device; RTA_DST: the network.
@@ -105,7 +105,7 @@ fn add_route(to: Option<(Ipv4Addr, u8)>) -> io::Result<()> {
     }
     let mut request = Vec::with_capacity(64);
     request.extend(u32::try_from(16 + route.len()).unwrap_or_default().to_ne_bytes());
-    // RTM_NEWROUTE with an answer, in the place of one that is there.
+    // RTM_NEWROUTE with acknowledgement, replacing an existing route.
     request.extend(24u16.to_ne_bytes());
     request.extend((0x1u16 | 0x4 | 0x100 | 0x400).to_ne_bytes());
     request.extend(1u32.to_ne_bytes());
@@ -114,7 +114,7 @@ fn add_route(to: Option<(Ipv4Addr, u8)>) -> io::Result<()> {
     send(&kernel, &request, SendFlags::empty())?;
     let mut answer = [0; 256];
     let (length, _) = recv(&kernel, &mut answer[..], RecvFlags::empty())?;
-    // NLMSG_ERROR, whose number is 0 where all is well.
+    // NLMSG_ERROR, whose code is 0 on success.
     let code = answer.get(16..20).filter(|_| length >= 20 && answer[4] == 2);
     match code.and_then(|code| Some(i32::from_ne_bytes(code.try_into().ok()?))) {
         Some(0) => Ok(()),
@@ -123,7 +123,7 @@ fn add_route(to: Option<(Ipv4Addr, u8)>) -> io::Result<()> {
     }
 }
 
-/// Does what the broker wishes until it is gone.
+/// Serves the broker's requests until the broker has ended.
 pub fn serve(channel: &OwnedFd) {
     let mut bytes = [0; 3];
     loop {
@@ -152,7 +152,7 @@ fn pass(channel: &OwnedFd, file: &OwnedFd) -> rustix::io::Result<()> {
     sendmsg(channel, &[IoSlice::new(&[0])], &mut with, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Asks the process inside; an error where it is gone, nothing where it cannot.
+/// Sends a request to the process inside; an error if it has ended, `None` if it cannot fulfil the request.
 pub fn wish(channel: &OwnedFd, wish: Wish) -> io::Result<Option<OwnedFd>> {
     send(channel, &wish.to_bytes(), SendFlags::NOSIGNAL)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,12 +1,12 @@
-//! Hosts that are known by themselves: where package managers fetch from, and who takes uploads from anybody.
+//! Well-known hosts: those from which package managers fetch, and those that accept uploads from anybody.
 //!
-//! Pure. The data lies beside the code, in `data/hosts.txt`.
+//! Pure. The data is in `data/hosts.txt`.
 
 use crate::name::Name;
 
 const DATA: &str = include_str!("../data/hosts.txt");
 
-/// Files by which an ecosystem is known: a name, or the end of one.
+/// Files by which an ecosystem is recognised: a name, or the end of one.
 const FILES: &[(&str, &[&str])] = &[
     ("dart", &["pubspec.yaml"]),
     ("deno", &["deno.json", "deno.jsonc", "deno.lock"]),
@@ -25,14 +25,14 @@ const FILES: &[(&str, &[&str])] = &[
     ("rust", &["Cargo.lock", "Cargo.toml"]),
 ];
 
-/// The ecosystems that a file of this name belongs to.
+/// The ecosystem to which a file of this name belongs.
 pub fn ecosystem(file: &str) -> Option<&'static str> {
     let name = file.rsplit('/').next().unwrap_or_default();
     let is = |known: &&str| if known.starts_with('.') { name.ends_with(known) } else { name == *known };
     FILES.iter().find(|(_, files)| files.iter().any(is)).map(|(ecosystem, _)| *ecosystem)
 }
 
-/// Where the package managers of an ecosystem fetch from.
+/// The hosts from which an ecosystem's package managers fetch.
 pub fn fetched_from(ecosystem: &str) -> impl Iterator<Item = &'static str> {
     rows().filter_map(move |row| match row[..] {
         ["fetch", of, host] if of == ecosystem => Some(host),
@@ -40,7 +40,7 @@ pub fn fetched_from(ecosystem: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Whoever has an account there can be sent something by this host: a gist, an issue, a bucket, a package.
+/// Anybody with an account can receive data through this host: as a gist, an issue, a bucket, a package.
 pub fn takes_uploads(name: &Name) -> bool {
     let name = name.to_string();
     rows().any(|row| match row[..] {
@@ -50,7 +50,8 @@ pub fn takes_uploads(name: &Name) -> bool {
     })
 }
 
-/// It is this host, or one below it. A label of the row that ends with `*` is any label that begins so.
+/// It is this host, or a host below it. A label in the row that ends with `*` matches any label with that
+/// beginning.
 fn covers(host: &str, name: &str) -> bool {
     let mut labels = name.rsplit('.');
     host.rsplit('.').all(|known| {
@@ -98,7 +99,7 @@ mod tests {
         assert!(!takes("registry.yarnpkg.com") && !takes("notgithub.com") && !takes("index.crates.io"));
     }
 
-    /// A place for whoever has an account, under any of its names.
+    /// Services where anybody can have an account, under any of their names.
     #[test]
     fn buckets_and_places_to_publish_take_uploads() {
         let takes = |text: &str| takes_uploads(&Name::of(text.as_bytes()).unwrap());

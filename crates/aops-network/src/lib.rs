@@ -1,4 +1,4 @@
-//! A network by host name: who may be reached is judged by names, whatever program asks.
+//! A network by host names: whether a host may be reached depends on its name, whichever program asks.
 //!
 #![doc = include_str!("../README.md")]
 

@@ -1,25 +1,25 @@
-//! The list: which hosts may be reached at which ports, and on whose word.
+//! The list: which hosts may be reached at which ports, and who said so.
 //!
-//! Pure. The text is one rule a line. Invariants: what is denied is denied whoever allows it; a text of which
-//! one line is not understood is no list.
+//! Pure. The text has one rule per line. Invariants: a denied host stays denied, whoever allows it; if one
+//! line cannot be parsed, the whole text is rejected.
 
 use crate::known::takes_uploads;
 use crate::name::{Name, port};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Ports of a host for which none is named.
+/// Ports that are allowed for a host without a port.
 pub const USUAL_PORTS: [u16; 3] = [443, 80, 22];
 
-/// How a rule names this host and port.
+/// This host and port in the form of a rule.
 pub fn spelt(host: &str, port: u16) -> String {
     if USUAL_PORTS.contains(&port) { host.to_owned() } else { format!("{host}:{port}") }
 }
 
-/// What becomes of a host that is on no list.
+/// What happens to a host that is on no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// It is passed and noted.
+    /// It is reached and recorded.
     Observe,
     /// It is refused, and remembered as wanted.
     Ask,
@@ -36,7 +36,7 @@ pub enum Word {
     Session,
     /// A remote of the repository.
     Remote,
-    /// Lock files, settings of package managers.
+    /// Lock files and settings of package managers.
     Derived,
     BuiltIn,
 }
@@ -44,7 +44,7 @@ pub enum Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     Listed(Word),
-    /// On no list: nobody is held yet.
+    /// On no list, but nothing is refused yet.
     Observed,
 }
 
@@ -54,7 +54,7 @@ pub enum Refusal {
     NotListed,
     /// The host is listed, but not at this port.
     OtherPort,
-    /// The host is listed, but takes uploads from anybody, and a secret was read.
+    /// The host is listed, but accepts uploads from anybody, and a secret was read.
     AfterSecret,
 }
 
@@ -68,7 +68,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
     pub name: Name,
-    /// Every name below it, and not itself.
+    /// Every name below it, but not the name itself.
     pub below: bool,
     pub port: Option<u16>,
 }
@@ -87,19 +87,19 @@ pub struct List {
     pub mode: Mode,
     pub allow: Vec<(Pattern, Word)>,
     pub deny: Vec<(Pattern, Word)>,
-    /// These names may lead to a private address.
+    /// These names may resolve to a private address.
     pub private: Vec<Pattern>,
     /// Ports of this machine's loopback that are reachable inside.
     pub local: BTreeSet<u16>,
     pub publish: Publish,
-    /// A hello may hide a second name.
+    /// A hello may contain a second, encrypted name.
     pub ech: bool,
-    /// A secret was read: listed hosts that take uploads from anybody need a person again, except for the
+    /// A secret was read: listed hosts that accept uploads from anybody need approval again, except for the
     /// remotes.
     pub guarded: bool,
 }
 
-/// Why a text is no list.
+/// Why a text is not a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     pub number: usize,
@@ -142,17 +142,17 @@ impl Pattern {
         if self.below { name.is_below(&self.name) } else { *name == self.name }
     }
 
-    /// It says something of this name at this port.
+    /// It matches this name at this port.
     pub fn covers(&self, name: &Name, port: u16) -> bool {
         self.names(name) && self.allows(port)
     }
 
-    /// Where it allows, no port means the usual ones.
+    /// If it allows, no port means the usual ones.
     fn allows(&self, port: u16) -> bool {
         self.port.map_or_else(|| USUAL_PORTS.contains(&port), |named| named == port)
     }
 
-    /// Where it denies, no port means all.
+    /// If it denies, no port means all.
     fn denies(&self, port: u16) -> bool {
         self.port.is_none_or(|named| named == port)
     }
@@ -172,7 +172,7 @@ impl List {
         }
     }
 
-    /// The one verdict on a name and a port.
+    /// The only verdict on a name and a port.
     pub fn judge(&self, name: &Name, port: u16) -> Verdict {
         let of_name = || self.allow.iter().filter(|(pattern, _)| pattern.names(name));
         let listed = || of_name().filter(|(pattern, _)| pattern.allows(port));
@@ -188,8 +188,8 @@ impl List {
         if self.mode == Mode::Observe { Verdict::Pass(Pass::Observed) } else { Verdict::Refuse(refused) }
     }
 
-    /// What a person answered once, and what was found when the session began where `found` says so: no
-    /// configuration has it.
+    /// Keeps what a person answered in this session and, if `found` is true, what was derived when the
+    /// session began, since neither is in a configuration.
     pub fn keep_from(&mut self, old: &Self, found: bool) {
         let lasts = |word: Word| match word {
             Word::Session => true,
@@ -200,25 +200,26 @@ impl List {
         self.guarded = old.guarded;
     }
 
-    /// From here on, until the task ends: what a person allowed before the secret was read does not count for
+    /// From now until the task ends, a person's permission from before the secret was read does not count for
     /// these hosts.
     pub fn guard(&mut self) {
         self.guarded = true;
         self.allow.retain(|(pattern, word)| *word != Word::Session || !takes_uploads(&pattern.name));
     }
 
-    /// Whether this name may lead to a private address. Where everything is passed, private ones are too.
+    /// Whether this name may resolve to a private address. If every host is allowed, so are private
+    /// addresses.
     pub fn may_be_private(&self, name: &Name) -> bool {
         self.mode == Mode::Observe || self.private.iter().any(|pattern| pattern.names(name))
     }
 
-    /// The ports of any address that something listens on inside.
+    /// The ports on which something must listen inside, for any address.
     pub fn ports(&self) -> BTreeSet<u16> {
         let named = self.allow.iter().filter_map(|(pattern, _)| pattern.port);
         named.chain(USUAL_PORTS).collect()
     }
 
-    /// Whether a server inside at this port is opened outside, where it listens on none of our own.
+    /// Whether a server inside at this port is opened outside, unless it listens on one of our own ports.
     pub fn publishes(&self, port: u16) -> bool {
         match &self.publish {
             Publish::None => false,
@@ -241,7 +242,7 @@ impl List {
             has_mode |= words[0] == "mode";
             list.add(&words).ok_or_else(bad)?;
         }
-        // A file that was cut off at its beginning, or is empty, is none.
+        // A file that is empty, or whose beginning was cut off, is rejected.
         if has_mode { Ok(list) } else { Err(BadLine { number: number + 1, line: String::new() }) }
     }
 
@@ -272,13 +273,14 @@ impl Refusal {
         !matches!(self, Self::Denied(_))
     }
 
-    /// The same of the words it is told in.
+    /// The same for a refusal's text.
     pub fn is_open_in_words(why: &str) -> bool {
         [Self::NotListed, Self::OtherPort, Self::AfterSecret].iter().any(|known| why == known.to_string())
     }
 }
 
-/// After a secret, whoever allowed this host did not know of it; the remotes are where the work goes.
+/// A person who allowed this host before could not know about the secret; the remotes are where the work goes
+/// anyway.
 fn needs_person_again(word: Word, name: &Name) -> bool {
     !matches!(word, Word::Session | Word::Remote) && takes_uploads(name)
 }
@@ -297,7 +299,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The text that is read back as the same list.
+/// The text from which the same list can be parsed.
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "mode {}", name_of(&Mode::ALL, &self.mode))?;

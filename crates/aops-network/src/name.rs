@@ -1,7 +1,7 @@
-//! The one place where bytes become a host name.
+//! The only place where bytes become a host name.
 //!
-//! Pure. Invariant: two names that are the same host are equal byte by byte, and no way to write an address
-//! is a name.
+//! Pure. Invariant: two names of the same host are equal byte by byte, and no notation of an address is
+//! accepted as a name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
-/// A host name in lower case, without a dot at its end.
+/// A host name in lower case, without a trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Letters, digits, `-`, `_` and dots. The last label begins with no digit: no top-level domain does, and
-    /// every way to write an address (`127.1`, `0x7f000001`, `2130706433`) does.
+    /// Letters, digits, `-`, `_` and dots. The last label must not begin with a digit: no top-level domain
+    /// does, and every notation of an address (`127.1`, `0x7f000001`, `2130706433`) does.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
         if bytes.len() > LONGEST_NAME {
@@ -33,7 +33,7 @@ impl Name {
         Some(Self(text.to_ascii_lowercase().into()))
     }
 
-    /// `host` or `host:port`; the port as it is written, if one is.
+    /// `host` or `host:port`; the port as it is written, if there is one.
     pub fn with_port(bytes: &[u8]) -> Option<(Self, Option<u16>)> {
         let Some(colon) = bytes.iter().position(|byte| *byte == b':') else {
             return Some((Self::of(bytes)?, None));
@@ -45,13 +45,14 @@ impl Name {
         &self.0
     }
 
-    /// Lies below this name: `a.b.example` below `example`, not `example` itself, nor `b-example`.
+    /// Whether this name is below the other: `a.b.example` is below `example`; `example` and `b-example` are
+    /// not.
     pub fn is_below(&self, other: &Self) -> bool {
         self.0.strip_suffix(&*other.0).is_some_and(|rest| rest.ends_with('.'))
     }
 }
 
-/// A port other than 0, in digits alone.
+/// A port other than 0, consisting only of digits.
 pub fn port(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.iter().all(u8::is_ascii_digit) && bytes.len() <= 5;
     str::from_utf8(bytes).ok().filter(|_| digits)?.parse().ok().filter(|port| *port != 0)

@@ -1,7 +1,7 @@
-//! The proxy of the person's own environment: which hosts are reached through it, and what is said to it.
+//! The proxy in the person's own environment: which hosts are reached through it, and what we send to it.
 //!
-//! Pure. Invariants: a proxy that is not understood is an error, never a way around it; a proxy is asked for
-//! the name that was judged, and only after that.
+//! Pure. Invariants: a proxy setting that we do not understand is an error, never a reason to bypass the
+//! proxy; a proxy is asked for the name that was judged, and only after that.
 
 use crate::name::{Name, port};
 use std::fmt;
@@ -12,29 +12,29 @@ pub struct Proxy {
     /// A name or an address.
     pub host: String,
     pub port: u16,
-    /// What `Proxy-Authorization` says, where the URL names a user.
+    /// The value of `Proxy-Authorization`, if the URL contains a user.
     login: Option<String>,
 }
 
-/// Who is reached through which one.
+/// Which hosts are reached through which proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     /// For TLS.
     tls: Option<Proxy>,
     /// For plain requests.
     plain: Option<Proxy>,
-    /// Names that are reached without it, and `*`.
+    /// Names that are reached without a proxy; `*` means all.
     direct: Vec<String>,
 }
 
-/// What a connection is to say.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
     Tls,
     Plain,
 }
 
-/// Why the environment names no proxy that can be used.
+/// Why the environment does not name a usable proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadProxy(String);
 
@@ -45,7 +45,7 @@ impl fmt::Display for BadProxy {
 }
 
 impl Proxies {
-    /// As programs read these variables: each in small letters first.
+    /// Reads these variables as programs do: each in lower case first.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadProxy> {
         let named = |name: &str| {
             let found = [name.to_owned(), name.to_ascii_uppercase()].into_iter();
@@ -63,7 +63,7 @@ impl Proxies {
         Ok(Self { tls: proxy("https_proxy")?, plain: proxy("http_proxy")?, direct })
     }
 
-    /// The proxy for this host; nothing where it is reached directly.
+    /// The proxy for this host; `None` if it is reached directly.
     pub fn of_host(&self, name: &Name, port: u16, speech: Speech) -> Option<&Proxy> {
         let proxy = if speech == Speech::Tls { &self.tls } else { &self.plain };
         proxy.as_ref().filter(|_| !self.direct.iter().any(|entry| covers(entry, name, port)))
@@ -74,7 +74,7 @@ impl Proxies {
     }
 }
 
-/// `*`, `host`, `.host`, `*.host`, each with a port or without; a host covers all names below it.
+/// `*`, `host`, `.host`, `*.host`, each with or without a port; a host covers all names below it.
 fn covers(entry: &str, name: &Name, at: u16) -> bool {
     let (host, wanted) = match entry.rsplit_once(':') {
         Some((host, number)) => (host, Some(number)),
@@ -86,7 +86,7 @@ fn covers(entry: &str, name: &Name, at: u16) -> bool {
 }
 
 impl Proxy {
-    /// `http://user:password@host:port/`; without a scheme the same.
+    /// `http://user:password@host:port/`, also without a scheme.
     fn of(url: &str) -> Option<Self> {
         let rest = match url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
@@ -116,8 +116,8 @@ impl Proxy {
         format!("CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n{}\r\n", self.login()).into_bytes()
     }
 
-    /// The head of a request as a proxy wants it: with the host in its first line. `head`: with the path
-    /// alone.
+    /// The head of a request in the form for a proxy: with the host in its first line. `head`: with only the
+    /// path.
     pub fn spell(&self, head: &[u8], name: &Name, port: u16) -> Vec<u8> {
         let Some(at) = head.iter().position(|byte| *byte == b' ') else { return head.to_vec() };
         let (method, rest) = head.split_at(at + 1);
@@ -130,7 +130,7 @@ impl Proxy {
     }
 }
 
-/// What a proxy answered to being asked for a tunnel; nothing as long as that is not whole.
+/// A proxy's answer to the request for a tunnel; `None` while it is incomplete.
 pub fn is_open(answer: &[u8]) -> Option<Result<(), String>> {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     if end.is_none() && answer.len() < LONGEST_ANSWER {
@@ -151,7 +151,7 @@ pub fn is_open(answer: &[u8]) -> Option<Result<(), String>> {
 
 const LONGEST_ANSWER: usize = 1 << 14;
 
-/// `%40` and its like.
+/// Decodes `%40` and the like.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut all = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

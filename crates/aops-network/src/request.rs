@@ -1,7 +1,7 @@
-//! One plain HTTP request: which host it is for, and the same request in our own words.
+//! Parses one plain HTTP request: which host it is for, and the same request in our own normal form.
 //!
-//! Pure. Invariants: the host is named once, and wherever it is named it is the same; nothing is passed on
-//! that two servers could read in two ways.
+//! Pure. Invariants: the host is named, and always the same; nothing is passed on that two servers could read
+//! in two ways.
 
 use crate::body::Body;
 use crate::name::Name;
@@ -10,7 +10,7 @@ use std::fmt;
 const LONGEST_HEAD: usize = 1 << 16;
 const HTTP: u16 = 80;
 
-/// How the connection came to us.
+/// How the connection reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To an address, at this port.
@@ -34,9 +34,9 @@ pub enum Request {
 pub struct Plain {
     pub name: Name,
     pub port: u16,
-    /// How many bytes of what came are its head.
+    /// Length of its head in the received bytes.
     pub head: usize,
-    /// The head that is passed on.
+    /// The head that we pass on.
     pub ours: Vec<u8>,
     pub body: Body,
 }
@@ -45,13 +45,13 @@ pub struct Plain {
 pub enum BadRequest {
     /// Not one request of HTTP/1 with plain line ends.
     Form,
-    /// No host, two, or something that is no name.
+    /// No host, two hosts, or an invalid name.
     Host,
-    /// Target and `Host` are not the same.
+    /// Target and `Host` differ.
     Differs,
-    /// Its end cannot be told for sure.
+    /// Its end cannot be determined for sure.
     Body,
-    /// A proxy's request where there is none, or the other way round.
+    /// A proxy request sent directly, or the other way round.
     Place,
 }
 
@@ -67,13 +67,13 @@ impl fmt::Display for BadRequest {
     }
 }
 
-/// What belongs to one connection, and what would change how the server reads it.
+/// Headers that belong to one connection, or that would change how the server reads it.
 const DROPPED: [&[u8]; 8] = [
     b"connection", b"http2-settings", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te",
     b"trailer", b"upgrade",
 ];
 
-/// The request at the beginning of these bytes; nothing as long as its head is not whole.
+/// The request at the beginning of these bytes; `None` while its head is incomplete.
 pub fn read(bytes: &[u8], way: Way) -> Option<Result<Request, BadRequest>> {
     match bytes.windows(4).position(|four| four == b"\r\n\r\n") {
         Some(end) => Some(parse(&bytes[..end], way)),
@@ -113,8 +113,8 @@ fn parse(head: &[u8], way: Way) -> Result<Request, BadRequest> {
     Ok(Request::Plain(Plain { name, port, head: length, ours, body }))
 }
 
-/// The lines of a head, if each ends in the one way there is and holds nothing that a terminal or server
-/// could take for another.
+/// The lines of a head, if each has the only permitted line end and contains nothing that a terminal or
+/// server could misread.
 fn lines(head: &[u8]) -> Result<Vec<&[u8]>, BadRequest> {
     let mut found = Vec::new();
     let mut rest = head;
@@ -140,7 +140,7 @@ fn is_token(word: &[u8]) -> bool {
     !word.is_empty() && word.iter().all(known)
 }
 
-/// A folded line has no name before its colon, so it is none.
+/// A folded line has no name before its colon, so it is rejected.
 fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let name = &line[..colon];
@@ -152,7 +152,7 @@ fn all<'a>(fields: &[(&'a [u8], &'a [u8])], name: &[u8]) -> Vec<&'a [u8]> {
     fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value).collect()
 }
 
-/// The host that all of the request names, its port, and the path.
+/// The host that all parts of the request name, its port, and the path.
 fn host<'a>(
     target: &'a [u8],
     fields: &[(&[u8], &[u8])],
@@ -182,7 +182,7 @@ fn host<'a>(
     match path.first() {
         None => Ok((name, port, b"/")),
         Some(b'/') => Ok((name, port, path)),
-        // `http://host?x` is no target of a request that every server reads alike.
+        // Servers read the target `http://host?x` in different ways.
         Some(_) => Err(BadRequest::Form),
     }
 }
@@ -201,7 +201,7 @@ fn body(fields: &[(&[u8], &[u8])]) -> Result<Body, BadRequest> {
 }
 
 impl BadRequest {
-    /// What a server would answer to it.
+    /// The status that a server would answer with.
     pub fn status(self) -> &'static str {
         if self == Self::Body { LENGTH_REQUIRED } else { FORBIDDEN }
     }
@@ -219,7 +219,7 @@ pub fn refusal(status: &str, host: &str, why: &str, hint: &str) -> Vec<u8> {
     format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes()
 }
 
-/// The tunnel that was asked for is there.
+/// The requested tunnel is open.
 pub const CONNECTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Lines after the third are allowed, and nothing is read from them.
+    /// Lines after the third are allowed and ignored.
     pub fn parse(text: &str) -> Result<Self, String> {
         let odd = |what: &str| format!("no checkpoint: {what}");
         let body = text.strip_suffix('\n').ok_or_else(|| odd("the last line is cut off"))?;

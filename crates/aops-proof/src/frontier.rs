@@ -1,6 +1,6 @@
-//! What is needed to go on with a tree: the roots of its full subtrees, at most 64, the largest first.
+//! The minimum needed to extend a tree: the roots of its full subtrees, at most 64, the largest first.
 //!
-//! Invariant: it has one hash for each bit of its size.
+//! Invariant: it has one hash for each set bit of its size.
 
 use super::tree::{Hash, empty_root, node_hash};
 
@@ -11,7 +11,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// As it was stored; `None` where size and hashes do not fit.
+    /// Restores a stored frontier; `None` if size and hashes do not match.
     pub fn of(size: u64, hashes: Vec<Hash>) -> Option<Self> {
         (u64::from(size.count_ones()) == hashes.len() as u64).then_some(Self { size, hashes })
     }
@@ -24,7 +24,6 @@ impl Frontier {
         &self.hashes
     }
 
-    /// Adds the hash of a leaf.
     pub fn push(&mut self, leaf: Hash) {
         let mut hash = leaf;
         let mut before = self.size;

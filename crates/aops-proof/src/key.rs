@@ -19,10 +19,10 @@ use zeroize::Zeroize as _;
 pub enum Use {
     /// The text of a note, with Ed25519.
     Note,
-    /// A checkpoint with the time at which it was seen, with Ed25519.
+    /// A checkpoint together with the time at which it was seen, with Ed25519.
     Cosignature,
-    /// The same with ML-DSA-44, which a quantum computer cannot forge. A log signs its own checkpoints so,
-    /// without a time.
+    /// The same with ML-DSA-44, which a quantum computer cannot forge. A log also signs its own checkpoints
+    /// this way, without a time.
     MlDsa,
 }
 
@@ -39,12 +39,12 @@ impl Use {
         [Self::Note, Self::Cosignature, Self::MlDsa].into_iter().find(|one| one.byte() == byte)
     }
 
-    /// Bytes of a public key.
+    /// Length of a public key in bytes.
     fn long(self) -> usize {
         if self == Self::MlDsa { 1312 } else { 32 }
     }
 
-    /// What is signed. `None`: an ML-DSA key signs checkpoints only.
+    /// The signed message. `None`: an ML-DSA key signs only checkpoints.
     fn message(self, name: &str, time: u64, text: &str) -> Option<Vec<u8>> {
         Some(match self {
             Self::Note => text.into(),
@@ -69,7 +69,7 @@ impl Use {
     }
 }
 
-/// A name without blanks and plus signs, as a key must have.
+/// A key's name must have no blanks and no plus signs.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '+')
 }
@@ -82,7 +82,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// The key with these bytes. `None`: they are no key, or the name is none.
+    /// The key with these bytes. `None`: the bytes are not a key, or the name is invalid.
     pub fn new(name: &str, used: Use, bytes: &[u8]) -> Option<Self> {
         let fits = match used {
             Use::MlDsa => bytes.len() == used.long(),
@@ -104,7 +104,7 @@ impl PublicKey {
         [a, b, c, d]
     }
 
-    /// `name+id+key`, as witnesses are configured with.
+    /// `name+id+key`, the form in which witnesses are configured.
     pub fn parse(text: &str) -> Result<Self, String> {
         let odd = || format!("`{text}` is no key: it has the form `name+00000000+…`");
         let (name, rest) = text.split_once('+').ok_or_else(odd)?;
@@ -116,7 +116,7 @@ impl PublicKey {
         Self::new(name, used, key).filter(|parsed| hex(&parsed.id()) == id).ok_or_else(odd)
     }
 
-    /// The time of the cosignature (zero for others), if this is a signature of the text by this key.
+    /// The time of the cosignature (zero for other signatures), if this key signed the text.
     pub(crate) fn check(&self, text: &str, signature: &Signature) -> Option<u64> {
         let mut time = 0;
         let mut bytes = &signature.bytes[..];
@@ -136,7 +136,7 @@ impl PublicKey {
         right.then_some(time)
     }
 
-    /// A signature of the text that another program made with this key. `None`: it is not.
+    /// A signature of the text that another program made with this key. `None`: it does not match.
     pub fn accept(&self, text: &str, bytes: &[u8]) -> Option<Signature> {
         let signature = Signature { name: self.name.clone(), id: self.id(), bytes: bytes.to_vec() };
         self.check(text, &signature).map(|_| signature)
@@ -155,7 +155,7 @@ enum Secret {
     MlDsa(Box<MlDsaKey>),
 }
 
-/// The key, and the random bytes that it was made of.
+/// The key, and the random bytes from which it was made.
 struct MlDsaKey {
     seed: [u8; 32],
     key: MLDSA44SigningKey,
@@ -227,13 +227,13 @@ impl SecretKey {
         if hex(&key.public.id()) == id { Ok(key) } else { Err(odd()) }
     }
 
-    /// Signs the text of a note; a plain note tells no time. `None`: an ML-DSA key signs checkpoints only.
+    /// Signs the text of a note; a plain note contains no time. `None`: an ML-DSA key signs only checkpoints.
     pub fn sign(&self, text: &str, time: u64) -> Option<Signature> {
         let PublicKey { name, used, .. } = &self.public;
         let message = used.message(name, time, text)?;
         let signature = match &self.secret {
             Secret::Ed25519(key) => key.sign(&message).to_bytes().to_vec(),
-            // Without random bytes: one checkpoint has one signature.
+            // Deterministic: one checkpoint has one signature.
             Secret::MlDsa(key) => ml_dsa::sign(&key.key, &message, &[], [0; 32]).ok()?.as_slice().to_vec(),
         };
         let time = time.to_be_bytes();

@@ -1,4 +1,4 @@
-//! A transparency log in the forms of [C2SP](https://c2sp.org). Pure: no file, clock, process, thread or
+//! A transparency log in the formats of [C2SP](https://c2sp.org). Pure: no file, clock, process, thread or
 //! network.
 //!
 #![doc = include_str!("../README.md")]

@@ -1,7 +1,7 @@
 //! Signed notes (C2SP `signed-note`).
 //!
-//! Invariant: a signature counts only by a key that the caller names; a signature of such a key that is
-//! wrong, or a second one, spoils the whole note.
+//! Invariant: only signatures by keys that the caller names count; a wrong signature by such a key, or a
+//! second one, makes the whole note invalid.
 
 use super::key::{PublicKey, Signature};
 use std::fmt;
@@ -33,7 +33,7 @@ impl Note {
         Ok(Self { text: format!("{text}\n"), signatures })
     }
 
-    /// The keys among these that signed it, each with the time that a cosignature tells.
+    /// Those of these keys that signed it, each with the time in its cosignature.
     pub fn signers<'k>(&self, keys: &'k [PublicKey]) -> Result<Vec<(&'k PublicKey, u64)>, String> {
         let mut found: Vec<(&PublicKey, u64)> = Vec::new();
         for signature in &self.signatures {
@@ -86,7 +86,7 @@ mod tests {
             let note = Note::parse(&note.to_string()).unwrap();
             let time = if used == Use::Note { 0 } else { 17 };
             assert_eq!(note.signers(std::slice::from_ref(&public)).unwrap(), [(&public, time)]);
-            // Another key of the same name is not known.
+            // Another key of the same name is unknown, so it does not count.
             let other = SecretKey::new("here.example/log", used, &[8; 32]).unwrap().public().clone();
             assert_eq!(note.signers(&[other]).unwrap(), []);
             let changed = Note { text: note.text.replace("\n3\n", "\n4\n"), ..note };

@@ -13,14 +13,14 @@ const LONGEST_PATH: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// What the reader needs beside: here the content of the leaf. Not proven by itself.
+    /// What else the reader needs: here the content of the leaf. Not proven by itself.
     pub extra: Vec<u8>,
     pub index: u64,
     pub path: Vec<Hash>,
     pub note: Note,
 }
 
-/// What a proof shows.
+/// What a proof proves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown<'k> {
     pub checkpoint: Checkpoint,
@@ -51,7 +51,7 @@ impl Proof {
         Ok(Self { extra, index, path, note: Note::parse(note)? })
     }
 
-    /// What is shown about a leaf with this hash, with these keys.
+    /// What the proof proves about a leaf with this hash, using these keys.
     pub fn check<'k>(&self, leaf: &Hash, keys: &'k [PublicKey]) -> Result<Shown<'k>, String> {
         let checkpoint = Checkpoint::parse(&self.note.text)?;
         if !is_included(leaf, self.index, checkpoint.size, &self.path, &checkpoint.root) {

@@ -1,7 +1,7 @@
 //! A seal that a stolen key cannot forge for the past: HMAC-SHA-256 with a key that is replaced at each
-//! checkpoint by one that is computed from it, as journald's forward-secure sealing does.
+//! checkpoint by one computed from it, like journald's forward-secure sealing.
 //!
-//! Invariant: from the key of an epoch all later ones follow, and no earlier one.
+//! Invariant: from the key of an epoch all later keys can be computed, but no earlier one.
 
 use super::tree::Hash;
 use sha2::{Digest as _, Sha256};
@@ -38,7 +38,6 @@ impl SealKey {
         &self.key
     }
 
-    /// The key of the next epoch.
     #[must_use]
     pub fn next(&self) -> Self {
         Self { epoch: self.epoch + 1, key: hmac(&self.key, &[b"aops-seal/v1 next"]) }

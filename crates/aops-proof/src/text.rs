@@ -1,4 +1,4 @@
-//! Bytes as text, as every form of a log writes them.
+//! Bytes as text, in the encodings that a log's formats use.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

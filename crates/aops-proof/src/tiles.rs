@@ -21,7 +21,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Below the log's folder: `tile/0/x001/234`, `tile/1/000.p/5`.
+    /// Relative to the log's folder: `tile/0/x001/234`, `tile/1/000.p/5`.
     pub fn path(self) -> String {
         format!("tile/{}/{}", self.level, number(self.index)) + &self.partial()
     }
@@ -30,7 +30,7 @@ impl Tile {
         if self.width == WIDTH { String::new() } else { format!(".p/{}", self.width) }
     }
 
-    /// The tile as it is in a tree of this size; `None` where it is empty.
+    /// The tile in a tree of this size; `None` if it is empty.
     pub fn at(level: u32, index: u64, size: u64) -> Option<Self> {
         let hashes = size.checked_shr(level * HEIGHT).unwrap_or(0);
         let width = hashes.checked_sub(index * WIDTH)?.min(WIDTH);
@@ -38,7 +38,7 @@ impl Tile {
     }
 }
 
-/// Groups of three digits; all but the last have an `x` before them.
+/// Groups of three digits; all but the last are prefixed with `x`.
 fn number(index: u64) -> String {
     let mut text = format!("{:03}", index % 1000);
     let mut rest = index / 1000;
@@ -49,10 +49,10 @@ fn number(index: u64) -> String {
     text
 }
 
-/// Where tiles come from.
+/// Where tiles are read from.
 pub trait Reader {
     type Error: From<String>;
-    /// The bytes of a tile, or those of the same tile when it was fuller.
+    /// The bytes of a tile, or of the same tile when it was fuller.
     fn read(&self, tile: Tile) -> Result<Vec<u8>, Self::Error>;
 }
 
@@ -104,7 +104,7 @@ fn fold(hashes: &[Hash]) -> Hash {
     }
 }
 
-/// The tiles that a tree gets when these leaves follow the first `old` ones, each with its whole content.
+/// The tiles that change when these leaves follow the first `old` ones, each with its whole content.
 pub fn grow<R: Reader>(reader: &R, old: u64, leaves: &[Hash]) -> Result<Vec<(Tile, Vec<u8>)>, R::Error> {
     let tree = TiledTree { reader, size: old };
     let size = old + leaves.len() as u64;
@@ -132,7 +132,7 @@ pub fn grow<R: Reader>(reader: &R, old: u64, leaves: &[Hash]) -> Result<Vec<(Til
     Ok(written)
 }
 
-/// A file of leaf contents: each with its length before it.
+/// A file of leaf contents, each preceded by its length.
 pub fn bundle<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for content in contents {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((full(0), full(1), full(2), rest), (273, 1, 0, vec![(0, 112), (1, 17), (2, 1)]));
     }
 
-    /// Grown in steps of every kind, the tree is always that of the definition, and so are its proofs.
+    /// Grown in steps of every kind, the tree always equals the one by definition, and so do its proofs.
     #[test]
     fn a_tree_grown_in_steps() {
         let memory = Memory::default();

@@ -1,7 +1,7 @@
 //! The Merkle tree of RFC 6962: hashes, proofs and their verification.
 //!
-//! Invariant: proofs are made from whatever gives the hash of a full subtree ([`Nodes`]); verification needs
-//! nothing but the proof.
+//! Invariant: proofs can be made from anything that provides the hashes of full subtrees ([`Nodes`]);
+//! verification needs only the proof.
 
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +29,7 @@ pub fn empty_root() -> Hash {
     Sha256::digest([]).into()
 }
 
-/// Hashes of full subtrees: 2^`level` leaves, of which `index` others of that size stand before.
+/// Hashes of full subtrees of 2^`level` leaves; `index` counts those of the same size before it.
 pub trait Nodes {
     type Error;
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error>;
@@ -40,7 +40,7 @@ pub fn root<N: Nodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
     if size == 0 { Ok(empty_root()) } else { range_root(nodes, 0, size) }
 }
 
-/// The root of the leaves from `low` to `high`, as they stand in the whole tree.
+/// The root of the leaves from `low` to `high` as a subtree of the whole tree.
 fn range_root<N: Nodes>(nodes: &N, low: u64, high: u64) -> Result<Hash, N::Error> {
     let count = high - low;
     if count.is_power_of_two() {
@@ -89,8 +89,8 @@ pub fn is_included(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Has
     reaches && hash == *root
 }
 
-/// Goes from this node up to the root, with each sibling of the path and whether it stands to the left.
-/// Whether the path ends at the root. `last`: the last node on the same level.
+/// Climbs from this node to the root, joining each sibling of the path and saying whether it is on the left.
+/// Returns whether the path ends at the root. `last`: the last node on the same level.
 fn climb(mut node: u64, mut last: u64, path: &[Hash], mut join: impl FnMut(&Hash, bool)) -> bool {
     for sibling in path {
         if last == 0 {
@@ -174,7 +174,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    /// The definition of RFC 6962 by the letter, over contents.
+    /// The definition in RFC 6962, applied literally to contents.
     pub(crate) fn by_definition(leaves: &[Vec<u8>]) -> Hash {
         match leaves {
             [] => empty_root(),
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         (0..count).map(|n| n.to_be_bytes().to_vec()).collect()
     }
 
-    /// The leaves of the test that comes with the first Certificate Transparency log, and their roots.
+    /// The leaves of the test in the first Certificate Transparency log's code, and their roots.
     #[test]
     fn known_roots() {
         let leaves: Vec<Vec<u8>> = [

@@ -1,8 +1,8 @@
-//! A whole tree in memory, for who makes many proofs.
+//! A whole tree in memory, for making many proofs.
 
 use super::tree::{Hash, Nodes, node_hash};
 
-/// Level 0 has the hashes of the leaves, each level above those of full pairs.
+/// Level 0 contains the hashes of the leaves, each level above those of full pairs.
 #[derive(Debug)]
 pub struct Whole {
     levels: Vec<Vec<Hash>>,

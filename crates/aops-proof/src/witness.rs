@@ -1,8 +1,8 @@
-//! What a witness is asked and answers (C2SP `tlog-witness`): it signs a checkpoint that continues the last
+//! Requests to a witness and its answers (C2SP `tlog-witness`): it signs a checkpoint that continues the last
 //! one it signed.
 //!
-//! Invariant: who stores [`Answer::Signed`]'s checkpoint before the answer is sent never signs two histories
-//! of one log.
+//! Invariant: a witness that stores [`Answer::Signed`]'s checkpoint before it answers never signs two
+//! histories of one log.
 
 use super::checkpoint::{Checkpoint, hash, whole_number};
 use super::key::{PublicKey, SecretKey};
@@ -47,13 +47,13 @@ pub enum Answer {
     Malformed(String),
     /// 404: no key is known for this origin.
     UnknownLog,
-    /// 403: no key that is known signed it, or one wrongly.
+    /// 403: no known key signed it, or one signed it wrongly.
     Unsigned(String),
     /// 409: the size that was signed last.
     Conflict(u64),
-    /// 422: it does not continue what was signed last.
+    /// 422: it does not continue the checkpoint that was signed last.
     Inconsistent,
-    /// 200: to be stored, then answered with these lines.
+    /// 200: store the checkpoint, then answer with these lines.
     Signed { checkpoint: Checkpoint, lines: String },
 }
 
@@ -69,7 +69,6 @@ impl Answer {
         }
     }
 
-    /// The body of the answer.
     pub fn body(&self) -> String {
         match self {
             Self::Malformed(why) | Self::Unsigned(why) => format!("{why}\n"),
@@ -81,9 +80,8 @@ impl Answer {
     }
 }
 
-/// Judges a request. `keys`: those of all logs, by origin as their name. `known`: what was signed last for an
-/// origin.
-/// `with`: each of these signs.
+/// Judges a request. `keys`: those of all logs, with the origin as their name. `known`: the last signed
+/// checkpoint for an origin. `with`: the keys that sign.
 pub fn judge(
     body: &str,
     keys: &[PublicKey],
@@ -173,7 +171,7 @@ mod tests {
         let witnesses = world.witness.each_ref().map(|key| key.public().clone());
         assert_eq!(cosigned.signers(&witnesses).unwrap(), [(&witnesses[0], 99), (&witnesses[1], 99)]);
         assert_eq!(world.ask(1, &[b], &two, Some((1, a))).status(), 200);
-        // The same again, and what is not the next one.
+        // The same checkpoint again, and one that is not the next.
         assert_eq!(world.ask(1, &[], &one, Some((1, a))).status(), 200);
         assert_eq!(world.ask(0, &[], &two, Some((1, a))), Answer::Conflict(1));
         assert_eq!(world.ask(2, &[], &one, Some((2, node_hash(&a, &b)))).status(), 400);

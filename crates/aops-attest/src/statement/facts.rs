@@ -1,12 +1,12 @@
 //! Our own facts about a commit, as annotations of one byproduct.
 //!
-//! Invariant: nothing here is a text of a person, of a model or of a command.
+//! Invariant: no text by a person, a model or a command is included.
 
 use aops_ledger::named;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Over so many files a statement lists none; the digest of the change still binds.
+/// With more files than this a statement lists none; the digest of the change still binds it.
 pub const MOST_FILES: usize = 500;
 
 /// Our own facts.
@@ -15,21 +15,21 @@ pub const MOST_FILES: usize = 500;
 pub struct Annotations {
     pub version: u64,
     pub repository: Repository,
-    /// Of the commit.
+    /// The commit's tree.
     pub tree: String,
     pub committed: Committed,
     pub sessions: Vec<String>,
-    /// The span of the ledger that this is about.
+    /// The span of the ledger that the statement covers.
     pub entries: Span,
-    /// The last signed checkpoint before the commit; none where the log had none yet.
+    /// The last signed checkpoint before the commit; `None` if the log had none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Head>,
-    /// `None`: more than `MOST_FILES`.
+    /// `None` if there are more than `MOST_FILES`.
     #[serde(deserialize_with = "Option::deserialize")]
     pub files: Option<Vec<File>>,
     /// Every path that changed while no call of the session ran.
     pub outside: Vec<String>,
-    /// The lowest of the span.
+    /// The lowest mode within the span.
     pub mode: Mode,
     pub attended: bool,
     pub jail: Jail,
@@ -54,7 +54,7 @@ pub struct Annotations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repository {
-    /// The first root commit: tells repositories apart where a remote has many names.
+    /// The first root commit: distinguishes repositories if a remote has many names.
     pub root_commit: String,
 }
 
@@ -70,7 +70,7 @@ pub struct Committed {
 pub enum CommittedBy {
     /// A call of the session.
     Call,
-    /// HEAD moved without one.
+    /// HEAD moved without a call of the session.
     #[default]
     Outside,
 }
@@ -89,36 +89,36 @@ pub struct Head {
     pub root: String,
 }
 
-/// One path of the change, as `git diff-tree` tells it.
+/// One path of the change, according to `git diff-tree`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// As `path::spell` writes it.
+    /// In the encoding of `path::spell`.
     pub path: String,
     pub before: Side,
     pub after: Side,
-    /// Of the content after the change; none for what is gone or has no content.
+    /// Digest of the content after the change; `None` if the file is gone or has no content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     pub by: Author,
     pub lines: Lines,
 }
 
-/// Mode and blob; mode `000000` and zeros where there is no file.
+/// Mode and blob; mode `000000` and zeros if there is no file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Side(pub String, pub String);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Author {
-    /// The content is what the session's last call left, on what the base had.
+    /// The content is the result of the session's last call, based on what the base contained.
     Session,
-    /// No call of it wrote the file.
+    /// No call of the session wrote the file.
     #[default]
     Outside,
     Mixed,
 }
 
-/// Added lines.
+/// Numbers of added lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     pub session: u64,
@@ -138,11 +138,11 @@ named! {
     }
 }
 
-/// What holds a command, in rising order.
+/// What confines a command, in rising order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hold {
-    /// Nothing but our reading of the line.
+    /// Nothing: only our reading of the line.
     #[default]
     Words,
     Seatbelt,
@@ -152,7 +152,7 @@ pub enum Hold {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jail {
-    /// The weakest hold over all commands; none without a command.
+    /// The weakest confinement of all commands; `None` without commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<Hold>,
     pub commands: u64,
@@ -160,7 +160,7 @@ pub struct Jail {
 }
 
 named! {
-    /// What an agent of ours said.
+    /// The verdict of one of our agents.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "UPPERCASE")]
     pub enum Verdict {
@@ -175,7 +175,7 @@ named! {
 }
 
 named! {
-    /// Who said it.
+    /// Who gave it.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum By {
@@ -184,7 +184,7 @@ named! {
         Custodiet = "custodiet",
         QaVerifier = "qa-verifier",
         Framework = "framework",
-        /// At the client or at a terminal; the ledger has no name for them.
+        /// At the client or at a terminal; the ledger does not know their name.
         Person = "person",
     }
 }
@@ -201,7 +201,7 @@ pub struct Qa {
     pub verdict: Verdict,
     pub by: By,
     pub entry: u64,
-    /// No change followed it.
+    /// No later change followed.
     pub after: bool,
 }
 
@@ -211,7 +211,7 @@ pub struct Test {
     pub name: String,
     pub exit: i64,
     pub seen: Seen,
-    /// On which it ran.
+    /// The tree on which it ran.
     pub tree: String,
     pub entry: u64,
 }
@@ -221,7 +221,7 @@ pub struct Test {
 #[serde(rename_all = "lowercase")]
 pub enum Seen {
     Jail,
-    /// As the client told it.
+    /// The client reported it.
     Client,
 }
 
@@ -256,7 +256,7 @@ pub struct Tokens {
 }
 
 impl Annotations {
-    /// What is malformed in it. Ids of objects have so many digits.
+    /// The first malformed part of these facts, if any. `long`: required length of object IDs.
     pub(super) fn fault(&self, long: usize) -> Option<&'static str> {
         let is_id = |id: &str| id.len() == long && is_object_id(id);
         if !is_id(&self.tree) || !is_id(&self.repository.root_commit) {
@@ -277,7 +277,7 @@ impl Annotations {
     }
 }
 
-/// A whole id of git's, in lower case.
+/// A complete object ID of git, in lower case.
 pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64)
         && text.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))

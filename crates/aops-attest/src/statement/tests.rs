@@ -7,7 +7,7 @@ pub(crate) fn example() -> Statement {
     Statement::parse(EXAMPLE).unwrap()
 }
 
-/// Nothing of it is lost or renamed on the way.
+/// Nothing is lost or renamed by parsing and writing it.
 #[test]
 fn the_example_is_read_and_written_whole() {
     let document: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
@@ -57,7 +57,7 @@ fn what_is_no_statement_of_ours() {
         assert_ne!(changed, EXAMPLE, "{right}");
         assert!(Statement::parse(&changed).is_err(), "{wrong}");
     }
-    // What is not known is ignored, as in-toto wants it.
+    // Unknown fields are ignored, as in-toto requires.
     let more = EXAMPLE.replacen("\"attended\"", "\"later\": {\"a\": 1}, \"attended\"", 1);
     assert_eq!(Statement::parse(&more), Ok(example()));
 }

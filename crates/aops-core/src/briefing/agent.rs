@@ -2,7 +2,7 @@
 //!
 //! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants:
 //! a reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and
-//! redacted; what is injected stays below the client's limit and names the file that holds the rest.
+//! redacted; injected text stays below the client's limit and names the file with the rest.
 
 use crate::briefing::hits::Lead;
 use crate::briefing::past;
@@ -35,28 +35,28 @@ use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
-/// Of that, for the headings of a context and for what may be cut: turns, issues, memory and notes.
+/// The part of it for a context's headings and for what may be cut: turns, issues, memory and notes.
 const REST: usize = 1_800;
 const STEPS: &str = "workflow_steps";
-/// What must fit beside the steps of the workflows.
+/// What must fit in addition to the steps of the workflows.
 const BESIDE_STEPS: [&str; 8] =
     ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows", "axioms"];
-/// Bounds of single parts, in bytes.
+/// Limits for single parts, in bytes.
 const PART: usize = 2_000;
 const DIFF: usize = 60_000;
 const WINDOW: usize = 60;
 
-/// A context as written, and what of it is injected.
+/// A context as it is written to its file, and the part that is injected.
 #[derive(Debug)]
 pub struct Brief {
     pub file: String,
     pub text: String,
-    /// What the sources know, piece by piece; empty for agents that are not told.
+    /// What the sources know, piece by piece; empty for agents that do not get it.
     pub leads: Vec<Lead>,
 }
 
 /// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless
-/// they were before.
+/// they were asked before.
 pub fn brief(
     env: &Reading,
     ledger: &Ledger,
@@ -96,7 +96,7 @@ pub fn brief(
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
 }
 
-/// The steps of every workflow in the room that is left beside what comes before them.
+/// Shortens the steps of every workflow to the space that the other parts leave.
 fn shorten_steps(env: &Reading, path: &Path, values: &mut Values) {
     let beside: usize =
         values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
@@ -107,7 +107,7 @@ fn shorten_steps(env: &Reading, path: &Path, values: &mut Values) {
     }
 }
 
-/// A question to the sources that needs no ledger any more.
+/// A question to the sources that no longer needs the ledger.
 #[derive(Debug)]
 pub struct SourceQuestion {
     own: PathBuf,
@@ -132,7 +132,7 @@ impl SourceQuestion {
     }
 }
 
-/// The prompt that this is about.
+/// The prompt that this event is about.
 fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
     Some(event.prompt()).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_deref())
 }
@@ -192,12 +192,13 @@ fn values(
     Ok(values)
 }
 
-/// Where an agent finds more, and where it says more: the transcript, the issue in hand, the sessions before.
+/// Where an agent finds more: the transcript, the current issue, earlier sessions; and where it can write
+/// more.
 fn pointers(env: &Env, session: &Session, project: &Path, shape: &str) -> Values {
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = Vec::new();
     if wants("transcript") {
-        // By this name the gates know it, and a jail starts this very program.
+        // The gates recognise our program by this name, and a jail starts exactly this program.
         values.push(("transcript", format!("aops-hook transcript {}", session.state.session_id)));
     }
     if wants("tracked") {
@@ -210,7 +211,7 @@ fn pointers(env: &Env, session: &Session, project: &Path, shape: &str) -> Values
     values
 }
 
-/// The issue in hand and how to comment on it, in one line.
+/// The current issue and how to comment on it, in one line.
 fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     let policy = session.policy();
     let snapshot = tracker::snapshot(env, project);
@@ -231,7 +232,7 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     format!("this task is issue `{id}`{title}; to comment on it: `{program} {comment}`")
 }
 
-/// What takes git, the ledger or the transcript to find out, only where the text has a place for it.
+/// Values for which git, the ledger or the transcript must be read, so only if the text has a place for them.
 fn costly_values(
     env: &Reading,
     ledger: &Ledger,
@@ -326,7 +327,7 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
     ]
 }
 
-/// How many entries there are of each name: `sandbox 2, qa 1`.
+/// The number of entries with each name: `sandbox 2, qa 1`.
 fn count_by(recent: &[Recent], name: fn(&Fact) -> Option<&str>) -> String {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     recent
@@ -370,7 +371,7 @@ fn task(session: &Session) -> String {
     )
 }
 
-/// The tasks that the person interrupted, by the numbers that `aops-hook task` shows.
+/// The tasks that the person interrupted, with the numbers that `aops-hook task` shows.
 fn parked(session: &Session) -> String {
     let tell = |(n, task): (u64, &Parked)| {
         let about =
@@ -406,12 +407,12 @@ fn evidence(session: &Session) -> String {
     }
 }
 
-/// How many calls came to this end.
+/// How many calls ended this way.
 fn count_calls(recent: &[Recent], end: &str) -> String {
     recent.iter().filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == end)).count().to_string()
 }
 
-/// `halt-report.md` of a session that custodiet just blocked: what happened and how a person goes on.
+/// `halt-report.md` of a session that custodiet just blocked: what happened, and how a person can continue.
 pub fn halt_report(env: &Reading, ledger: &Ledger, event: &Event) -> Result<(), Failure> {
     let session = ledger.session();
     let recent = ledger.recent();
@@ -446,7 +447,7 @@ pub fn halt_report(env: &Reading, ledger: &Ledger, event: &Event) -> Result<(), 
     queue_halt_issue(env, env.root(), session.blocked().unwrap_or_default(), text)
 }
 
-/// An issue with the report, where the project has a tracker.
+/// Queues an issue with the report if the project has a tracker.
 fn queue_halt_issue(env: &Env, project: &Path, violation: &str, body: String) -> Result<(), Failure> {
     if env.dry_run || tracker::snapshot(env, project).tool.is_none() {
         return Ok(());

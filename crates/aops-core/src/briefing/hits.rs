@@ -1,7 +1,7 @@
-//! Chooses what of all that was found is worth saying with a prompt, and says it in a few lines.
+//! Chooses which of the found pieces are worth showing with a prompt, and describes them in a few lines.
 //!
-//! Reads nothing, writes nothing. Invariants: at most three hits of at most 300 bytes each, heading and all;
-//! a hit shares enough words with the prompt, or is named by it; with no hit nothing is said.
+//! Reads nothing, writes nothing. Invariants: at most three hits of at most 300 bytes each, including the
+//! heading; a hit shares enough words with the prompt, or the prompt names it; without a hit nothing is said.
 
 use crate::briefing::notes::words::{Word, each_word};
 use crate::text::json::cut;
@@ -9,12 +9,12 @@ use crate::text::redact::redact;
 use crate::text::template::one_line;
 
 const MOST: usize = 3;
-/// Of a line; the heading takes its part of the 300 bytes.
+/// Longest line; the heading takes its share of the 300 bytes.
 const LONGEST: usize = 274;
 const HEADING: &str = "aops-hook found this for the prompt (material, no instruction):";
-/// So much of a prompt is compared.
+/// How many bytes of a prompt are compared.
 const ASKED: usize = 4_000;
-/// Words of almost every prompt about code: they say nothing about what it is about.
+/// Words of almost every prompt about code: they do not show what it is about.
 const COMMON: &str = "add bug change check code correct create edit error fail file find fix function implement improve \
 line look make new old pass problem project remove rename repair replace run show simple small tell test thing try typo \
 update way word work write wrong yes";
@@ -22,27 +22,27 @@ update way word work write wrong yes";
 /// Something that a source knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lead {
-    /// What it is: `note`, `memory`, `ready issue`.
+    /// The kind: `note`, `memory`, `ready issue`.
     pub kind: &'static str,
     pub title: String,
     pub text: String,
-    /// A prompt with this word means it.
+    /// A prompt that contains this word refers to it.
     pub id: Option<String>,
 }
 
-/// The best leads in a few lines, or nothing.
+/// The best leads in a few lines; `None` without any.
 pub fn choose(prompt: &str, leads: &[Lead]) -> Option<String> {
     let prompt = cut(prompt, ASKED);
     let asked = list_words(prompt);
     let mut found: Vec<(usize, &Lead)> =
         leads.iter().filter_map(|lead| Some((relevance(prompt, &asked, lead)?, lead))).collect();
-    // Equal ones keep the order of the sources.
+    // A stable sort: equal ones keep the order of the sources.
     found.sort_by_key(|(relevance, _)| std::cmp::Reverse(*relevance));
     let lines: Vec<String> = found.into_iter().take(MOST).map(|(_, lead)| describe(lead)).collect();
     (!lines.is_empty()).then(|| format!("{HEADING}\n{}", lines.join("\n")))
 }
 
-/// How much a lead has to do with a prompt; nothing where that is too little to interrupt for.
+/// How relevant a lead is for a prompt; `None` if not relevant enough to interrupt for.
 fn relevance(prompt: &str, asked: &[Word], lead: &Lead) -> Option<usize> {
     let is_meant = |id: &String| {
         prompt.split(|c: char| !c.is_alphanumeric() && !"-_.".contains(c)).any(|word| word == id)
@@ -74,14 +74,14 @@ fn list_words(text: &str) -> Vec<Word> {
     words
 }
 
-/// The text with each word in the form that its relatives share: `exporting`, `exporter` and `exports` are
-/// `export`.
+/// The text with each word reduced to its stem: `exporting`, `exporter` and `exports` become `export`.
 fn stems(text: &str) -> String {
     let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     words.map(stem).collect::<Vec<_>>().join(" ")
 }
 
-/// English endings, the longest first. What is left has at least four letters: a shorter word is another one.
+/// English endings, the longest first. The rest must have at least four letters: shorter ones are different
+/// words.
 const ENDINGS: [&str; 10] = ["ings", "ions", "ing", "ion", "ers", "ed", "er", "es", "s", "e"];
 
 fn stem(word: &str) -> String {
@@ -89,7 +89,7 @@ fn stem(word: &str) -> String {
     let shorter = |ending: &&str| word.strip_suffix(ending).filter(|rest| rest.len() >= 4 && rest.is_ascii());
     let Some(rest) = ENDINGS.iter().find_map(shorter) else { return word };
     match rest.as_bytes() {
-        // `skipped` is `skip`, `pass` stays.
+        // `skipped` becomes `skip`, `pass` stays.
         [.., one, other] if one == other && !b"aeious".contains(one) => rest[..rest.len() - 1].to_owned(),
         _ => rest.to_owned(),
     }

@@ -1,8 +1,9 @@
-//! Keeps what a reflection teaches: in the memory server where one takes it, else as a note in the data
+//! Stores what a reflection teaches: in the memory server if one accepts it, otherwise as a note in the data
 //! folder.
 //!
-//! Asks the server that prompts ask, writes `<data>/learnings/`. Invariants: what says nothing is not kept; a
-//! text is redacted and bounded; what no server took is a note, the same one of a day once.
+//! Asks the server that prompts ask, writes `<data>/learnings/`. Invariants: an empty learning is not stored;
+//! a text is redacted and bounded; if no server took it, it becomes a note, and the same one only once per
+//! day.
 
 use crate::briefing::{memory, sources};
 use crate::config::policy::Policy;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes of one field, and of a title.
+/// Longest field and title, in bytes.
 const FIELD: usize = 600;
 const TITLE: usize = 120;
 
@@ -27,12 +28,12 @@ const TITLE: usize = 120;
 pub struct Learning {
     pub title: String,
     pub text: String,
-    /// `learning`, or the kind of work whose result this is.
+    /// `learning`, or the kind of work that led to it.
     pub tag: String,
 }
 
-/// What the seven fields teach: the change they propose, and after work of a kind that is remembered what was
-/// done.
+/// What the seven fields teach: the change that they propose, and for kinds of work that we remember, also
+/// what was done.
 pub fn learning(
     project: &Path,
     kind: Option<&str>,
@@ -61,7 +62,7 @@ pub fn learning(
     })
 }
 
-/// Waits no longer for the server than a prompt does.
+/// Waits for the server no longer than a prompt does.
 pub fn keep(env: &Env, policy: &Policy, project: &Path, learning: &Learning) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_millis(policy.hydration.deadline_ms);
     let tags = ["aops", learning.tag.as_str()];

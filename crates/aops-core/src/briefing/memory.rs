@@ -1,10 +1,10 @@
 //! Asks a memory server that is already running what it remembers, and tells it what to remember.
 //!
-//! Speaks MCP over plain HTTP with the standard library's sockets: one POST where the server allows that,
-//! else `initialize` first. Reads the settings that hold the user's answer about a project's servers.
-//! Invariants: no name is ever looked up; a project's file can name loopback only, and does not approve
-//! itself; no redirect is followed; every step ends by the deadline; an answer is bounded before it is kept,
-//! and redacted before it leaves here.
+//! Speaks MCP over plain HTTP with the standard library's sockets: one POST if the server allows that,
+//! otherwise `initialize` first. Reads the settings that contain the user's answer about a project's servers.
+//! Invariants: no name is ever looked up; a project's file can name only loopback addresses, and does not
+//! approve itself; no redirect is followed; every step ends by the deadline; an answer is bounded before it
+//! is stored, and redacted before it leaves this module.
 
 mod http;
 mod rpc;
@@ -26,11 +26,11 @@ const MOST: usize = 8;
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The deadline came first.
+    /// The deadline passed.
     Late,
-    /// No server listens there, or it has no such tool.
+    /// No server listens there, or it does not have such a tool.
     Missing,
-    /// Something else, in words for a person.
+    /// Any other trouble, as text for a person.
     Said(String),
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
-/// One POST of JSON to any address: the status, and the answer's body.
+/// One POST of JSON to any address. Returns the status and the answer's body.
 pub fn post(
     server: &Address,
     tls: Option<&dyn Encrypt>,
@@ -62,7 +62,7 @@ pub fn post(
 
 /// What the server remembers about this, the best first.
 pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<String>, Trouble> {
-    // Servers log what they are asked.
+    // Servers log the questions that they get.
     let query = crate::text::redact::redact(query);
     let query = crate::text::json::cut(&query, 4_000);
     let result = call(env, server, deadline, |learnt| {
@@ -97,7 +97,7 @@ pub fn store(
     answer::refusal(&result).map_or(Ok(()), |words| Err(Trouble::Said(words)))
 }
 
-/// One call of a tool. What was learnt may be out of date: then we learn again, once.
+/// One call of a tool. What we learnt about the server may be outdated: then we learn it again, once.
 fn call(
     env: &Env,
     server: &Address,
@@ -130,7 +130,7 @@ pub struct Named {
     pub address: Address,
 }
 
-/// The servers of this text: those on loopback HTTP whose name says memory.
+/// The servers in this text: those on loopback HTTP whose name suggests a memory.
 pub fn of_project(mcp_json: &str) -> Vec<Named> {
     let Ok(file) = serde_json::from_str::<Value>(mcp_json) else { return Vec::new() };
     let entries = file["mcpServers"].as_object().into_iter().flatten();
@@ -142,7 +142,7 @@ pub fn of_project(mcp_json: &str) -> Vec<Named> {
     found.filter(|named| named.address.is_loopback()).collect()
 }
 
-/// Whether the user let the client use this server of the project's.
+/// Whether the user allowed the client to use this server of the project.
 pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
     let own = [
         read(&env.config.join("settings.json")),

@@ -1,9 +1,9 @@
-//! Finds what the markdown notes in the data folder say about a question: ranked, with the lines that match.
+//! Finds markdown notes in the data folder that answer a question: ranked, with the matching lines.
 //!
 //! Reads `*.md` below `Env::data` and the index at `<config>/aops/notes/`, which only `refresh` writes.
 //! Without an index the notes are read one by one, as far as the deadline allows. Invariants: symlinks are
-//! never followed, hidden folders and `sessions/` never read; a damaged index is as good as none; whatever
-//! comes out is redacted.
+//! never followed, hidden folders and `sessions/` never read; a damaged index counts as missing; all output
+//! is redacted.
 
 pub(super) mod words;
 mod rank;
@@ -23,15 +23,15 @@ use std::time::Instant;
 pub struct FoundNotes {
     /// The best first.
     pub hits: Vec<Hit>,
-    /// False when the deadline cut it short.
+    /// False if the deadline cut the search short.
     pub complete: bool,
-    /// When the index was made, in milliseconds since 1970; nothing when the notes themselves were read.
+    /// When the index was made, in milliseconds since 1970; `None` if the notes themselves were read.
     pub indexed_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Below the data folder.
+    /// Relative to the data folder.
     pub path: PathBuf,
     pub title: String,
     pub score: f64,
@@ -41,12 +41,12 @@ pub struct Hit {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteLine {
-    /// From 1.
+    /// Counted from 1.
     pub number: usize,
     pub text: String,
 }
 
-/// The notes that answer best, at most so many.
+/// The best notes, at most this many.
 pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> FoundNotes {
     let question = Question::of(query);
     if question.words.is_empty() || most == 0 {
@@ -70,7 +70,7 @@ pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> FoundNo
     FoundNotes { hits, complete: whole, indexed_ms }
 }
 
-/// The note as it is now; `None` if it is gone or no longer matches.
+/// The note's present content; `None` if it was deleted or no longer matches.
 fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     let text = scan::read(&env.data, &candidate.path).ok()?;
     let title = words::title(&candidate.path, &text);
@@ -84,8 +84,8 @@ fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     })
 }
 
-/// Brings the index up to date. Only new and changed notes are read: gives how many, none where another
-/// process is at it. For a background process.
+/// Updates the index, reading only new and changed notes. Returns how many; 0 if another process is already
+/// doing it. Meant for a background process.
 pub fn refresh(env: &Env) -> Result<usize, Failure> {
     index::refresh(&env.data, &index_path(env), env.now_ms)
 }

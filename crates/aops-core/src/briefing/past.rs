@@ -1,7 +1,8 @@
-//! What the last sessions of a project came to: for the agent that reflects, and for a prompt about the same.
+//! The results of a project's last sessions, for the agent that reflects and for a prompt about the same
+//! topic.
 //!
-//! Reads the newest insights files; writes nothing. Invariants: files are read newest first and only so many;
-//! what is in them was redacted when it was written; a file that cannot be read is passed over.
+//! Reads the newest insights files; writes nothing. Invariants: files are read newest first, and only a
+//! limited number; their content was redacted when it was written; a file that cannot be read is skipped.
 
 use crate::briefing::hits::Lead;
 use crate::insight::collect;
@@ -14,15 +15,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Sessions that are told, and files that are looked at for them.
+/// At most this many sessions are described.
 const MOST: usize = 5;
-/// Sessions that a prompt is compared with.
+/// At most this many sessions are compared with a prompt, and this many files read.
 const MOST_LEADS: usize = 30;
 const MOST_FILES: usize = 60;
-/// Bytes of one field.
+/// Longest field, in bytes.
 const FIELD: usize = 200;
 
-/// Their reflections, a line each, newest first; and their refusals by gate, together.
+/// Their reflections, one line each, newest first; and their refusals by gate, added up.
 pub fn last_sessions(env: &Env, project: &Path, own: &str) -> (String, String) {
     let found = read(env, project, own, MOST);
     let mut gates: BTreeMap<String, u64> = BTreeMap::new();
@@ -34,7 +35,7 @@ pub fn last_sessions(env: &Env, project: &Path, own: &str) -> (String, String) {
     (if lines.is_empty() { quote("none") } else { quote(&lines.join("\n")) }, friction)
 }
 
-/// What earlier sessions of this project were about and came to, newest first, each as a lead for a prompt.
+/// Topics and results of earlier sessions of this project, newest first, each as a lead for a prompt.
 pub fn leads(env: &Env, project: &Path, own: &str) -> Vec<Lead> {
     let told = |insights: &Insights| {
         let summary = insights.summary.as_deref().filter(|summary| says_something(summary))?;

@@ -1,8 +1,8 @@
-//! Adds context to an answer: the way into the loop for a prompt, the brief for one of our agents.
+//! Adds context to an answer: for a prompt, how to enter the loop; for one of our agents, its brief.
 //!
-//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool
-//! call; nothing asks for what is not enforced; our agents get our prompt, whatever prompt the calling agent
-//! wrote.
+//! Reads and writes the same as `briefing::agent`. Invariants: nothing is added to a refusal or to a plain
+//! tool call; no text asks for something that is not enforced; our agents get our prompt, whatever prompt the
+//! calling agent wrote.
 
 use crate::briefing::agent::brief;
 use crate::briefing::hits;
@@ -27,7 +27,7 @@ use crate::text::template::{Phrase, one_line};
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
 
-/// The verdict with the context that belongs to this event, under the policy that holds from here on.
+/// The verdict with the context for this event, under the policy from now on.
 pub fn offer(
     env: &Reading,
     policy: &Policy,
@@ -76,7 +76,7 @@ pub fn offer(
     })
 }
 
-/// As a session starts: a file of the project stands in the place of one of our agents.
+/// At the start of a session: warns that a file of the project takes the place of one of our agents.
 fn notice_shadowed(env: &Reading, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
     let start = context.start().filter(|_| event.kind() == EventKind::SessionStart);
     let Some((start, file)) = start.and_then(|start| Some((start, start.shadowed.as_ref()?))) else {
@@ -97,7 +97,7 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
     Verdict::context(GateId::Audit, words)
 }
 
-/// The call that a plan came with has ended, or the client tells the end of the agent that made it in the
+/// The call that made a plan has ended, or the client reports the end of the agent that made it in the
 /// background.
 fn brings_plan(session: &Session, event: &Event) -> bool {
     const PLANS: AgentId = AgentId::Hydrator;
@@ -107,7 +107,7 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
     if event.kind() == EventKind::UserPromptSubmit {
         return event.ends().iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
     }
-    // One that was only started in the background has no plan yet, and the one before is not meant.
+    // An agent that was only started in the background has no plan yet, and the previous plan is not meant.
     let call = event.call().filter(|call| !call.launched);
     let call = call.filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
     let input = call.and_then(|call| json::read(&call.input).ok());
@@ -115,7 +115,7 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
     kind.and_then(|kind| ours(&kind)).is_some_and(|agent| agent.id == PLANS)
 }
 
-/// After the call that brought a plan: the steps of its workflow, and who must review it.
+/// After the call that made a plan: the steps of its workflow, and who must review it.
 fn plan_in_force(
     env: &Reading,
     policy: &Policy,
@@ -123,7 +123,7 @@ fn plan_in_force(
     event: &Event,
     context: &Context,
 ) -> Option<String> {
-    // The agent may have ended without a plan: then the one before is not meant.
+    // The agent may have ended without a plan; the previous plan is not meant.
     let pending = session.state.state.hydration_pending;
     if !session.is_planned() || pending || !brings_plan(session, event) {
         return None;
@@ -142,10 +142,11 @@ fn plan_in_force(
         .filter(|words| !words.is_empty())
 }
 
-/// Bytes of a workflow's steps that the main agent reads.
+/// How many bytes of a workflow's steps the main agent reads.
 const CHAIN: usize = 600;
 
-/// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
+/// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt already said
+/// so.
 fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) -> Option<String> {
     context.recorded()?.plan.as_ref()?;
     let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
@@ -154,7 +155,7 @@ fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) 
         .filter(|words| !words.is_empty())
 }
 
-/// How work is tracked here; nothing where no tracker answered.
+/// How work is tracked here; `None` if no tracker answered.
 fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String> {
     if policy.tracker.is_none() {
         return None;
@@ -170,7 +171,7 @@ fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String>
     ))
 }
 
-/// The agent of ours that starts here and is to be briefed.
+/// The agent of ours that starts here and needs a brief.
 fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static Agent> {
     let agent = event.agent_type.as_deref().and_then(ours).filter(|_| {
         context.start().is_none_or(|start| start.shadowed.is_none()) && context.unproven.is_none()
@@ -178,7 +179,7 @@ fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static
     is_briefed(policy, context, agent).then_some(agent)
 }
 
-/// This event asks tracker, memory and notes.
+/// At this event tracker, memory and notes are asked.
 pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
     match event.kind() {
         EventKind::UserPromptSubmit => is_hydrated(policy, context),
@@ -195,7 +196,7 @@ fn is_hydrated(policy: &Policy, context: &Context) -> bool {
     ordinary && policy.mode.level() >= ModeLevel::Loop
 }
 
-/// In strict mode the way to a plan; where none is waited for, what was found that has to do with the prompt.
+/// In mode `strict` how to get a plan; if no plan is needed, pieces that are relevant for the prompt.
 fn with_prompt(
     env: &Reading,
     policy: &Policy,
@@ -231,12 +232,12 @@ fn with_prompt(
     Ok(Verdict::context(GateId::Hydrate, words))
 }
 
-/// A task without a plan is refused its changes, and no person waived that.
+/// Changes of a task without a plan are refused, and no person waived that.
 fn holds_sandbox(policy: &Policy, session: &Session, context: &Context) -> bool {
     policy.gates.sandbox == Level::Enforce && !session.is_waived_by_person(GateId::Sandbox, context.now_ms)
 }
 
-/// Below mode `loop` our agents are like any other, unless a gate that waits for this one was switched on.
+/// Below mode `loop` our agents are like any others, unless a gate that waits for this one was switched on.
 fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
     let gates = &policy.gates;
     let awaited = match agent.id {

@@ -1,6 +1,6 @@
 //! Queues reflections and the learnings of an analysis for the tracker.
 //!
-//! Reads an agent's report, writes the tracker's queue. Invariant: the same text about the same session is
+//! Reads an agent's report, writes the tracker's queue. Invariants: the same text about the same session is
 //! one item, however often it is queued; without a tracker nothing is queued.
 
 use crate::briefing::tracker::{self, Item, Why};
@@ -13,18 +13,18 @@ use crate::text::template::one_line;
 use serde_json::Value;
 use std::path::Path;
 
-/// Learnings of one analysis that are taken over.
+/// At most this many learnings of one analysis are queued.
 const MOST: usize = 10;
-/// Patterns of one reflection that are taken over.
+/// At most this many patterns of one reflection are queued.
 const MOST_PATTERNS: usize = 3;
 
-/// How an issue is filed: its kind, priority and label.
+/// How an issue is filed: kind, priority and label.
 type Filing = (&'static str, u8, &'static str);
 const REFLECTION: Filing = ("task", 4, "aops-reflection");
 const LEARNING: Filing = ("task", 3, "aops-learning");
 const IMPROVEMENT: Filing = ("feature", 3, "aops-improvement");
 
-/// Queues a reflection, the patterns it saw as tasks, and the change it proposes as a feature.
+/// Queues a reflection, the patterns in it as tasks, and the change that it proposes as a feature.
 pub fn queue_reflection(
     env: &Env,
     project: &Path,
@@ -53,7 +53,7 @@ pub fn queue_reflection(
     put(env, project, &format!("Improvement: {}", one_line(change, 120)), body, IMPROVEMENT)
 }
 
-/// Queues what an analysis observed, an issue each.
+/// Queues the observations of an analysis, one issue each.
 pub fn queue_learnings(
     env: &Env,
     project: &Path,
@@ -71,7 +71,7 @@ pub fn queue_learnings(
     Ok(())
 }
 
-/// Only where there is a tracker, or the refresher has not looked yet.
+/// Only if there is a tracker, or the refresher has not looked for one yet.
 fn put(
     env: &Env,
     project: &Path,

@@ -1,5 +1,5 @@
-//! Asks for the refresher: a process of its own that looks at the tracker, witnesses and other machines
-//! behind the hook.
+//! Starts the refresher: a separate process that asks the tracker, witnesses and other machines in the
+//! background.
 //!
 //! Starts this program with an internal verb, detached. Invariant: no event waits for it.
 
@@ -10,19 +10,19 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-/// The refresher's own verb.
+/// The refresher's internal verb.
 pub const WATCH: &str = "__refresh";
-/// The verb of who attests commits.
+/// The verb of the process that attests commits.
 pub const ATTEST: &str = "__attest";
-/// The variable with the network of the session that such a process works behind.
+/// The variable that tells such a process which session network to use.
 const NETWORK: &str = "AOPS_NETWORK";
-/// Where that one keeps statements, in the session's folder, and how one is named that is not published yet.
+/// The folder for statements in the session's folder, and the file ending of unpublished ones.
 pub const ATTEST_FOLDER: &str = "attest";
 pub const ATTEST_MADE: &str = "json";
-/// In the place of the tracker's command.
+/// Used as the tracker's command if there is no tracker.
 pub const NO_TRACKER: &str = "none";
 
-/// Start a refresher for this project and go on at once.
+/// Starts a refresher for this project, without waiting for it.
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = variables(env);
     detached::start(
@@ -33,7 +33,7 @@ pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     .map(drop)
 }
 
-/// Starts whoever attests the commits of the session in this folder, and goes on at once.
+/// Starts the process that attests the commits of the session in this folder, without waiting for it.
 pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
     let variables = variables(env);
     detached::start(
@@ -44,27 +44,27 @@ pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
     .map(drop)
 }
 
-/// What such a process starts on an agent's files has the session's network.
+/// Programs that such a process starts on an agent's files use the session's network.
 fn variables(env: &Env) -> Vec<(String, OsString)> {
     let mut all = env.variables(|name| passed_on(name) && name != NETWORK);
     all.extend(env.told.network.get().map(|network| (NETWORK.to_owned(), network.to_text().into())));
     all
 }
 
-/// In such a process: what the session told of its network.
+/// In such a process: takes over the session's network settings.
 pub fn take_network(env: &Env) {
     if let Some((_, text)) = env.variables(|name| name == NETWORK).pop() {
         let _ = env.told.network.set(HeldNetwork::of_text(&text.to_string_lossy()));
     }
 }
 
-/// A statement of this session was made and not published: whoever did it was killed, or git hindered it.
+/// A statement of this session was made but not published: its process was killed, or git failed.
 pub fn left_statements(folder: &Path) -> bool {
     let items = std::fs::read_dir(folder.join(ATTEST_FOLDER)).into_iter().flatten().flatten();
     items.into_iter().any(|item| item.path().extension().is_some_and(|ending| ending == ATTEST_MADE))
 }
 
-/// Variables that decide our folders, the tracker's folders, and the language.
+/// Variables that determine our folders, the tracker's folders, and the language.
 pub fn passed_on(name: &str) -> bool {
     let ours = [
         NETWORK,

@@ -1,9 +1,10 @@
-//! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
+//! Builds the context of a new session: how work is done here, the axioms, the state of the loop, the
+//! folders.
 //!
-//! Reads the project's `CORE.md` and `AGENTS.md`; writes the embedded texts out for other programs, and lines
-//! for later shell calls to the file the host names. Invariants: the long text comes once, and again only
-//! where the host has forgotten it; below mode `loop` there is none, and no text asks for what is not
-//! enforced.
+//! Reads the project's `CORE.md` and `AGENTS.md`; writes the embedded texts to files for other programs, and
+//! lines for later shell calls to the file that the host names. Invariants: the long text comes once, and
+//! again only after the host has forgotten it; below mode `loop` there is none, and no text asks for
+//! something that is not enforced.
 
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts::{self, Library, Reading};
@@ -31,11 +32,11 @@ const LONGEST: usize = 6_000;
 const LONGEST_OF_LOOP: usize = 1_200;
 const CORE: usize = 1_800;
 const AGENTS_MD: usize = 2_000;
-/// Where the client looks for instructions of its own.
+/// Where the client looks for its own instructions.
 const CLIENTS_OWN: [&str; 3] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"];
 
-/// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the
-/// step; its context adds the axioms and the note of the person who resumed it.
+/// The context for the start of a session: empty below mode `loop`. In a run the prompt describes the step;
+/// the context adds the axioms and the note of the person who resumed it.
 pub fn context(
     env: &Reading,
     policy: &Policy,
@@ -45,7 +46,7 @@ pub fn context(
 ) -> Result<String, Failure> {
     let stage = context.stage.as_ref();
     let cwd = Path::new(&event.cwd);
-    // A client that cannot start agents is not sent to one.
+    // Do not mention planning agents to a client that cannot start agents.
     let planned = policy.gates.sandbox == Level::Enforce
         && context.start().is_none_or(|start| start.agentless.is_none());
     let first =
@@ -82,10 +83,10 @@ pub fn context(
     Ok(cut(&text, longest).to_owned())
 }
 
-/// Problems of texts that are told; `workflow check` lists the others.
+/// At most this many problems of texts are reported; `workflow check` lists them all.
 const TOLD: usize = 3;
 
-/// For the person: workflows and other texts of theirs, or of the project, that cannot be used.
+/// For the person: workflows and other texts, their own or the project's, that cannot be used.
 pub fn broken_texts(env: &Reading) -> Option<String> {
     let problems = &Library::read(env).problems;
     let lines: Vec<String> =
@@ -100,7 +101,7 @@ pub fn broken_texts(env: &Reading) -> Option<String> {
     })
 }
 
-/// How work goes here, with the names our agents have here.
+/// How work is done here, with the names that our agents have here.
 fn guide(env: &Reading, context: &Context) -> Result<String, Failure> {
     let names = AGENTS.iter().map(|agent| context.agent(agent.id));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
@@ -109,7 +110,7 @@ fn guide(env: &Reading, context: &Context) -> Result<String, Failure> {
     Ok(Phrase::new("AGENTS.md", values).fill(&texts::template(env, "AGENTS.md")?))
 }
 
-/// How a task is planned that is not small.
+/// How a larger task is planned.
 fn loop_guide(env: &Reading, policy: &Policy, context: &Context) -> Result<String, Failure> {
     let (most_files, most_lines) = policy.small.most();
     let values = vec![
@@ -129,7 +130,7 @@ fn axioms(env: &Reading, wanted: bool) -> Option<String> {
     wanted.then(|| texts::axioms_text(env))
 }
 
-/// One line with phase, sandbox and task; `None` before the first task.
+/// One line with phase, plan gate and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
     let phase = session.state.phase.name();
@@ -143,17 +144,17 @@ fn standing(session: &Session) -> Option<String> {
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
-/// A text of the project; nothing for a link or anything that is no file of moderate size.
+/// A text of the project; `None` for a link or anything but a file of moderate size.
 fn text_at(path: &Path) -> Option<String> {
     let plain = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
     plain.then(|| files::read_text(path).ok())?
 }
 
-/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one
-/// of more bytes than this by its path.
+/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` includes it. If it is longer
+/// than `longest` bytes, only its path.
 fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
     if env.host.can(Ability::ReadsAgentsPage) {
-        // They read the file themselves.
+        // These clients read the file themselves.
         return None;
     }
     let root = env.root();
@@ -162,7 +163,7 @@ fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<Str
     let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
     let beside = |folder: &Path| CLIENTS_OWN.iter().any(|name| folder.join(name).is_file());
     if !path.parent().is_some_and(beside) {
-        // Then the client reads it itself (measured, 2.1.325).
+        // In this case the client reads it itself (measured with 2.1.325).
         return None;
     }
     let places = folders.iter().flat_map(|folder| CLIENTS_OWN.map(|name| folder.join(name)));
@@ -179,7 +180,7 @@ fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<Str
     Some(format!("From `{path}`:\n\n{}", text.trim_end()))
 }
 
-/// `@AGENTS.md` or `@docs/AGENTS.md` stands in it.
+/// The text contains `@AGENTS.md` or `@docs/AGENTS.md`.
 fn imports_agents(text: &str) -> bool {
     let bare = |word: &str| word.trim_end_matches(|c: char| ".,;:)".contains(c)).to_owned();
     text.split_whitespace().map(bare).any(|word| word.starts_with('@') && word.ends_with("AGENTS.md"))
@@ -192,7 +193,7 @@ fn core(cwd: &Path, wanted: bool) -> Option<String> {
     Some(format!("{}{note}", cut(text.trim_end(), CORE)))
 }
 
-/// `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` for every later shell call of the session.
+/// Exports `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` to every later shell call of the session.
 pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
     let Some(file) = env.client.env_file.as_ref().filter(|_| !env.dry_run) else { return Ok(()) };
     let texts = written_out(env)?;
@@ -212,7 +213,7 @@ fn shell(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
 }
 
-/// The embedded texts as files, in a folder named for this version; made once.
+/// The embedded texts as files, in a folder named after this version; written once.
 fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
     for asset in texts::ASSETS {

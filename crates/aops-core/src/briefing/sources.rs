@@ -1,8 +1,8 @@
-//! What tracker, memory, notes and the session before know about a prompt, asked side by side under one
-//! deadline.
+//! Asks tracker, memory, notes and the previous session what they know about a prompt, in parallel and with
+//! one deadline.
 //!
-//! Reads the tracker's snapshot, the notes and the newest other session, asks a memory server that already
-//! runs. Invariants: a prompt never waits beyond the deadline; a source that is late, missing or broken
+//! Reads the tracker's snapshot, the notes and the newest other session, asks a memory server that is already
+//! running. Invariants: a prompt never waits beyond the deadline; a source that is late, missing or broken
 //! becomes one line that says so, never an error.
 
 use crate::briefing::hits::Lead;
@@ -26,14 +26,14 @@ use std::time::{Duration, Instant};
 const MOST_ISSUES: usize = 8;
 const MOST_NOTES: usize = 4;
 
-/// What the sources know: values of the hydrator's context, and each piece for itself.
+/// What the sources know: values for the hydrator's context, and each piece separately.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub values: Vec<(&'static str, String)>,
     pub leads: Vec<Lead>,
 }
 
-/// What one source says in the context, and its pieces.
+/// One source's text for the context, and its pieces.
 type Told = (String, Vec<Lead>);
 
 /// Asks all sources. `own` is the folder of this session.
@@ -82,7 +82,7 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
     }
 }
 
-/// Runs in a thread; an answer after the deadline is dropped.
+/// Runs it in a thread; an answer after the deadline is dropped.
 fn aside(work: impl FnOnce() -> Told + Send + 'static) -> Receiver<Told> {
     let (done, answer) = mpsc::channel();
     thread::spawn(move || done.send(work()));
@@ -94,7 +94,7 @@ fn until(answer: &Receiver<Told>, deadline: Instant, late: &str) -> Told {
     answer.recv_timeout(left).unwrap_or_else(|_| (quote(late), Vec::new()))
 }
 
-/// The last task, and what the sessions before came to.
+/// The last task, and the results of earlier sessions.
 fn earlier(env: &Env, project: &Path, own: &Path) -> Vec<Lead> {
     let last = last_task(own, !env.dry_run);
     let id = sessions::on_disk(own.to_owned()).map(|own| own.session_id).unwrap_or_default();
@@ -104,21 +104,21 @@ fn earlier(env: &Env, project: &Path, own: &Path) -> Vec<Lead> {
     last.into_iter().chain(before).collect()
 }
 
-/// What the session before this one was about.
+/// What the previous session was about.
 fn last_task(own: &Path, notes: bool) -> Option<Lead> {
     let state = sessions::newest_beside(own, notes)?;
     let task = state.task?;
     let over = matches!(state.phase, Phase::Done | Phase::Idle) || task.waiver.is_some();
     let open = if over { "" } else { " (not finished)" };
-    // A dot at the beginning was for us.
+    // A leading dot was an instruction for us.
     let intent = task.intent?;
     let intent = intent.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
     let title = format!("{}{open}", one_line(intent, 240));
     (!intent.is_empty()).then(|| Lead { kind: "last task here", title, ..Lead::default() })
 }
 
-/// The user's memory server, or the one of the project's own `.mcp.json`, which may only be on this machine
-/// and only where the user let the client use it; or why the one that is named is not asked.
+/// The user's memory server, or the one in the project's own `.mcp.json`, which must be on this machine and
+/// allowed by the user for the client; or why the named one is not asked.
 pub fn server(env: &Env, policy: &Policy, project: &Path) -> Option<Result<Address, String>> {
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(Address::read(url).map_err(|wanted| format!("`memory.server` is not {wanted}")));
@@ -179,7 +179,7 @@ fn describe_notes(found: &FoundNotes) -> Told {
     (quote(&redact(&lines.join("\n"))), found.hits.iter().map(lead).collect())
 }
 
-/// Whose it is, and what it waits for.
+/// To whom the issue belongs, and what it waits for.
 fn about_issue(issue: &Issue) -> String {
     let whose = (!issue.assignee.is_empty()).then(|| format!("of {}", issue.assignee));
     let waits = (!issue.blocked_by.is_empty()).then(|| format!("waits for {}", issue.blocked_by.join(", ")));
@@ -187,7 +187,7 @@ fn about_issue(issue: &Issue) -> String {
     if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) }
 }
 
-/// What was changed last: the day, the state, the issue.
+/// The latest changes: day, state, issue.
 fn describe_recent(part: &Part) -> String {
     let line = |issue: &Issue| {
         format!("{} {} {} {}", cut(&issue.updated_at, 10), issue.status, issue.id, issue.title)

@@ -1,7 +1,7 @@
-//! The issue tracker: what it held when it was last asked, how that is described, and what we want written in
+//! The issue tracker: its content when it was last asked, how we describe it, and what we want to write to
 //! it.
 //!
-//! Reads and writes files below `<config>/aops/tracker/` only. A prompt reads the snapshot, which costs one
+//! Reads and writes only files below `<config>/aops/tracker/`. A prompt reads the snapshot, which costs one
 //! open and one read; asking the tracker itself is the refresher's work. Invariants: nothing here starts a
 //! process or waits for one; a list never looks complete when it is not, and its age is always shown.
 
@@ -30,32 +30,32 @@ const KEPT: usize = 20;
 pub struct Snapshot {
     pub schema: u32,
     pub project: String,
-    /// When the lists were taken; none are there otherwise.
+    /// When the lists were fetched; `None` if there are none.
     pub taken_ms: Option<i64>,
     pub tool: Option<String>,
     pub ready: Part,
     pub blocked: Part,
     pub in_progress: Part,
-    /// Open issues of the user's own.
+    /// The user's own open issues.
     #[serde(default)]
     pub own: Part,
-    /// What was changed last, closed ones too.
+    /// The latest changes, including closed issues.
     #[serde(default)]
     pub recent: Part,
-    /// Why the last look brought nothing.
+    /// Why the last attempt failed.
     pub trouble: Option<Trouble>,
-    /// Open issues that we filed ourselves; they are in none of the lists.
+    /// Number of open issues that we filed ourselves; they are in none of the lists.
     #[serde(default)]
     pub ours: usize,
-    /// Queued items that the tracker does not have yet.
+    /// Number of queued items that the tracker does not have yet.
     pub waiting: usize,
 }
 
-/// One list: how long it was, and its beginning.
+/// One list: its full length, and its beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub total: usize,
-    /// `total` is all there is.
+    /// `total` is the real total.
     pub complete: bool,
     pub issues: Vec<Issue>,
 }
@@ -91,14 +91,13 @@ impl Part {
 }
 
 impl Snapshot {
-    /// None was ever taken, or none that we can read.
+    /// No snapshot was ever taken, or none that we can read.
     pub fn none(project: &str, why: Why, words: &str) -> Self {
         let trouble = Some(Trouble { at_ms: 0, why, words: words.to_owned() });
         Self { schema: SCHEMA, project: project.to_owned(), trouble, ..Self::default() }
     }
 
-    /// The look before this one failed: its lists stay, unless there is nothing any more that they could be
-    /// about.
+    /// After a failed attempt: the earlier lists stay, unless the tracker no longer exists.
     #[must_use]
     pub fn after(self, trouble: Trouble, waiting: usize) -> Self {
         match trouble.why {
@@ -107,7 +106,7 @@ impl Snapshot {
         }
     }
 
-    /// One line: what is there and how old it is, or why nothing is.
+    /// One line: what is there and how old it is, or why nothing is there.
     pub fn headline(&self, now_ms: i64) -> String {
         let mut line = match (self.taken_ms, &self.trouble) {
             (Some(taken), trouble) => {
@@ -150,7 +149,7 @@ pub fn snapshot_file(env: &Env, project: &str) -> PathBuf {
     folder(env).join(format!("{}.json", project_hash(project)))
 }
 
-/// What the tracker held when it was last asked. Never fails, never waits.
+/// The tracker's content when it was last asked. Never fails, never waits.
 pub fn snapshot(env: &Env, project: &Path) -> Snapshot {
     let project = project.to_string_lossy();
     let none = |words: &str| Snapshot::none(&project, Why::NotYet, words);
@@ -166,7 +165,7 @@ pub fn snapshot(env: &Env, project: &Path) -> Snapshot {
     }
 }
 
-/// One read is enough for what we wrote ourselves; only a longer file is read on.
+/// One read is enough for files that we wrote ourselves; only a longer file needs more.
 fn fill(file: &mut File, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
     let long = file.read(bytes)?;
     if long < bytes.len() {
@@ -176,7 +175,7 @@ fn fill(file: &mut File, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
     Ok(bytes.len())
 }
 
-/// Put a new snapshot in the place of the old one.
+/// Replaces the old snapshot.
 pub fn keep(env: &Env, snapshot: &Snapshot) -> Result<(), Failure> {
     let path = snapshot_file(env, &snapshot.project);
     let text = serde_json::to_vec(snapshot).map_err(|e| Failure::storage(path.display(), e))?;

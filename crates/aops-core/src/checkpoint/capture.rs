@@ -30,12 +30,12 @@ use walk::on_disk;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one file, and of all together.
+    /// Largest size of one file, and of all together, in bytes.
     pub file: u64,
     pub tree: u64,
     /// Fail at this moment. The cache keeps what was read, so the next try is faster.
     pub until: Option<Instant>,
-    /// Force every blob to the disk before returning.
+    /// Flush every blob to the disk before returning.
     pub sync: bool,
 }
 
@@ -76,7 +76,7 @@ impl TreeEntry {
     }
 }
 
-/// Captures the tree. `besides`: paths to keep even where they are ignored; `alone`: paths to leave out.
+/// Captures the tree. `besides`: paths to keep even if they are ignored; `alone`: paths to leave out.
 pub fn capture(
     env: &Env,
     store: &Store,
@@ -139,12 +139,12 @@ fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<L
     left_out.extend(large.map(|entry| entry.leave_out("the tree is larger than `checkpoint.max_tree_mb`")));
 }
 
-/// Up to so many new blobs are synced one by one; more by one `syncfs`.
+/// Up to this many new blobs are synced one by one, more with one `syncfs`.
 const FEW: usize = 32;
 const TRIES: usize = 3;
 
-/// The contents: known from the cache where a file did not change, else read and put into the store. `wanted`
-/// is sorted by path, and so is the result. Updates the cache.
+/// Finds the contents: from the cache if a file did not change, otherwise by reading it into the store.
+/// `wanted` and the result are sorted by path. Updates the cache.
 fn keep_contents(
     store: &Store,
     wanted: Vec<TreeEntry>,
@@ -159,7 +159,7 @@ fn keep_contents(
     let read =
         threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
     let late = read.len() < missing.len();
-    // Blobs that an earlier capture did not sync are synced by one that has the time.
+    // A later capture that has the time also syncs blobs that an earlier one did not.
     let synced = few && cached.synced || limits.sync && store.sync();
     let mut stays: Vec<bool> = stamps.iter().map(Option::is_some).collect();
     for (at, now) in read {
@@ -171,7 +171,7 @@ fn keep_contents(
                 stamps[at] = stamp;
                 stays[at] = true;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // deleted since
             Err(error) => {
                 let reason = format!("cannot be read: {}", error.kind());
                 left_out.push(LeftOut { path: file.path.clone(), reason, size: file.size });
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::system::git::tests::{repository, track_many};
 
-    /// Tracked and ignored: only git's list names it.
+    /// Only git's list names a file that is tracked and ignored.
     #[test]
     fn an_ignored_file_at_the_end_of_a_long_list_is_kept() {
         let (_home, env) = repository();
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// A command can make the home a repository, in which our own folders lie.
+    /// A command can turn the home into a repository, and our own folders lie in the home.
     #[test]
     fn no_tree_holds_what_is_ours() {
         let (_home, env) = repository();
@@ -292,11 +292,11 @@ mod tests {
             "{found:?}"
         );
         assert!(!found.iter().any(|path| path.starts_with("own/aops") || path.starts_with("own/projects")));
-        // The tree itself may be one of them, behind a link in the place of a folder above it.
+        // The tree itself may be one of them, reached through a link in place of a folder above it.
         assert_eq!(names(&env.cwd.join("own/aops")), [""; 0]);
     }
 
-    /// What is a link by the time it is read is not followed, wherever in the path it is.
+    /// A path that has become a link when it is read is not followed, whichever part is the link.
     #[test]
     fn nothing_is_read_through_a_link() {
         let (_home, env) = repository();

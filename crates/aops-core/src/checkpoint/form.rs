@@ -1,7 +1,7 @@
 //! A checkpoint: the state of a session or run before or after a phase, with the files of its working tree.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order, so the plain serialisation is what its digest
-//! is over.
+//! Pure. Stored type, version `schema`: fields in sorted order, so its digest is over the plain
+//! serialisation.
 
 pub mod describe;
 pub mod text;
@@ -19,25 +19,25 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is written. The first form is read too: there, agents have sums of tokens and calls, and a run no
-/// phases of its own.
+/// The form that is written. We also read the first form, in which agents have only sums of tokens and calls,
+/// and a run has no phases of its own.
 pub const SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     pub agents: Vec<AgentState>,
     pub artifacts: Artifacts,
-    /// Over everything else; left out while it is computed.
+    /// Digest of everything else; left out while it is computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub governance: Governance,
     pub identity: Identity,
-    /// `trigger` says why it was taken; a rollback adds what it was about.
+    /// `trigger` says why it was taken; a rollback adds its own details.
     pub metadata: BTreeMap<String, String>,
     pub orchestrator: Orchestrator,
-    /// The checkpoint before it in its run or, after a rollback, the one that was restored.
+    /// The previous checkpoint of its run or, after a rollback, the one that was restored.
     pub parent: Option<String>,
-    /// Of the loop in a session, of the graph in a run: the step's id.
+    /// In a session the loop's phase, in a run the ID of the graph's step.
     pub phase: String,
     pub schema: u32,
     pub timing: Timing,
@@ -51,10 +51,10 @@ pub struct AgentState {
     pub name: String,
     pub status: AgentStatus,
     pub summary: Option<String>,
-    /// As far as they are known.
+    /// Empty if unknown.
     #[serde(default)]
     pub token_usage: TokenUsage,
-    /// With those of the cache.
+    /// Including cached tokens.
     pub tokens: u64,
     pub tool_invocations: Invocations,
 }
@@ -68,9 +68,9 @@ pub struct TokenUsage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Invocations {
-    /// The newest, oldest first.
+    /// The newest calls, oldest first.
     List(Vec<ToolInvocation>),
-    /// In checkpoints of the first form.
+    /// Only in checkpoints of the first form.
     Count(u64),
 }
 
@@ -92,7 +92,6 @@ impl Invocations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolInvocation {
     pub id: String,
-    /// Where the call stands.
     pub outcome: Stored<CallState>,
     pub tool: String,
 }
@@ -126,7 +125,7 @@ pub struct GateOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub checkpoint_id: String,
-    /// The ledger's head when it was taken.
+    /// The ledger's head when the checkpoint was taken.
     pub ledger_head: String,
     pub project: String,
     pub run_id: String,
@@ -145,12 +144,12 @@ pub struct Orchestrator {
     pub policy_hash: String,
     pub sandbox: Sandbox,
     pub task: Option<String>,
-    /// Number of the task in the session; 0 before the first.
+    /// Number of the task in the session; 0 before the first one.
     pub task_number: u64,
     pub workflow: Option<String>,
 }
 
-/// What was asked for.
+/// The task's request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intake {
     pub acceptance_criteria: Vec<String>,
@@ -208,7 +207,7 @@ named! {
     }
 }
 
-/// The run of checkpoints that a person takes.
+/// The run name for checkpoints that a person takes.
 pub const BY_HAND: &str = "manual";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,8 +219,8 @@ pub struct Id {
 }
 
 impl Id {
-    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64; or the phase
-    /// others than those of a step's id.
+    /// `None` if the run's name has other characters than `[A-Za-z0-9_-]` or more than 64, or if the phase
+    /// could not be a step's ID.
     pub fn new(run: &str, kind: CheckpointKind, phase: &str, version: u64) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && is_plain(phase) && version > 0;
@@ -301,7 +300,7 @@ fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
 mod tests {
     use super::*;
 
-    /// Sums instead of lists, the old words, and no phases of a run.
+    /// It has sums instead of lists, the old words, and no phases of a run.
     #[test]
     fn the_first_form_is_read() {
         let agent =

@@ -16,18 +16,18 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
-/// Up to so many files are synced one by one; more by one `syncfs`.
+/// Up to this many files are synced one by one, more with one `syncfs`.
 const FEW: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Folders that could not be removed: they hold files that are in neither tree.
+    /// Folders that could not be removed because they contain files that are in neither tree.
     pub kept_folders: Vec<String>,
     /// Files that were written; at most `FEW + 1` of them.
     made: Vec<fs::File>,
 }
 
-/// Checks that every blob of these steps can be read: nothing is begun that cannot be finished.
+/// Checks that every blob of these steps can be read, so that nothing is begun that cannot be finished.
 pub fn check_contents(store: &Store, delta: &Delta) -> Result<(), Failure> {
     let written = delta.added.iter().copied().chain(delta.changed.iter().map(|(_, new)| *new));
     for file in written.filter(|file| file.target.is_none()) {
@@ -41,7 +41,7 @@ pub struct Steps<'a> {
     pub delta: Delta<'a>,
     /// Sorted; each gets its mode at the end.
     pub folders: Vec<&'a Folder>,
-    /// The tree was captured just now, under the lock: where only a mode differs, the content need not be
+    /// The tree was captured just now, under the lock, so if only a mode differs, the content need not be
     /// written.
     pub fresh: bool,
 }
@@ -54,7 +54,7 @@ pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
     let mut opener = Opener::new(root);
     let mut applied = Applied::default();
     for file in delta.removed.iter().rev() {
-        // A folder in its place was made by these steps before they were interrupted.
+        // If a folder is in its place, these steps made it before they were interrupted.
         let allowed = [&GONE[..], &[Errno::ISDIR]].concat();
         let _ = opener.try_at(&file.path, &allowed, |dir, name| unlinkat(dir, name, AtFlags::empty()))?;
     }
@@ -88,7 +88,7 @@ pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
 }
 
 impl Applied {
-    /// Forces everything that was written to the disk. The plan may be closed only afterwards.
+    /// Flushes everything that was written to the disk. The plan may be closed only afterwards.
     pub fn sync(&self, store: &Store) -> Result<(), Failure> {
         if self.made.len() > FEW {
             store.sync();
@@ -105,7 +105,7 @@ fn failed(path: &str, error: Errno) -> Failure {
     Failure::storage(name::shown(path), error)
 }
 
-/// Sets the mode of a file whose content is right. `false`: it has to be written after all.
+/// Sets the mode of a file whose content is right. Returns false if the file has to be written after all.
 fn set_mode(opener: &mut Opener, file: &File) -> Result<bool, Failure> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let found = opener.at(&file.path, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()));
@@ -120,11 +120,11 @@ fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<fs::F
     put(store, opener, &file.path, &body)
 }
 
-/// What a path gets.
+/// The new content of a path.
 pub(crate) enum Body<'a> {
-    /// A symlink, to this.
+    /// A symlink to this path.
     Target(&'a str),
-    /// A file: this fills it and sets its mode.
+    /// A file: this function fills it and sets its mode.
     Bytes(&'a dyn Fn(&mut fs::File) -> Result<(), Failure>),
 }
 
@@ -184,7 +184,8 @@ pub(crate) fn copy_content(mut from: &fs::File, mode: u32, new: &mut fs::File) -
     new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
-/// The same for a folder on another file system than the store: written beside its place.
+/// The same for a folder on another file system than the store's: the file is first written next to its
+/// place.
 fn across(opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::File>, Failure> {
     const BESIDE: &str = ".aops-restoring";
     let beside = |dir: &OwnedFd| {
@@ -216,11 +217,11 @@ pub(crate) fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<()
     Ok(())
 }
 
-/// Opens the folder of a path: one folder after the other from the root, never through a symlink. Where
+/// Opens the folder of a path, one component after the other from the root, never through a symlink. If
 /// permissions forbid it, the folder gets the owner's bits; all modes are set at the end.
 pub(crate) struct Opener<'a> {
     root: &'a OwnedFd,
-    /// The folder that was opened last: lists are sorted, so the next path is often in it too.
+    /// The folder that was opened last: lists are sorted, so the next path is often in it, too.
     last: Option<(String, OwnedFd)>,
 }
 
@@ -229,12 +230,12 @@ impl<'a> Opener<'a> {
         Self { root, last: None }
     }
 
-    /// The folder that was opened last may have been removed.
+    /// Needed because the folder that was opened last may have been removed.
     pub(crate) fn forget(&mut self) {
         self.last = None;
     }
 
-    /// The same as [`at`](Self::at); an error that is not `allowed` is a failure.
+    /// The same as [`at`](Self::at), but only `allowed` errors are returned; any other error is a failure.
     pub(crate) fn try_at<T, A>(
         &mut self,
         path: &str,
@@ -288,8 +289,8 @@ impl<'a> Opener<'a> {
                     let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
                     match rustix::fs::chmodat(above, part.as_ref(), mode, AtFlags::empty()) {
                         Ok(()) => rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty())?,
-                        // Somebody else's folder on the way may forbid us to list it, and still let us
-                        // through.
+                        // Another user's folder on the way may not be readable, but we may still pass through
+                        // it.
                         Err(_) => rustix::fs::openat(above, part.as_ref(), FOLDER | PASSING, Mode::empty())?,
                     }
                 }
@@ -317,7 +318,7 @@ fn open_up(dir: impl AsFd) -> Result<(), Errno> {
 /// Shorter runs of zeros are written.
 const HOLE: usize = 4096;
 
-/// Writes holes in place of zeros: a restored disk image takes as little space as before.
+/// Writes holes in place of zeros, so that a restored disk image takes as little space as before.
 struct Sparse<'a> {
     file: &'a fs::File,
     at: u64,

@@ -1,7 +1,7 @@
 //! Takes checkpoints and rolls back to them: tree, store, and the ledgers of the sessions that work there.
 //!
 //! Joins `capture`, `store`, `restore` and `ledger`. Lock order: ledgers first, then the store, because a
-//! hook holds its ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be
+//! hook already holds its ledger. Invariants: a checkpoint is witnessed before it is reported; what would be
 //! overwritten is archived first; an interrupted rollback is finished or dropped by the next command or
 //! event.
 
@@ -38,10 +38,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
+/// How long sessions are locked while their tree is captured; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
 
-/// In the metadata of a run's checkpoint: its step, and the phase of the loop in it.
+/// Keys in the metadata of a run's checkpoint: its step, and the loop's phase in it.
 pub const STEP: &str = "step";
 pub const LOOP_PHASE: &str = "loop_phase";
 
@@ -51,12 +51,12 @@ pub struct Wanted<'a> {
     pub kind: CheckpointKind,
     pub phase: &'a str,
     pub trigger: CheckpointTrigger,
-    /// Metadata besides the trigger.
+    /// Metadata in addition to the trigger.
     pub about: Vec<(&'static str, String)>,
     pub used: Usage,
-    /// The run, where it is one that a driver knows.
+    /// The run, if a driver knows it.
     pub view: Option<RunView>,
-    /// `None`: the last one of its run.
+    /// `None`: the last checkpoint of its run.
     pub parent: Option<String>,
     /// When the phase began; `None`: with this checkpoint.
     pub started: Option<String>,
@@ -69,9 +69,9 @@ impl<'a> Wanted<'a> {
         Self { run, kind, phase, trigger, about, used, view: None, parent: None, started: None }
     }
 
-    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target, and
-    /// named for where that run or session stands now. `at` is that place in a run, which has phases of its
-    /// own.
+    /// The present state, which a rollback to `target` is about to overwrite. It is kept in the target's run,
+    /// and named after the present phase of that run or session. `at` is that phase in a run, which has
+    /// phases of its own.
     fn archive(
         target: &'a Checkpoint,
         session: Option<&Session>,
@@ -89,7 +89,7 @@ pub fn run_of(session: &Session) -> String {
     file_name(&session.state.session_id)
 }
 
-/// The files of a checkpoint, and their text if it is known.
+/// The files of a checkpoint, and their text if known.
 type FilesAndText<'a> = (Artifacts, Option<&'a str>);
 
 /// Writes a checkpoint of these files to the store, the witness file and the index. The caller writes the
@@ -115,7 +115,7 @@ fn write(
     Ok(checkpoint)
 }
 
-/// The id of the next one, and the one before it.
+/// The ID of the next checkpoint, and the previous one.
 fn number(rows: &[IndexRow], wanted: &Wanted) -> Result<(Id, Option<String>), Failure> {
     let of_run = |row: &&IndexRow| row.run() == wanted.run;
     let same = |row: &&IndexRow| of_run(row) && row.kind == wanted.kind && row.phase == wanted.phase;
@@ -128,7 +128,7 @@ fn number(rows: &[IndexRow], wanted: &Wanted) -> Result<(Id, Option<String>), Fa
     Ok((id, wanted.parent.clone().or_else(last)))
 }
 
-/// Everything but the files and the place among the others.
+/// Everything but the files and the ID.
 fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) -> Checkpoint {
     let created_at = timestamp(env.now_ms);
     let (mut orchestrator, governance) = match &wanted.view {
@@ -166,7 +166,7 @@ fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) ->
     }
 }
 
-/// What the agents of a session used and did, as its transcript and its ledger say.
+/// What the agents of a session used and did, according to its transcript and its ledger.
 pub fn used(ledger: &Ledger) -> Usage {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return Usage::default() };
@@ -183,13 +183,13 @@ pub fn used(ledger: &Ledger) -> Usage {
     }
 }
 
-/// So much of the ledger's end is read for calls, and so many of each agent are kept.
+/// How many bytes of the ledger's end are read for calls, and how many calls of each agent are kept.
 const TAIL: usize = 1 << 20;
 const MOST_CALLS: usize = 50;
 
 type Calls = BTreeMap<String, Vec<ToolInvocation>>;
 
-/// The newest calls by agent, and when each phase was entered last.
+/// The newest calls by agent, and when each phase was last entered.
 fn calls_and_phases(ledger: &Ledger) -> (Calls, BTreeMap<String, String>) {
     let bytes = read_file(&ledger.place().dir, LEDGER_FILE).ok().flatten().unwrap_or_default();
     let lines = bytes[bytes.len().saturating_sub(TAIL)..].split(|b| *b == b'\n');
@@ -247,7 +247,7 @@ pub fn take(
     Ok(checkpoint)
 }
 
-/// Sessions of this tree that have not ended, and the one named `also` even if it has ended.
+/// Sessions of this tree that have not ended, and the one named `also`, even if it has ended.
 pub fn sessions_in(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
     let here = |on_disk: &SessionOnDisk| {
         sessions::session(on_disk).is_some_and(|session| {
@@ -260,7 +260,8 @@ pub fn sessions_in(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
     found
 }
 
-/// Locks their ledgers, always in the same order: two rollbacks cannot deadlock. A damaged one is skipped.
+/// Locks their ledgers, always in the same order, so that two rollbacks cannot deadlock. Damaged ones are
+/// skipped.
 pub fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers = Vec::new();
     for on_disk in sessions_in(env, root, also) {
@@ -272,8 +273,8 @@ pub fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, F
     Ok(ledgers)
 }
 
-/// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry.
-/// `Some(false)` where the ledger is damaged.
+/// Whether the ledger of a checkpoint's session records this digest for it; `None` if there is no entry,
+/// `Some(false)` if the ledger is damaged.
 pub fn said_in_ledger(
     env: &Env,
     session_id: &str,
@@ -287,7 +288,7 @@ pub fn said_in_ledger(
     }
     let Some(place) = session_folder::open(on_disk.path)? else { return Ok(None) };
     let Some(bytes) = read_file(&place.dir, LEDGER_FILE)? else { return Ok(None) };
-    // The last entry counts: an id is used again if its first checkpoint was never acknowledged.
+    // The last entry counts: an ID is reused if its first checkpoint was never acknowledged.
     let lines = bytes.rsplit(|b| *b == b'\n');
     let lines =
         lines.filter(|line| memmem::find(line, b"\"type\":\"checkpoint\"").is_some()).filter_map(Line::read);

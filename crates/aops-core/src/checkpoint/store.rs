@@ -46,7 +46,7 @@ pub const PRIVATE: Mode = Mode::RWXU;
 type Unseal = fn(&[u8]) -> Result<Checkpoint, String>;
 
 impl Store {
-    /// Opens it for writing, locked until dropped; creates it where it is missing.
+    /// Opens it for writing, locked until dropped; creates it if it is missing.
     pub fn open(env: &Env, root: &Path) -> Result<Self, Failure> {
         let tree = tree(root)?;
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
@@ -64,7 +64,7 @@ impl Store {
             _lock: lock,
             made: AtomicU64::new(0),
         };
-        // What a killed process left.
+        // Files that a killed process left behind.
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
         }
@@ -73,8 +73,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes git ignore the store: by a list of its own, for a folder that becomes a repository later, and by
-    /// a line in the repository's. What is read-only is left as it is.
+    /// Makes git ignore the store: with an ignore file in the store, for a folder that becomes a repository
+    /// later, and with a line in the repository's own list. Read-only files are left unchanged.
     fn hide_from_git(&self) {
         if rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) == Err(Errno::NOENT) {
             let _ = self.put(&self.dir, IGNORE, |file| file.write_all(b"*\n").map(|()| true));
@@ -83,7 +83,7 @@ impl Store {
         let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
     }
 
-    /// Opens it for reading, without the lock; `None` where there is no store.
+    /// Opens it for reading, without the lock; `None` if there is no store.
     pub fn look(root: &Path) -> Result<Option<Self>, Failure> {
         let Ok(tree) = tree(root) else { return Ok(None) };
         let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
@@ -103,13 +103,13 @@ impl Store {
         }))
     }
 
-    /// What guards, and what lies in it: never read into the store and never changed by it. The tree may hold
-    /// the client's folder, for instance where the home is a repository.
+    /// Files that guard a session: never read into the store and never changed by it. The tree may contain
+    /// the client's folder, for instance if the home is a repository.
     pub fn is_guarded(&self, path: &str) -> bool {
         self.guarded.in_tree(&self.tree).iter().any(|folder| folder.is_empty() || is_below(path, folder))
     }
 
-    /// The same of a path behind which no link is.
+    /// The same for a real path.
     pub fn is_guarded_place(&self, real: &Path) -> bool {
         self.guarded.places().iter().any(|folder| real.starts_with(folder))
     }
@@ -124,7 +124,7 @@ impl Store {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Makes a file in the spare folder, lets `write` fill it, and renames it into place, or deletes it where
+    /// Makes a file in the spare folder, lets `write` fill it, and renames it into place, or deletes it if
     /// `write` returns false.
     pub fn put(
         &self,
@@ -145,7 +145,7 @@ impl Store {
         done.map(drop).map_err(|e| Failure::storage(name, e))
     }
 
-    /// Forces everything that was written so far to the disk.
+    /// Flushes everything that was written so far to the disk.
     pub fn sync(&self) -> bool {
         #[cfg(target_os = "linux")]
         return rustix::fs::syncfs(&self.dir).is_ok();
@@ -161,7 +161,7 @@ impl Store {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
         self.put(&run, &id.file(), |file| {
             text.pieces().iter().try_for_each(|piece| file.write_all(piece.as_bytes()))?;
-            // Both fsyncs at the same time take as long as one.
+            // Both fsyncs in parallel take only as long as one.
             thread::scope(|scope| {
                 let other = witness.map(|witness| scope.spawn(|| witness.sync_data()));
                 let synced = file.sync_data();
@@ -171,7 +171,7 @@ impl Store {
         })
     }
 
-    /// Reads a checkpoint; only its witness can tell whether it is the one that was taken.
+    /// Reads a checkpoint. Only its witness shows whether it is the one that was taken.
     pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
         self.read_by(id, text::unseal).map(|(checkpoint, _)| checkpoint)
     }
@@ -187,7 +187,7 @@ impl Store {
         Ok(identity.map(|identity| identity.session_id).unwrap_or_default())
     }
 
-    /// The last bytes of its text, at most so many.
+    /// The last bytes of its text, at most this many.
     fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
         let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
@@ -251,7 +251,7 @@ fn unless(allowed: Errno, done: Result<(), Errno>, name: impl std::fmt::Display)
     done.or_else(|error| if error == allowed { Ok(()) } else { Err(Failure::storage(name, error)) })
 }
 
-/// The names in a folder; one that is not UTF-8 is not of the store.
+/// The names in a folder; a name that is not UTF-8 does not belong to the store.
 pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
     let failed = |e: Errno| Failure::storage("checkpoints", e);
     let items = rustix::fs::Dir::read_from(dir).map_err(failed)?;
@@ -259,8 +259,8 @@ pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
     Ok(names.filter(|name| name != "." && name != "..").collect())
 }
 
-/// Anywhere in the repository: a project can begin below its root.
+/// Matches anywhere in the repository, since a project can begin below its root.
 pub const HIDDEN: &str = "**/.claude/checkpoints/";
 
-/// Git's list of what it ignores in a folder.
+/// Git's list of ignored files in a folder.
 const IGNORE: &str = ".gitignore";

@@ -1,4 +1,4 @@
-//! The files of a working tree as a checkpoint holds them.
+//! The files of a working tree in the form in which a checkpoint stores them.
 //!
 //! Pure. Stored types: fields in sorted order. Invariants: every list is sorted by path; paths are relative,
 //! without `.` and `..`; a path of any bytes can be stored ([`name`]).
@@ -16,7 +16,7 @@ pub struct Artifacts {
     pub left_out: Vec<LeftOut>,
 }
 
-/// A file or, with a target, a symlink; then digest and size are those of the target's path.
+/// A file or, with a target, a symlink. A symlink's digest and size are those of its target's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Permission bits.
@@ -33,7 +33,7 @@ pub struct Folder {
     pub path: String,
 }
 
-/// A path of the tree that is not in the checkpoint; a rollback leaves it alone.
+/// A path of the tree that is not in the checkpoint; a rollback does not touch it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub path: String,
@@ -72,13 +72,13 @@ pub const OURS: &str = ".claude/checkpoints";
 const OF_RUNS: [&str; 5] =
     [".aops/runs", "artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
 
-/// Never captured and never changed: a `.git` folder, the store, the records of runs.
+/// Paths that are never captured and never changed: a `.git` folder, the store, the records of runs.
 pub fn is_foreign(path: &str) -> bool {
     let ours = || OF_RUNS.iter().chain([&OURS]).any(|folder| is_below(path, folder));
     path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) || ours()
 }
 
-/// Whether this is the folder itself, or below it.
+/// Whether the path is this folder, or lies below it.
 pub fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -167,7 +167,7 @@ impl<'a> Delta<'a> {
         [paths(&self.added), paths(&self.removed), changed]
     }
 
-    /// All files that change, each as it is where it will be removed or changed.
+    /// All files that change, in their old state if they are removed or changed.
     pub fn touched(&self) -> impl Iterator<Item = &'a File> {
         self.added.iter().chain(&self.removed).copied().chain(self.changed.iter().map(|(old, _)| *old))
     }

@@ -1,9 +1,9 @@
 //! The bundle: one signed file with the configuration and texts that an administrator wants on every machine.
 //!
 //! Reads the administrator's folder, writes nothing. The file is a signed note (C2SP `signed-note`) whose
-//! text is our line and a canonical JSON document. Invariants: a bundle counts only with a signature of a key
-//! that this machine trusts, and is checked at each reading; where one is there and does not count, there is
-//! a problem and no policy, never less of one.
+//! text is our line and a canonical JSON document. Invariants: a bundle counts only with a signature by a key
+//! that this machine trusts, and is checked at each reading; if there is a bundle that does not count, that
+//! is a problem and there is no policy at all, never a weaker one.
 
 use super::problem::Problem;
 use crate::system::env::Env;
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// In the administrator's folder: the bundle in force, and the keys that are trusted, one a line.
+/// In the administrator's folder: the bundle in force, and the trusted keys, one per line.
 pub const FILE: &str = "bundle";
 pub const KEYS: &str = "keys";
-/// Beside them: digests of bundles that nobody should run any more, one a line.
+/// In the same folder: digests of bundles that must no longer be used, one per line.
 pub const REVOKED: &str = "revoked";
-/// Sets it apart from everything else that the same key signs.
+/// Distinguishes it from everything else that the same key signs.
 const HEAD: &str = "aops-hook/bundle/v1\n";
 /// Leaves room for signatures in a note.
 const LONGEST: usize = 1_000_000;
@@ -34,14 +34,14 @@ const LONGEST: usize = 1_000_000;
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
     pub created: String,
-    /// By path, as in the user's configuration folder.
+    /// By path, relative to the user's configuration folder.
     pub files: BTreeMap<String, Packed>,
-    /// Whose it is; it stays for ever.
+    /// The owner's name, which never changes.
     pub name: String,
-    /// RFC 3339: from then on there should be a newer one.
+    /// RFC 3339: after this time there should be a newer bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_after: Option<String>,
-    /// Rises with each bundle of this name.
+    /// Increases with each bundle of this name.
     pub version: u64,
 }
 
@@ -60,7 +60,7 @@ impl Packed {
 }
 
 impl Bundle {
-    /// What is signed.
+    /// The signed text.
     pub fn text(&self) -> String {
         format!("{HEAD}{}\n", canonical(self))
     }
@@ -73,8 +73,7 @@ impl Bundle {
         self.not_after.as_deref().and_then(time::parse).is_some_and(|at| now_ms > at)
     }
 
-    /// Why another one should be in its place, where this folder has its list; what it says holds all the
-    /// same.
+    /// Why it should be replaced, according to this folder's list; its content is in force anyway.
     pub fn outdated(&self, folder: &Path, now_ms: i64) -> Option<String> {
         match revoked(folder) {
             Ok(all) if all.contains(&self.digest()) => return Some("it was revoked".to_owned()),
@@ -85,17 +84,17 @@ impl Bundle {
         Some(format!("it expired at {at}"))
     }
 
-    /// What to call one of its files in a message.
+    /// The name of one of its files in messages.
     pub fn file(&self, path: &str) -> String {
         format!("{}@{}/{path}", self.name, self.version)
     }
 
-    /// Who has which bundle, for a program.
+    /// Its identity, for programs.
     pub fn identity(&self) -> Value {
         json!({"name": self.name, "version": self.version, "digest": self.digest()})
     }
 
-    /// The one that `text` gives, where nothing is wrong with it.
+    /// The bundle in `text`, if nothing is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let line =
             text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is no bundle")?;
@@ -135,7 +134,7 @@ impl Bundle {
     }
 }
 
-/// A file that the user's configuration folder may hold too.
+/// Whether the user's configuration folder could contain a file at this path.
 fn is_place(path: &str) -> bool {
     let plain = |part: &str| {
         let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -151,7 +150,7 @@ fn is_place(path: &str) -> bool {
     known && path.split('/').all(plain)
 }
 
-/// A bundle and its signatures; without any where it was never signed.
+/// A bundle and its signatures; there are none if it was never signed.
 pub fn open(file: &str) -> Result<(Bundle, Note), String> {
     if !file.starts_with(HEAD) {
         return Err("it is no bundle".to_owned());
@@ -164,7 +163,7 @@ pub fn open(file: &str) -> Result<(Bundle, Note), String> {
     Ok((Bundle::parse(&note.text)?, note))
 }
 
-/// The bundle, and the name of a key among these that signed it.
+/// The bundle, and the name of one of these keys that signed it.
 pub fn verify(file: &str, keys: &[PublicKey]) -> Result<(Bundle, String), String> {
     let (bundle, note) = open(file)?;
     if note.signatures.is_empty() {
@@ -177,7 +176,7 @@ pub fn verify(file: &str, keys: &[PublicKey]) -> Result<(Bundle, String), String
     }
 }
 
-/// The keys of a list, one a line; what begins with `#` is a comment.
+/// The keys of a list, one per line; a line that begins with `#` is a comment.
 pub fn keys(list: &str) -> Result<Vec<PublicKey>, String> {
     let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(key).collect()
@@ -191,7 +190,7 @@ pub fn key(text: &str) -> Result<PublicKey, String> {
     }
 }
 
-/// The keys that this folder trusts; none where it has no list.
+/// The keys that this folder trusts; empty if it has no list.
 pub fn trusted(folder: &Path) -> Result<Vec<PublicKey>, String> {
     let path = folder.join(KEYS);
     match files::read_text(&path) {
@@ -201,7 +200,7 @@ pub fn trusted(folder: &Path) -> Result<Vec<PublicKey>, String> {
     }
 }
 
-/// The digests on the list of this folder; none where it has no list.
+/// The digests in this folder's list; empty if it has no list.
 pub fn revoked(folder: &Path) -> Result<Vec<String>, String> {
     let path = folder.join(REVOKED);
     let list = match files::read_text(&path) {
@@ -218,7 +217,7 @@ pub fn revoked(folder: &Path) -> Result<Vec<String>, String> {
     }
 }
 
-/// The bundle in force on this machine, and who signed it; nothing where there is none.
+/// The bundle in force on this machine, and who signed it; `None` if there is none.
 pub fn installed(env: &Env) -> Result<Option<(Bundle, String)>, Problem> {
     if !env.administered.is_absolute() {
         return Ok(None);
@@ -229,7 +228,7 @@ pub fn installed(env: &Env) -> Result<Option<(Bundle, String)>, Problem> {
     })
 }
 
-/// What others are told of it: its identity, or why it does not count; nothing where there is none.
+/// Its description for others: its identity, or why it does not count; empty if there is none.
 pub fn in_words(env: &Env) -> String {
     match installed(env) {
         Ok(None) => String::new(),
@@ -238,7 +237,7 @@ pub fn in_words(env: &Env) -> String {
     }
 }
 
-/// The same of any folder, or why it does not count.
+/// The bundle in any folder, or why it does not count.
 pub fn in_folder(folder: &Path) -> Result<Option<(Bundle, String)>, String> {
     match files::read_text(place(folder)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -299,7 +298,7 @@ mod tests {
         assert!(why("").contains("no bundle"));
     }
 
-    /// Nobody waits for a writer, and the machine is not without a policy.
+    /// We do not wait for a writer, and we do not work without a policy.
     #[test]
     fn a_fifo_in_the_place_of_a_bundle_is_a_problem() {
         let fifo = |path: &Path| {

@@ -1,4 +1,4 @@
-//! What is in force here and now: the policy of the configuration files, the texts, and one hash over both.
+//! What is in force here and now: the policy from the configuration files, the texts, and one hash over both.
 //!
 //! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`; `keep` writes
 //! below `<config>/aops/policies`. Invariants: the same texts give the same hash on every machine; a file
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 pub const CONFIG_FILE: &str = "config.toml";
 
-/// Everything that decides what we do.
+/// Everything that influences our decisions.
 #[derive(Clone, Debug)]
 pub struct InForce {
     pub policy: Policy,
-    /// 64 hex digits over `Form`.
+    /// 64 hex digits, over `Form`.
     pub hash: String,
     pub origins: Origins,
     pub texts: Texts,
@@ -30,11 +30,11 @@ pub struct InForce {
     pub project: PathBuf,
 }
 
-/// What the hash is over. Stored type.
+/// What is hashed. Stored type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
     pub policy: Policy,
-    /// The digest of every agent, workflow, axiom and template by its name.
+    /// The digest of every agent, workflow, axiom and template, by its name.
     pub texts: BTreeMap<String, String>,
 }
 
@@ -42,7 +42,7 @@ pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
     load_in(&Reading::new(env, cwd), None)
 }
 
-/// The same of what this event reads, in the mode that the start of a session chose.
+/// The same through this event's `Reading`, in the mode that the start of a session chose.
 pub fn load_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Failure> {
     look_in(reading, chosen).map_err(|problems| refused(&problems))
 }
@@ -55,13 +55,13 @@ fn refused(problems: &[Problem]) -> Failure {
     Failure::new(Code::ConfigInvalid, words.join("\n"))
 }
 
-/// The policy alone, without the texts: for what is started before a session knows it.
+/// Only the policy, without the texts: for programs that start before a session knows it.
 pub fn policy(env: &Env, cwd: &Path) -> Result<Policy, Failure> {
     let reading = Reading::new(env, cwd);
     of_files(&reading).as_ref().map(|(policy, _)| policy.clone()).map_err(|problems| refused(problems))
 }
 
-/// The same, with every problem.
+/// The same, with every problem instead of one failure.
 pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
     look_in(&Reading::new(env, cwd), None)
 }
@@ -80,7 +80,7 @@ fn look_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Vec<
     Ok(InForce { policy, hash, origins, texts, project: reading.root().to_owned() })
 }
 
-/// What the configuration files and the bundle say.
+/// The policy of the configuration files and the bundle.
 fn of_files<'r>(reading: &'r Reading) -> &'r Result<(Policy, Origins), Vec<Problem>> {
     let read = || {
         let user = config(reading, &reading.user_config, None)?;
@@ -89,7 +89,7 @@ fn of_files<'r>(reading: &'r Reading) -> &'r Result<(Policy, Origins), Vec<Probl
     reading.policy.get_or_init(|| Box::new(read()))
 }
 
-/// The mode where nobody chose one: in a client without our agents nothing can be planned or verified.
+/// The mode if nobody chose one: a client without our agents cannot plan or verify anything.
 fn unchosen(env: &Env) -> ModeLevel {
     if env.host.can(Ability::StartsAgents) { ModeLevel::Loop } else { ModeLevel::Guard }
 }
@@ -116,8 +116,8 @@ fn below_user(reading: &Reading, user: Option<Source>) -> Result<(Policy, Origin
 }
 
 impl InForce {
-    /// The digest of what decides alone: two machines with the same one decide alike, wherever they announce,
-    /// listen and keep.
+    /// The digest of what influences decisions: two machines with the same digest decide alike, wherever they
+    /// report, listen and store.
     pub fn decides(&self) -> String {
         digest_of(&Form { policy: self.policy.deciding(), texts: self.texts.digests() })
     }
@@ -143,7 +143,7 @@ impl InForce {
     }
 }
 
-/// The form behind a hash; nothing where it was not kept or the file does not match its name.
+/// The form behind a hash; `None` if it was not stored or the file does not match its name.
 pub fn kept(env: &Env, hash: &str) -> Option<Form> {
     let bytes = files::find(&kept_at(env, hash)).ok()?.bytes?;
     let form: Form = serde_json::from_slice(&bytes).ok()?;
@@ -154,7 +154,7 @@ fn kept_at(env: &Env, hash: &str) -> PathBuf {
     env.config.join("aops/policies").join(format!("{hash}.json"))
 }
 
-/// Name and text of a folder's configuration file, where there is one.
+/// Name and text of a folder's configuration file, if there is one.
 fn config(
     reading: &Reading,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! What administrator, user and project want: policy, workflows, texts, and which of them are in force.
+//! What administrator, user and project configured: policy, workflows, texts, and which of them are in force.
 //!
 //! `problem`, `policy` and `workflow` parse; `bundle`, `texts` and `in_force` read files.
 

@@ -1,8 +1,8 @@
-//! `Policy`: what administrator, user and project want of the loop, parsed from their configuration.
+//! `Policy`: how administrator, user and project configured the loop, parsed from their files.
 //!
 //! Reads the texts it is given, writes nothing. Stored type: fields in sorted order and no fractions, so the
 //! plain serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the
-//! policy laxer than the user's own; `key::KEYS` says for each key which way is laxer.
+//! policy laxer than the user's own; `key::KEYS` says for each key which direction is laxer.
 
 mod address;
 pub mod glob;
@@ -51,7 +51,7 @@ use std::collections::BTreeMap;
 
 pub const SCHEMA: u32 = 1;
 
-/// The effective configuration. `Policy::default()` holds where no file says otherwise.
+/// The effective configuration. `Policy::default()` applies where no file says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub audit: Audit,
@@ -59,7 +59,7 @@ pub struct Policy {
     pub checks: Vec<Check>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub close: Close,
-    /// Danger rules that a file names, by id; the others rule as they are shipped.
+    /// Levels of danger rules that a file sets, by ID; the other rules have their shipped level.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub danger: BTreeMap<String, DangerLevel>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -81,13 +81,13 @@ pub struct Policy {
     pub network: Network,
     #[serde(default, skip_serializing_if = "is_default")]
     pub quiet: Quiet,
-    /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
+    /// Mode `observe` only: the gates' levels in the rehearsed mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Gates>,
     pub rules: Vec<Rule>,
     pub run: Run,
     pub schema: u32,
-    // Left out where not set: older ledgers hold the same policy in the same bytes.
+    // Left out if not set: older ledgers contain the same policy with the same bytes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub small: Small,
     pub stop: Stop,
@@ -115,12 +115,12 @@ pub struct Checkpoint {
     pub max_tree_mb: u64,
 }
 
-/// The effective levels: what the mode gives, or what a file names.
+/// The effective levels: from the mode, or from a file that sets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gates {
     pub audit: Level,
     pub checks: Level,
-    /// The laxer of `commit` and `push`; older policies have this one alone.
+    /// The laxer of `commit` and `push`; older policies have only this one.
     pub close: Level,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Level>,
@@ -149,9 +149,9 @@ pub struct Hydration {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insights {
-    /// The model that is asked to analyse a session.
+    /// The model command that analyses a session.
     pub command: String,
-    /// What people typed may leave this machine.
+    /// Prompts may leave this machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prompts: bool,
 }
@@ -171,7 +171,7 @@ pub struct Memory {
 pub struct Mode {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ModeLevel>,
-    /// The same as `level = "observe"`; older policies have this one alone.
+    /// The same as `level = "observe"`; older policies have only this one.
     pub observe: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub rehearse: Rehearse,
@@ -192,15 +192,14 @@ impl Mode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Small {
     pub files: u64,
-    /// Added plus removed.
+    /// Added plus removed lines.
     pub lines: u64,
     /// Paths whose change is never small.
     pub never: Vec<String>,
 }
 
 impl Small {
-    /// More files than these are not small however few their lines, nor are more lines however few their
-    /// files.
+    /// Above this many files a task is not small, however few its lines; and the same for lines.
     pub fn most(&self) -> (u64, u64) {
         (self.files.saturating_mul(4), self.lines.saturating_mul(4))
     }
@@ -250,7 +249,7 @@ const NEVER_SMALL: &[&str] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub claude: Option<String>,
-    // Left out where not set: older ledgers hold the same policy in the same bytes.
+    // Left out if not set: older ledgers contain the same policy with the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -302,12 +301,13 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// What becomes of a call that this danger rule finds.
+    /// What happens to a call in which this danger rule finds something.
     pub fn danger_level(&self, rule: &danger::Rule) -> DangerLevel {
         self.danger.get(rule.id()).copied().unwrap_or_else(|| DangerLevel::shipped(rule))
     }
 
-    /// Without what only says where something is, who is told of it, and how long it is kept.
+    /// The policy without settings that only say where something is, who is told about it, and how long it is
+    /// kept.
     #[must_use]
     pub fn deciding(&self) -> Self {
         let plain = Self::default();
@@ -326,12 +326,12 @@ impl Policy {
         }
     }
 
-    /// The policy whose refusals are recorded; nothing outside of mode `observe`.
+    /// The policy whose refusals are recorded; `None` outside of mode `observe`.
     pub fn rehearsal(&self) -> Option<Self> {
         if self.mode.level() != ModeLevel::Observe {
             return None;
         }
-        // An older ledger has no such levels: those of the mode count.
+        // An older ledger has no such levels, so those of the mode count.
         let gates = self.rehearsed.clone().unwrap_or_default();
         let mut policy = Self { gates, rehearsed: None, ..self.clone() };
         policy.mode.set_level(self.mode.rehearse.level());
@@ -339,7 +339,7 @@ impl Policy {
     }
 }
 
-/// A part that has its default is not stored: ledgers of older versions hold the same in the same bytes.
+/// A part with its default value is not stored, so that ledgers of older versions contain the same bytes.
 pub(crate) fn is_default<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }

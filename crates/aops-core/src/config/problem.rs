@@ -1,6 +1,7 @@
-//! What is wrong with a configuration file, a workflow or another text, where, and what was probably meant.
+//! A problem in a configuration file, a workflow or another text: what is wrong, where, and what was probably
+//! meant.
 //!
-//! Pure. Invariant: every problem names its file; the line is 0 only where the file as a whole is meant.
+//! Pure. Invariant: every problem names its file; the line is 0 only if it concerns the file as a whole.
 
 use serde::Serialize;
 use std::fmt;
@@ -8,12 +9,12 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     pub file: String,
-    /// From 1; 0 where the whole file is meant.
+    /// Counted from 1; 0 if it concerns the whole file.
     pub line: usize,
-    /// From 1; 0 where the line says enough.
+    /// Counted from 1; 0 if the line is precise enough.
     #[serde(skip)]
     pub column: usize,
-    /// The key in full; empty where it is not about a key.
+    /// The full key; empty if it does not concern a key.
     #[serde(skip)]
     pub key: String,
     pub what: String,
@@ -25,7 +26,7 @@ impl Problem {
     }
 }
 
-/// `file:line:column: key: what`, as compilers say it.
+/// `file:line:column: key: what`, in the style of compilers.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.file)?;
@@ -39,15 +40,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Line and column of a byte, both from 1; columns are characters.
+/// Line and column of a byte, both counted from 1; columns are characters.
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The known name that was probably meant: a slip or two away and no more than a third of the word, else one
-/// that begins like it.
+/// The known name that was probably meant: one or two typos away and at most a third of the word, otherwise
+/// one with the same beginning.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let long = given.chars().count();
@@ -60,7 +61,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     slip.or_else(|| alike().max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, name)| name))
 }
 
-/// `; did you mean …?`, where something comes near.
+/// `; did you mean …?`, if a known name is close.
 pub fn meant<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! `ASSETS`: every text we ship, embedded in the program, and which texts are in force where people have
-//! their own.
+//! `ASSETS`: every text we ship, embedded in the program, and which texts are in force if people have their
+//! own.
 //!
 //! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`. Invariants: a
-//! text that is named here and missing does not compile, and one that is there and not named fails a test;
-//! agents, templates and the index are never the project's.
+//! text that is listed here but missing does not compile, and one that exists but is not listed fails a test;
+//! a project never replaces agents, templates or the index.
 
 mod open;
 mod reading;
@@ -26,7 +26,8 @@ use std::fmt;
 
 #[derive(Debug)]
 pub struct Asset {
-    /// Its place in the repository and, for what `install` copies, below the host's configuration folder.
+    /// Its path in the repository and, for texts that `install` copies, below the host's configuration
+    /// folder.
     pub path: &'static str,
     pub text: &'static str,
 }
@@ -37,14 +38,14 @@ pub enum Kind {
     Axioms,
     Agent,
     Workflow,
-    /// `WORKFLOWS.md`: how to choose one.
+    /// `WORKFLOWS.md`: how to choose a workflow.
     Index,
     Template,
-    /// A slash command of the client; copied by `install`, never read.
+    /// A slash command of the client; `install` copies it, we never read it.
     Command,
 }
 
-/// Whose text is in force.
+/// Who provided the text in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -60,12 +61,12 @@ pub struct Text {
     pub kind: Kind,
     pub id: String,
     pub origin: Origin,
-    /// What to call it in a message: its path, or `embedded:` and the path in the repository.
+    /// Its name in messages: its path, or `embedded:` and the path in the repository.
     pub file: String,
     pub text: Cow<'static, str>,
 }
 
-/// All texts in force, by kind and id, and whatever is there and cannot be used.
+/// All texts in force, by kind and ID, and the problems of those that cannot be used.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     pub texts: Vec<Text>,
@@ -76,11 +77,11 @@ pub struct Texts {
 #[derive(Debug, Default)]
 pub struct Library {
     pub catalogue: Catalogue,
-    /// Of every workflow, be it whole or broken.
+    /// For every workflow, valid or broken.
     pub origins: BTreeMap<String, Origin>,
-    /// Of texts that cannot be read or do not fit together, by file and line.
+    /// About texts that cannot be read or do not fit together, by file and line.
     pub problems: Vec<Problem>,
-    /// Ids of workflows that cannot be read, with their files.
+    /// IDs of workflows that cannot be read, with their files.
     pub broken: BTreeMap<String, String>,
 }
 
@@ -100,7 +101,6 @@ impl Asset {
         Self::kind_of(self.path)
     }
 
-    /// The kind of a text with this path.
     fn kind_of(path: &str) -> Kind {
         match path.split_once('/').map_or(path, |(folder, _)| folder) {
             "agents" => Kind::Agent,
@@ -123,12 +123,12 @@ impl Asset {
     }
 }
 
-/// What `install` copies to the host's folder: agents and commands.
+/// Texts that `install` copies to the host's folder: agents and commands.
 pub fn placed() -> impl Iterator<Item = &'static Asset> {
     ASSETS.iter().filter(|asset| matches!(asset.kind(), Kind::Agent | Kind::Command))
 }
 
-/// `folder: names;` of the shipped texts.
+/// `folder: names;` for the shipped texts.
 macro_rules! assets {
     ($($folder:literal: $($name:literal)+;)+) => {
         &[$($(Asset {

@@ -1,10 +1,9 @@
-//! Workflows: what kinds of work there are, which gates each has, its steps in order, and whether all fit
-//! together.
+//! Workflows: the kinds of work, the gates of each, its steps in order, and whether everything fits together.
 //!
-//! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain,
-//! steps are unique, `needs` resolve and form no ring); all problems of a text are reported at once, each
-//! with its line; what stands in a fence or in backticks is an example and no link; every link, step and
-//! dependency that leads nowhere or in a ring is named, in the order of ids and lines.
+//! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is valid (IDs are plain,
+//! steps are unique, `needs` resolve and form no cycle); all problems of a text are reported at once, each
+//! with its line; text in a fence or in backticks is an example, not a link; every link, step and dependency
+//! that leads nowhere or into a cycle is reported, in the order of IDs and lines.
 
 mod outline;
 mod read;
@@ -28,10 +27,10 @@ pub struct Workflow {
     pub category: String,
     pub dependencies: Vec<Mention>,
     pub gates: Vec<Gate>,
-    /// Where the gates are said, or the frontmatter begins.
+    /// The line of the gates, or of the beginning of the frontmatter.
     #[serde(skip)]
     pub gates_line: usize,
-    /// As written.
+    /// In the order in which they are written.
     pub steps: Vec<Step>,
     pub variants: Vec<Variant>,
     pub body: String,
@@ -39,7 +38,7 @@ pub struct Workflow {
 }
 
 named! {
-    /// A gate that a workflow can ask for.
+    /// A gate that a workflow can require.
     #[derive(PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Gate {
@@ -59,7 +58,7 @@ pub struct Step {
     pub needs: Vec<Mention>,
     pub agent: Option<Mention>,
     pub run: Option<String>,
-    /// What the step may use; `None`: as its agent says.
+    /// Tools that the step may use; `None`: those of its agent.
     pub tools: Option<Vec<String>>,
     /// The model of this step in a run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +75,7 @@ pub struct Variant {
     pub skip: Vec<Mention>,
 }
 
-/// A name of something else, and where it is written.
+/// A reference to something else, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Mention {
@@ -86,7 +85,7 @@ pub struct Mention {
 }
 
 impl Workflow {
-    /// Every other workflow it names, by the line of the first mention.
+    /// Every other workflow that it mentions, by the line of the first mention.
     pub fn mentions(&self) -> Vec<&Mention> {
         let steps = self.steps.iter().filter_map(|step| step.workflow.as_ref());
         let mut all: Vec<_> = self.dependencies.iter().chain(steps).chain(&self.links).collect();
@@ -96,7 +95,7 @@ impl Workflow {
         all
     }
 
-    /// The steps as they are walked: one at a time, each after what it needs, otherwise as written.
+    /// The steps in the order of execution: one at a time, each after those it needs, otherwise as written.
     pub fn order(&self) -> Vec<&Step> {
         let mut done = BTreeSet::new();
         let mut order = Vec::new();
@@ -130,13 +129,14 @@ impl Workflow {
     }
 }
 
-/// An id that is safe as a file name, in a graph and in a sentence.
+/// An ID that is safe as a file name, in a graph and in a sentence.
 pub fn is_plain(id: &str) -> bool {
     let fits = (1..=64).contains(&id.len()) && !id.starts_with('-');
     fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// Every ring that is met on the way from these nodes: each leads to the next one, and the last to the first.
+/// Every cycle that can be reached from these nodes: each node leads to the next one, and the last to the
+/// first.
 fn rings<'a>(
     nodes: impl Iterator<Item = &'a str>,
     next: &dyn Fn(&'a str) -> Vec<&'a str>,
@@ -167,7 +167,7 @@ fn rings<'a>(
     found
 }
 
-/// A stretch of text, or a link in it.
+/// A piece of plain text, or a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     Text(&'a str),
@@ -179,7 +179,7 @@ pub enum Piece<'a> {
     },
 }
 
-/// Every link outside code, in the order of the text, whose first line is line `first` of the file.
+/// Every link outside of code, in the order of the text, which begins in line `first` of the file.
 pub fn links(text: &str, first: usize) -> Vec<Mention> {
     let link = |piece| match piece {
         Piece::Link { to, line, .. } => Some(Mention { to: to.to_owned(), line }),
@@ -188,7 +188,7 @@ pub fn links(text: &str, first: usize) -> Vec<Mention> {
     pieces(text, first).into_iter().filter_map(link).collect()
 }
 
-/// The text cut where its links are; all pieces one after another are the text again, but for the brackets.
+/// The text split at its links; joined again, the pieces are the text except for the brackets.
 pub fn pieces(text: &str, first: usize) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
@@ -208,11 +208,11 @@ pub fn pieces(text: &str, first: usize) -> Vec<Piece<'_>> {
     found
 }
 
-/// The run of backticks or tildes that begins or ends a fence.
+/// The backticks or tildes that begin or end a fence.
 fn mark(line: &str) -> Option<&str> {
     let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let long = line.chars().take_while(|c| *c == sign).count();
-    // An info string with a backtick makes it a code span in a line of text.
+    // With a backtick in its info string, it is a code span in a line of text.
     let fence = long >= 3 && !(sign == '`' && line[long..].contains('`'));
     fence.then(|| &line[..long])
 }
@@ -242,14 +242,14 @@ fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
     found.push(Piece::Text(&line[from..]));
 }
 
-/// What stands between double brackets, and what follows. No bracket stands inside, so no line is read twice.
+/// The text between double brackets, and the rest. It contains no bracket, so no line is read twice.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix("[[")?;
     let end = inside.find(['[', ']'])?;
     Some((&inside[..end], inside[end..].strip_prefix("]]")?))
 }
 
-/// What follows a code span, or the lone backticks that open none.
+/// The text after a code span, or after backticks that open none.
 fn after_code(text: &str) -> &str {
     let long = text.bytes().take_while(|b| *b == b'`').count();
     let mut rest = &text[long..];
@@ -265,17 +265,17 @@ fn after_code(text: &str) -> &str {
 
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// What to call its file in a problem.
+    /// The name of its file in problems.
     pub file: String,
     pub workflow: Workflow,
-    /// Gates it must have: those of the one it takes the place of, if it may only add.
+    /// Gates that it must have: those of the workflow it replaces, if it may only add gates.
     pub owed: Vec<Gate>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     held: BTreeMap<String, Held>,
-    /// There, but not readable as workflows: naming one of them is no dangling link.
+    /// Files that exist but are not readable as workflows: naming one of them is not a dangling link.
     broken: BTreeSet<String>,
 }
 
@@ -297,7 +297,7 @@ impl Catalogue {
         self.held.keys().map(String::as_str)
     }
 
-    /// Every workflow that `id` contains, through any number of others: depth first, each once, without `id`
+    /// Every workflow that `id` contains, directly or indirectly: depth first, each once, without `id`
     /// itself.
     pub fn contained(&self, id: &str) -> Vec<&Held> {
         let Some(held) = self.held.get(id) else { return Vec::new() };
@@ -316,7 +316,7 @@ impl Catalogue {
         }
     }
 
-    /// Everything that does not fit, by file and line. `agents` are those a step may name.
+    /// Everything that does not fit together, by file and line. `agents`: those that a step may name.
     pub fn problems(&self, agents: &BTreeSet<String>) -> Vec<Problem> {
         let mut problems: Vec<_> = self.rings();
         for held in self.all() {
@@ -351,8 +351,7 @@ impl Catalogue {
         problems.extend(all.filter_map(|(what, m)| self.dangles(&held.file, what, &m.to, m.line)));
     }
 
-    /// Every ring of workflows that contain each other, told once, at the mention that leaves its first
-    /// member.
+    /// Every cycle of workflows that contain each other, reported once, at the mention in its first member.
     fn rings(&self) -> Vec<Problem> {
         let mentions = |id| self.held.get(id).map_or(Vec::new(), |held| held.workflow.mentions());
         let next = |id| mentions(id).into_iter().map(|mention| mention.to.as_str()).collect();

@@ -1,9 +1,9 @@
-//! A client that cannot start agents is not sent to one, nor is a session to an agent whose names a
-//! repository has taken: what only an agent could open stays refused, with the way out that there is, and the
-//! person is told.
+//! Handles clients that cannot start agents, and agents whose names a repository has taken: the session is
+//! not sent to an agent that cannot start. What only an agent could unlock stays refused, with the remaining
+//! way out, and the person is told.
 //!
 //! Reads what the session's start found out about the client; writes nothing. Invariant: nothing passes that
-//! would not pass otherwise, except that an audit, which no one could begin, is not waited for.
+//! would not pass otherwise, except that nobody waits for an audit that cannot begin.
 
 use super::{Context, audit, sandbox};
 use crate::model::agent::AgentId;
@@ -14,7 +14,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::text::template::{Phrase, one_line};
 
-/// The sandbox, with a way out that this client has.
+/// The plan gate, with a way out that exists in this client.
 pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Verdict {
     let said = sandbox::judge(session, event, context);
     let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
@@ -42,7 +42,7 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
     Verdict { notice: told, aloud: true, ..Verdict::refuse(GateId::Sandbox, phrase) }
 }
 
-/// Why this agent of ours has no name here.
+/// Why this agent cannot be started here under any name.
 fn taken(session: &Session, context: &Context, agent: AgentId) -> Option<String> {
     let taken = session.memory.client.names_taken.as_ref();
     let taken = taken.filter(|_| context.agents.missing.iter().any(|missing| missing == agent.name()))?;
@@ -68,8 +68,8 @@ fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent
     }
 }
 
-/// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all
-/// the same.
+/// The audit gate, unless this client cannot start agents. If only the auditor's name is taken, the audit is
+/// still required.
 pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdict {
     if session.memory.client.agentless.is_some() {
         return Verdict::pass();

@@ -1,8 +1,8 @@
 //! Refuses further changes when a drawn audit has not begun.
 //!
-//! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way
-//! out: start `custodiet`; the gate is open while it is at work, and shut again if it is stopped before it
-//! reports.
+//! Invariant: the draw itself refuses nothing, and the policy's `grace` allows a number of changes before the
+//! audit is required. Way out: start `custodiet`; changes pass while it is at work, and are refused again if
+//! it is stopped before it reports.
 
 use super::{Context, is_waived, profile, sandbox};
 use crate::model::agent::AgentId;
@@ -26,7 +26,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         || !context.effect().is_some_and(Effect::is_write)
         || is_waived(session, context, GATE)
         || context.call().is_some_and(|seen| seen.does.scratch)
-        // What is thrown away is no change.
+        // In a throwaway layer the command changes nothing.
         || profile::of_call(session, event, context) == Some(Profile::Trial)
     {
         return Verdict::pass();

@@ -22,7 +22,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// A new session is free; the user is told which other session is blocked.
+/// A new session is not blocked; the user is told which other session is.
 fn name_blocked_beside(context: &Context) -> Verdict {
     let blocked = context.start().into_iter().flat_map(|start| &start.blocked_beside);
     let lines: Vec<String> = blocked.map(|(id, reason)| words(id, reason)).collect();

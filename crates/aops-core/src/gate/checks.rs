@@ -1,9 +1,9 @@
-//! Refuses a prompt, a task's first change, a save or a commit whose check failed, and says which checks are
-//! to be run.
+//! Refuses a prompt, a task's first change, a save or a commit whose check failed, and says which checks to
+//! run.
 //!
-//! Invariants: no check is run for what another gate refuses; a shell command is not a save, so what a check
-//! complains of can be repaired while it fails; a prompt that waives the loop goes without checks. Before a
-//! stop a failing check is one more debt: see `owed`.
+//! Invariants: no check is run for an event that another gate refuses; a shell command is not a save, so the
+//! cause of a failing check can be repaired; no check is run for a prompt that waives the loop. Before a stop
+//! a failing check is one more debt: see `owed`.
 
 use super::{Context, is_busy, is_waiting, is_waived};
 use crate::config::policy::check::Moment;
@@ -21,7 +21,7 @@ use crate::text::template::{Phrase, one_line, quote};
 
 pub const GATE: GateId = GateId::Checks;
 
-/// The checks this event waits for and that have not been run yet, given what the gates say without them.
+/// The checks that this event needs and that have not been run yet, given what the other gates say.
 pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Check> {
     let Some(policy) = session.memory.configured.policy.as_ref().filter(|policy| !policy.checks.is_empty())
     else {
@@ -42,8 +42,8 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
 /// The prompt, first change, save, commit or stop that this event announces.
 fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Moment> {
     if event.kind() == EventKind::UserPromptSubmit {
-        // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend
-        // it.
+        // A prompt that waives the loop is not checked: otherwise nobody could repair a check that always
+        // fails.
         let asks =
             matches!(context.prompt(), Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
         let lifted = session.is_waived_by_person(GATE, context.now_ms);
@@ -67,7 +67,7 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
         }
         (EventKind::Stop, ..) => {
             let worked = match &context.stage {
-                // A run has no task, and a closing step answers for what earlier steps changed.
+                // A run has no task, and its closing step answers for what earlier steps changed.
                 Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
                 None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
             };
@@ -78,8 +78,8 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     }
 }
 
-/// The task has changed nothing yet, and this call would. What a shut sandbox lets pass is no change that
-/// stays.
+/// This call would be the task's first change. A change that is allowed while the plan gate is closed does
+/// not count, since it is not kept.
 fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
     let (worked, open) = match &context.stage {
         Some(stage) => (false, stage.sandbox == Sandbox::Open),
@@ -88,7 +88,7 @@ fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
     open && !worked && event.by_our_agent().is_none() && context.effect().is_some_and(Effect::is_write)
 }
 
-/// This check let the work begin already; in a run a person's answer does so too.
+/// This check already allowed the work to begin; in a run, a person's answer counts as well.
 fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
     let Some(last) = session.memory.progress.proven.checks.get(id) else { return false };
     last.outcome == PhaseOutcome::Pass || context.stage.is_some() && last.outcome == PhaseOutcome::AskUser
@@ -113,7 +113,7 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// What the agent can repair it is told; the rest is the person's, and the prompt waits.
+/// The agent is told what it can repair. Anything else is up to the person, and the prompt waits.
 fn before_model(run: &Checked) -> Verdict {
     if run.outcome != PhaseOutcome::InterventionRequired {
         return Verdict::refuse(GATE, Phrase::new("refusals/check-prompt.md", values(run)));
@@ -128,7 +128,7 @@ fn before_model(run: &Checked) -> Verdict {
     Verdict::context(GATE, words)
 }
 
-/// The agent can do nothing about it: the turn ends and the user is told; in a run, by its driver.
+/// The agent cannot repair it, so the turn ends and the user is told (in a run, by its driver).
 fn is_over(run: &Checked, context: &Context) -> bool {
     run.outcome == PhaseOutcome::Halt
         || run.outcome == PhaseOutcome::AskUser && (context.attended || context.stage.is_some())
@@ -169,7 +169,7 @@ fn values(run: &Checked) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Before a stop: what the failed checks ask for, on one line.
+/// Before a stop: what the failed checks require, on one line.
 pub fn owed(context: &Context) -> Option<Phrase> {
     let failed = context.checks.iter().filter(|run| run.on == Moment::Stop && run.failed());
     let lines: Vec<String> = failed

@@ -1,7 +1,7 @@
-//! What a gate may know beside session and event.
+//! What a gate may know apart from session and event.
 //!
-//! Filled by `observe` before any gate decides; plain data. What belongs to one kind of event alone is in
-//! `Found`, what belongs to one gate alone in that gate's facts.
+//! Filled by `observe` before any gate decides; plain data. Facts about only one kind of event are in
+//! `Found`, facts for only one gate in that gate's struct.
 
 use super::guard::Protected;
 use crate::model::agent::{AgentId, FILE_PREFIX};
@@ -29,66 +29,65 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Context {
     pub now_ms: i64,
-    /// The variables that decide where our folders are, as they are now.
+    /// The present values of the variables that decide where our folders are.
     pub folders: BTreeMap<String, String>,
-    /// The client's process.
+    /// The client's process ID.
     pub client: String,
     pub agents: AgentNames,
     /// A person can answer.
     pub attended: bool,
-    /// The client is at a terminal, and goes on by itself when an agent in the background has ended.
+    /// The client is at a terminal, and continues by itself when a background agent has ended.
     pub interactive: bool,
-    /// Why a prompt is no person's word, or why an agent's verdict does not count.
+    /// Why a prompt does not count as a person's, or why an agent's verdict does not count.
     pub unproven: Option<String>,
-    /// The client's start of this session was not seen, and ought to be.
+    /// We did not see the client start this session, although we should have.
     pub unstarted: bool,
-    /// A question is deferred: there is no person, and the environment says that a run's driver will ask one.
+    /// Questions are deferred: no person is here, and the environment says that a run's driver will ask one.
     pub defers: bool,
-    /// The step of a run that its driver started the client for; nothing where that is not proven.
+    /// The step of the run for which its driver started the client; `None` if that is not proven.
     pub stage: Option<RunStep>,
     /// The user's checks that were run for this event.
     pub checks: Vec<Checked>,
     pub earlier: Earlier,
-    /// What the working tree still owes, where that is asked: at the end of a turn, and after one that had
-    /// none.
+    /// What the working tree still owes. Only known at the end of a turn, and after a turn without an end.
     pub tree: Worktree,
     pub found: Found,
 }
 
-/// The names under which our agents can be started here.
 #[derive(Debug, Default)]
 pub struct AgentNames {
-    /// Before each: empty, or our plugin's prefix.
+    /// Prefix of every name: empty, or our plugin's prefix.
     pub prefix: &'static str,
-    /// Those of our agents that have another name here, since a foreign file has taken theirs.
+    /// Those of our agents that have another name here because a foreign file uses theirs.
     pub renamed: Vec<String>,
-    /// Those of them that are not there under the other name either.
+    /// Those of them that do not exist under the other name either.
     pub missing: Vec<String>,
 }
 
-/// What came before this event and has had no end yet.
+/// What happened before this event and is still unsettled.
 #[derive(Debug, Default)]
 pub struct Earlier {
-    /// A prompt, start or end of the session after a turn that had no Stop: how that ended, and what it owed.
+    /// Set at a prompt, start or end of the session after a turn without a Stop: how that turn ended, and
+    /// what it owed.
     pub unstopped: Option<Unstopped>,
-    /// Before and after a call: how a call of this key ended earlier.
+    /// Before and after a call: how a call with this key ended earlier.
     pub past: Option<Step>,
-    /// Where an answer is not proven yet: what the client recorded about it.
+    /// What the client recorded about answers that are not proven yet.
     pub decisions: Vec<Decision>,
-    /// Calls whose end no event reported, and whose file is as they would leave it.
+    /// Calls whose end no event reported, although their file is as they would leave it.
     pub made: Vec<String>,
-    /// Whether an audit is drawn for one of them.
+    /// Whether one of these calls draws an audit.
     pub drawn: Option<bool>,
 }
 
-/// What was looked up for this kind of event alone.
+/// What was observed for this kind of event.
 #[derive(Debug, Default)]
 pub enum Found {
     #[default]
     Nothing,
     /// A call is about to be made, or a person is asked about it.
     Call(Box<CallContext>),
-    /// A call is over.
+    /// A call has ended.
     End(Box<EndContext>),
     /// A session or an agent starts.
     Start(Box<StartContext>),
@@ -101,7 +100,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// What an event of this kind leads to where nothing was found.
+    /// What we know about an event of this kind if nothing was observed.
     pub fn nothing_of(kind: EventKind) -> Self {
         match kind {
             EventKind::PostToolUse | EventKind::PostToolUseFailure => Self::End(Box::default()),
@@ -117,21 +116,20 @@ impl Found {
 
 #[derive(Debug, Default)]
 pub struct PromptContext {
-    /// What the prompt means.
     pub meant: Prompt,
-    /// Places of parked tasks of which nothing is left uncommitted.
+    /// Positions of parked tasks that have nothing uncommitted left.
     pub over: Vec<u64>,
 }
 
-/// An agent of ours that is waited for has stopped.
+/// One of our agents that we wait for has stopped.
 #[derive(Debug, Default)]
 pub struct AgentStopContext {
-    /// What it found, or what is wrong with its report.
+    /// Its findings, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
     /// With VERIFIED: the digest of the tree.
     pub verified_tree: Option<String>,
-    /// A question takes the place of an unfinished task: its files that are not committed, listed and
-    /// counted.
+    /// If a question replaces an unfinished task: that task's uncommitted files (a limited list), and their
+    /// number.
     pub left: Option<(Vec<String>, u64)>,
 }
 
@@ -141,23 +139,22 @@ pub struct StopContext {
     pub asks: bool,
     /// The last push since the prompt failed.
     pub push_failed: bool,
-    /// The last refusal, where nothing was done after it.
+    /// The last refusal, if nothing was done after it.
     pub refused: Option<LastRefusal>,
 }
 
 #[derive(Debug, Default)]
 pub struct SessionEndContext {
-    /// In a session that nobody watches: the last refusal, where nothing was done after it.
+    /// In an unattended session: the last refusal, if nothing was done after it.
     pub refused: Option<LastRefusal>,
-    /// The hosts that the session reached, and those that it was refused.
+    /// The hosts that the session reached, and those it was refused.
     pub hosts: Vec<Reached>,
 }
 
 #[derive(Debug, Default)]
 pub struct SettingsContext {
-    /// The new text of the file.
     pub text: String,
-    /// It is too large to be read.
+    /// The file is too large to be read.
     pub unread: bool,
 }
 
@@ -169,17 +166,16 @@ pub struct CallContext {
     pub jail: JailFacts,
     pub hosts: HostFacts,
     pub danger: DangerFacts,
-    /// The answer in the person's place, where one may be given.
+    /// The answer in the person's place, if one may be given.
     pub quiet: Option<Box<QuietAnswer>>,
     pub rules: RuleFacts,
     pub checks: CheckFacts,
     pub lease: LeaseFacts,
     pub task: TaskFacts,
-    /// The client shows a person its plan.
+    /// The client shows a plan to the person.
     pub plan: PlanQuestion,
 }
 
-/// What a call does.
 #[derive(Debug, Default)]
 pub struct CallEffect {
     pub effect: Effect,
@@ -187,93 +183,89 @@ pub struct CallEffect {
     pub why: String,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
-    /// It changes temporary and generated files alone; looked for where changes wait for a plan, or each
+    /// It changes only temporary and generated files. Only computed if changes wait for a plan or each one
     /// counts.
     pub scratch: bool,
-    /// What the file of an edit will be, where the task is weighed.
+    /// The file as this edit will leave it, if the task is weighed.
     pub grows: Option<ChangedFile>,
 }
 
-/// What the guard must know of a call.
 #[derive(Debug, Default)]
 pub struct GuardFacts {
-    /// What the call must not touch.
     pub protected: Protected,
-    /// What an edit of one of the client's settings files leaves of us; nothing for any other call, and where
-    /// that is not known.
+    /// What an edit of one of the client's settings files does to our hooks; `None` for any other call, and
+    /// if we cannot predict it.
     pub settings: Option<SettingsEdit>,
-    /// What it adds to the programs that run without asking us, and whether no person can allow that here.
+    /// What it adds to the programs that run without asking us, and whether no person can approve that here.
     pub executable: Option<(String, bool)>,
-    /// What the skill or agent that it starts brings.
+    /// What the skill or agent that it starts brings along.
     pub brought: Option<String>,
-    /// What in it shows our keys.
+    /// The part of the call that shows our keys.
     pub keys: Option<Danger>,
 }
 
-/// Where shell commands are jailed.
+/// Filled where shell commands are jailed.
 #[derive(Debug, Default)]
 pub struct JailFacts {
-    /// It is not known to change anything, here or outside.
+    /// We do not know whether it changes anything, here or outside.
     pub unknown: bool,
-    /// It only reads, and cannot without the network.
+    /// It only reads, but needs the network for that.
     pub online: bool,
     pub unheld: Unheld,
 }
 
-/// Where hosts are judged.
+/// Filled where hosts are judged.
 #[derive(Debug, Default)]
 pub struct HostFacts {
-    /// Those that the call names.
     pub named: Vec<Host>,
-    /// Those that it names, or needed before, and that the session's list refuses.
+    /// Hosts that the session's list refuses: the call names them, or was refused them before.
     pub unlisted: Vec<Unlisted>,
-    /// With those: the foreign text that came last.
+    /// The source of the latest foreign text, to show with those hosts.
     pub foreign: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub struct DangerFacts {
-    /// What the shipped danger rules found in the call.
     pub dangers: Vec<Danger>,
-    /// What it would lose that is nowhere else, and whether that can be kept first.
+    /// The only copies that it would lose, and whether they can be kept first.
     pub keeps: Keeps,
 }
 
-/// For the user's rules.
+/// Input of the user's rules.
 #[derive(Debug, Default)]
 pub struct RuleFacts {
-    /// Paths as the disk names them: those that the call changes, and those that it reads.
+    /// Real paths: those that the call changes, and those that it reads.
     pub paths: Vec<String>,
     pub read: Vec<String>,
     /// The words of each simple command.
     pub commands: Vec<Vec<String>>,
 }
 
-/// For the user's checks.
+/// Input of the user's checks.
 #[derive(Debug, Default)]
 pub struct CheckFacts {
     /// The file an edit tool would save.
     pub saves: Option<String>,
-    /// A line would commit.
+    /// The line would create a commit.
     pub commits: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct LeaseFacts {
-    /// Files that no session edited before this call.
+    /// Files that no session was editing before this call.
     pub taken: Vec<String>,
-    /// Another session that edits one of its files.
+    /// Another session that is editing one of its files.
     pub held: Held,
 }
 
-/// What a call is to the task in hand.
+/// What a call means for the current task.
 #[derive(Debug, Default)]
 pub struct TaskFacts {
-    /// It is the command of `evidence.test`, and its success is evidence.
+    /// Whether it runs the command of `evidence.test`, so that its success is evidence.
     pub tests: Evidence,
     /// It is the command of `close.format`.
     pub formats: bool,
-    /// What it does to issues of the tracker.
+    /// What it does to issues in the tracker.
     pub tracks: Vec<Tracks>,
 }
 
@@ -281,7 +273,7 @@ pub struct TaskFacts {
 pub struct PlanQuestion {
     /// What the person is shown.
     pub shown: Option<PlanShown>,
-    /// A file with a hook that may answer in their place.
+    /// A file with a hook that may answer in the person's place.
     pub hook: Option<String>,
 }
 
@@ -289,19 +281,20 @@ pub struct PlanQuestion {
 #[derive(Clone, Debug)]
 pub struct QuietAnswer {
     pub recorded: Quieted,
-    /// What is kept first, where the line may change more than its text tells.
+    /// What is kept first, if the line may change more than its text shows.
     pub keeps: Option<Keeps>,
 }
 
 /// Whether what a call would lose can be kept before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Keeps {
-    /// It loses nothing that its text tells; or more than its text tells, where a rule found something.
+    /// Its text shows no loss; or a rule found something, and the text does not show everything that may be
+    /// lost.
     #[default]
     Untold,
-    /// All that these rules found is told, and nothing of it is the only copy.
+    /// The text shows everything that these rules found, and none of it is the only copy.
     Nothing,
-    /// All of it can be kept: so many files and bytes. With the rules that found it.
+    /// All of it can be kept: this many files and bytes, found by these rules.
     All { rules: Vec<String>, files: u64, bytes: u64 },
     /// It cannot be kept: what it is, and why not.
     Not(String),
@@ -311,61 +304,61 @@ pub enum Keeps {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastRefusal {
     pub gate: Stored<GateId>,
-    /// The rule of the gate, where it has several.
+    /// The rule, if the gate has several.
     pub rule: Option<String>,
     pub why: String,
 }
 
-/// Who edits a file of the call.
+/// Who is editing a file of the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Held {
     #[default]
     Nobody,
     Another(Holder),
-    /// It could not be looked at: why.
+    /// We could not find out, for this reason.
     Unknown(String),
 }
 
 /// A host that the session's list refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlisted {
-    /// As a rule names it.
+    /// The host in the form of a rule.
     pub rule: String,
     pub port: u16,
     pub why: String,
-    /// A person said never.
+    /// A person denied it for good.
     pub denied: bool,
     /// The line does not name it, but was refused it before.
     pub needed: bool,
-    /// It was listed until a secret was read.
+    /// It was on the list until a secret was read.
     pub after_secret: bool,
 }
 
 /// A program in a line that cannot run inside the jail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Unheld {
-    /// There is none.
     #[default]
     Nothing,
-    /// The rest of the line must run inside, or a shell would change its words.
+    /// This program; it cannot be started directly, because the rest of the line must run inside the jail or
+    /// a shell would change its words.
     Within(String),
-    /// The line is nothing else: it is started as the file that it is, with these words.
+    /// The line consists only of this program, so we start its file directly, with these words.
     Alone {
         program: String,
-        /// What it is told to run, where that is not known.
+        /// The program that it is told to run, if we do not know that one.
         hands: Option<String>,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsEdit {
-    /// Everything of ours is as it was.
+    /// Nothing of ours is changed.
     Keeps,
-    /// Why our hooks would be off, or others than before.
+    /// Why our hooks would be off, or differ from before.
     Loses(String),
 }
 
-/// A session that edits a file, relative to the tree, and when it last wrote it.
+/// A session that is editing a file (path relative to the tree), and when it last wrote to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub path: String,
@@ -378,7 +371,7 @@ pub struct Holder {
 pub enum Evidence {
     #[default]
     Other,
-    /// It runs the command, and succeeds only if that does.
+    /// It runs the command, and succeeds only if the command does.
     Contains,
     /// It is the command and nothing else.
     Is,
@@ -386,30 +379,30 @@ pub enum Evidence {
 
 #[derive(Debug, Default)]
 pub struct EndContext {
-    /// What was looked up of the end and is recorded with it.
+    /// What was observed at the end and is recorded with it.
     pub recorded: CallEnded,
     /// The call talked to the tracker.
     pub tracked: bool,
     /// How the write switched our hooks off.
     pub disarmed: Option<String>,
-    /// Guarded files that the write changed otherwise.
+    /// Guarded files that the write changed in another way.
     pub changed: Vec<String>,
-    /// They changed before the call, while none ran.
+    /// They changed before the call, while no call was running.
     pub apart: bool,
-    /// What the call changed, where it was never asked about.
+    /// What the call changed, if it was never asked about.
     pub unasked: Option<Unasked>,
     /// After a command: there is no proof of how it was jailed.
     pub unproven: bool,
-    /// Servers of commands that are opened at another port outside than inside.
+    /// Servers of commands that are open at another port outside than inside.
     pub served: Vec<Served>,
 }
 
-/// A turn that had no Stop.
+/// A turn without a Stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unstopped {
     /// The client's own record says that the person interrupted it.
     pub interrupted: bool,
-    /// Files of its task that are changed and not committed, and the paths of those that are listed.
+    /// How many files of its task are changed and uncommitted, and the paths of those that are listed.
     pub files: u64,
     pub paths: Vec<String>,
 }
@@ -418,22 +411,21 @@ pub struct Unstopped {
 pub struct StartContext {
     /// A foreign file that defines one of our agents' names.
     pub shadowed: Option<String>,
-    /// The names that foreign files have taken.
+    /// Names of our agents that foreign files use.
     pub clashes: Vec<String>,
-    /// Other sessions of this project that are blocked: id, reason.
+    /// Other blocked sessions of this project: ID and reason.
     pub blocked_beside: Vec<(String, String)>,
     /// `SessionStart`: why this client cannot start agents.
     pub agentless: Option<String>,
     /// `SessionStart`: another client of this session is alive.
     pub beside: bool,
-    /// `SessionStart`: timers of the session that the client had before; they live in the client.
+    /// `SessionStart`: timers of the session that the client had before; they survive in the client.
     pub timers: Vec<TimerMark>,
-    /// Some of them are not known.
+    /// Some of these timers are unknown.
     pub timers_lost: bool,
 }
 
 impl Context {
-    /// The name under which one of our agents can be started here.
     pub fn agent(&self, agent: impl Into<Stored<AgentId>>) -> String {
         let agent = agent.into();
         let AgentNames { prefix, renamed, .. } = &self.agents;
@@ -441,15 +433,15 @@ impl Context {
         format!("{}{agent}", if is_renamed { FILE_PREFIX } else { prefix })
     }
 
-    /// How long this agent of ours has been at work, started by another call than this one; nothing where it
-    /// is not, or another client started it.
+    /// How long this agent of ours has been at work for another call than this one; `None` if it is not at
+    /// work, or was started by another client.
     pub fn at_work(&self, session: &Session, id: AgentId, call: &str) -> Option<String> {
         let same = |agent: &&AtWork| agent.name == id && agent.client == self.client && agent.call != call;
         let known = session.memory.agents.at_work.iter().find(same)?;
         Some(time::age(self.now_ms - time::parse(&known.since).unwrap_or(self.now_ms)))
     }
 
-    /// What the call would do; nothing where no call is about to be made.
+    /// What the call would do; `None` if no call is about to be made.
     pub fn effect(&self) -> Option<Effect> {
         self.call().map(|call| call.does.effect)
     }
@@ -466,7 +458,6 @@ impl Context {
         if let Found::End(end) = &self.found { Some(end) } else { None }
     }
 
-    /// What was looked up of a call's end and is recorded with it.
     pub fn recorded(&self) -> Option<&CallEnded> {
         self.end().map(|end| &end.recorded)
     }
@@ -475,7 +466,7 @@ impl Context {
         if let Found::Start(start) = &self.found { Some(start) } else { None }
     }
 
-    /// What the prompt means; for any other event that it says nothing.
+    /// What the prompt means; the default for any other event.
     pub fn prompt(&self) -> Prompt {
         if let Found::Prompt(prompt) = &self.found { prompt.meant } else { Prompt::default() }
     }
@@ -488,7 +479,7 @@ impl Context {
         if let Found::Stop(stop) = &self.found { Some(stop) } else { None }
     }
 
-    /// The hosts that a command, or the session that ends, reached or was refused.
+    /// The hosts that a command, or the ending session, reached or was refused.
     pub fn hosts(&self) -> &[Reached] {
         match &self.found {
             Found::End(end) => &end.recorded.under.hosts,

@@ -1,9 +1,9 @@
-//! Stops what is dangerous: work and history lost, the system broken, foreign code run, secrets read, things
-//! published.
+//! Stops dangerous calls: those that lose work or history, break the system, run foreign code, read secrets
+//! or publish things.
 //!
-//! Invariant: what a rule may let pass for being kept passes only if all of it can be; a rule that asks
-//! refuses where no person can answer; of several rules the strictest counts. Way out: what the rule says to
-//! do instead, a person who runs the command, or a person who switches that rule.
+//! Invariants: if a rule allows a loss that is kept first, the call passes only if all of it can be kept; a
+//! rule that asks refuses if no person can answer; among several rules the strictest counts. Way out: the
+//! alternative that the rule names, a person who runs the command, or a person who switches the rule off.
 
 use super::{CallContext, Context, Keeps, level, secrets};
 use crate::config::policy::{DangerLevel, Level};
@@ -16,12 +16,12 @@ use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
 const GATE: GateId = GateId::Danger;
-/// What is asked about where no rule finds anything.
+/// Name of the question about a loss that no rule finds.
 const ONLY_COPY: &str = "only-copy";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call()) else { return Verdict::pass() };
-    // What signs the log is shown to no tool, whatever the user lets pass.
+    // The keys that sign the log are never shown to a tool, whatever the user allows.
     let ours = seen.guard.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
     let is_kept =
@@ -53,7 +53,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict { ruling, gate: Some(GATE), rule, phrase, ..Verdict::pass() }
 }
 
-/// The rule that would ask, if what the call loses were not kept first.
+/// The rule that would ask if the call's losses were not kept first.
 pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
     let is_kept = matches!(seen.danger.keeps, Keeps::All { .. } | Keeps::Nothing)
         && level(session.policy(), GATE) == Level::Enforce;
@@ -61,7 +61,7 @@ pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
     (level == DangerLevel::Keep).then_some(danger.rule)
 }
 
-/// What is kept before this call, where it passes.
+/// What is kept before this call, if it passes.
 pub fn kept_first(session: &Session, seen: &CallContext) -> Option<KeptFirst> {
     let rule = kept_by(session, seen).map(|rule| rule.id().to_owned());
     match seen.danger.keeps {
@@ -70,7 +70,7 @@ pub fn kept_first(session: &Session, seen: &CallContext) -> Option<KeptFirst> {
     }
 }
 
-/// No rule finds it, but more of it is in no commit than is kept without a question.
+/// No rule finds it, but the call would lose more uncommitted work than we keep without asking.
 fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     let Keeps::Not(what) = &seen.danger.keeps else { return Verdict::pass() };
     let (ruling, next) = if context.attended || context.defers {
@@ -85,13 +85,13 @@ fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     Verdict { ruling, gate: Some(GATE), rule: Some(ONLY_COPY.to_owned()), reason, ..Verdict::pass() }
 }
 
-/// The file of secrets that the person is asked about.
+/// The file of secrets that the question to the person is about.
 pub(super) fn asked_file(session: &Session, event: &Event, context: &Context) -> Option<SecretFile> {
     let seen = context.call()?;
     secrets::touched(event, seen, worst(session, seen)?.1)
 }
 
-/// Of the rules that are on and found something, the strictest, then the gravest.
+/// Of the active rules that found something, the strictest, then the gravest.
 fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &'c Danger)> {
     let policy = session.policy();
     let mut worst: Option<(DangerLevel, &Danger)> = None;
@@ -118,7 +118,7 @@ fn values(danger: &Danger) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The words of a rule for a call that another gate refuses as well, if they say more than that gate's own.
+/// The rule's words for a call that another gate refuses too, if they say more than that gate's own.
 pub fn words(
     session: &Session,
     seen: &CallContext,

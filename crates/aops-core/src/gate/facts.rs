@@ -1,7 +1,7 @@
 //! The facts that go into the ledger for one judged event.
 //!
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that
-//! is asked is settled by some later event (`settle`); the answer stands beside the question.
+//! was asked about is settled by some later event (`settle`); the answer is recorded with the question.
 
 pub use crate::gate::happened::is_plan_question;
 use crate::gate::report::started;
@@ -29,7 +29,7 @@ use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 use serde_json::value::RawValue;
 
-/// Most calls in flight; one more settles the oldest.
+/// At most this many calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
 
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
@@ -62,7 +62,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     }
 }
 
-/// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.
+/// A prompt that lifts the whole loop for its task is recorded as a waiver, like one for a gate and a time.
 fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fact> {
     let reason = match context.prompt() {
         Prompt::Waived => "its prompt begins with `.`",
@@ -99,7 +99,7 @@ fn said(verdict: &Verdict) -> Option<Said> {
     })
 }
 
-/// A refusal of the mode that is rehearsed. At the end of a turn the gate is that of the first debt.
+/// What the rehearsed mode would have refused. At the end of a turn the gate is that of the first debt.
 fn rehearsed(verdict: &Verdict) -> Option<Said> {
     let said = said(verdict)?;
     let gate = verdict.debts.first().map_or(said.gate, |debt| debt.id.gate().into());
@@ -119,7 +119,7 @@ fn asked(
 ) -> Vec<Fact> {
     let open = session.open_call(&call.key);
     if open.is_some_and(|open| open.means.deferred && open.input_sha256 == call.input_sha256) {
-        // The call that a run paused for comes up again with its answer.
+        // A call for which a run paused comes again with its answer.
         return decided(event, call, verdict);
     }
     if open.is_some() {
@@ -134,7 +134,7 @@ fn asked(
     }
     let mut facts = Vec::new();
     if context.stage.is_some() {
-        // It is made, or asked for, under another id.
+        // The deferred call is now made, or asked for, under another ID.
         facts.extend(asked_before(session, event, call).flat_map(settle));
     }
     if session.memory.calls.len() >= MOST_OPEN {
@@ -158,7 +158,7 @@ fn asked(
     facts
 }
 
-/// The call as it waits for its verdict.
+/// The first recorded step of a call, before its verdict.
 fn first_step(
     session: &Session,
     event: &Event,
@@ -186,8 +186,8 @@ fn first_step(
     }
 }
 
-/// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by
-/// itself.
+/// Deferred calls of the main agent that are the same as this one under another ID: Codex cannot repeat a
+/// deferred call by itself.
 pub fn asked_before<'a>(
     session: &'a Session,
     event: &Event,
@@ -204,14 +204,14 @@ pub fn asked_before<'a>(
     session.memory.calls.iter().filter(same)
 }
 
-/// A timer that we were not asked about, or asked about in other words: a hook may have changed them.
+/// A timer that was set without asking us, or with another text: a hook may have changed it.
 fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Option<Fact> {
     let timers = new_timers(session, set_timer(call).into_iter());
     (!timers.new.is_empty()).then(|| Fact::Event(Box::new(Seen { timers, ..seen(event, context, None) })))
 }
 
-/// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it
-/// changes is counted.
+/// Settles a call because too many are in flight: preferably one that changes nothing; otherwise its changes
+/// count.
 fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let calls = || in_flight(session);
     let idle = calls().find(|open| open.means.effect.is_none());
@@ -232,7 +232,7 @@ fn spoken(verdict: &Verdict) -> (Option<Stored<GateId>>, Option<String>) {
     (said.then(|| verdict.gate.into()), reason)
 }
 
-/// What the verdict makes of a call that waits for it.
+/// How the verdict changes the state of the call that waits for it.
 fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     let (gate, reason) = spoken(verdict);
     match verdict.ruling {
@@ -254,7 +254,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
         return ended_unasked(session, event, call, context);
     };
     let mut facts = questions::proven(session, event, context);
-    // A person was asked and said yes: the client reports it only now.
+    // A person was asked and approved: the client reports it only now.
     if open.state == Pending {
         facts.extend(questions::approved(open, call, context));
         facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
@@ -281,7 +281,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     facts
 }
 
-/// What the client says of the end, beside what was looked up.
+/// What the client reports about the end, in addition to what we observed.
 fn came_to(
     session: &Session,
     call: &ToolCall,
@@ -302,7 +302,7 @@ fn came_to(
     }
 }
 
-/// The hook was killed or not heard, and the client failed open.
+/// The hook was killed or not heard, so the client let the call pass.
 fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
     let (kind, why) = match &context.earlier.past {
         Some(past) if past.to == Denied => {
@@ -319,7 +319,7 @@ fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Co
     [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect()
 }
 
-/// A call that ended before ends again: recorded, but counted once.
+/// A call that already ended ends again: recorded, but not counted twice.
 fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
     let about =

@@ -1,8 +1,8 @@
-//! Refuses calls that would write what guards them, or use a verb that needs a person.
+//! Refuses calls that would change the files that guard them, or use a verb that only a person may use.
 //!
 //! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the
-//! path or verb. Way out: none for a tool call; a person edits the file or runs the verb in a terminal of
-//! their own.
+//! path or verb. Way out: none for a tool call; a person edits the file or runs the verb in their own
+//! terminal.
 
 use crate::model::client::{Ability, Client};
 use crate::model::gate_id::GateId;
@@ -51,17 +51,17 @@ pub fn edits_settings(protected: &Protected, targets: &Targets) -> bool {
     path::is_settings_alone(protected, &targets.paths)
 }
 
-/// One of these targets may be one of these places, above it or below it.
+/// One of these targets may be one of these places, or contain it, or lie in it.
 pub fn may_touch(places: impl Iterator<Item = String>, targets: &[Target]) -> bool {
     !targets.is_empty() && path::may_touch(places, targets)
 }
 
-/// Why a person is asked about one of these commands, and what else they can do.
+/// Why one of these commands needs a person's approval, and what else they can do.
 pub fn asked(protected: &Protected, targets: &Targets) -> Option<(String, Option<String>)> {
     targets.runs.iter().find_map(|run| verb::asked(protected, run))
 }
 
-/// The clients with an adapter of ours that these commands start.
+/// The clients known to us that these commands start.
 pub fn starts(targets: &Targets) -> impl Iterator<Item = Client> {
     targets.runs.iter().filter(|run| !run.reads).filter_map(|run| unguarded::started(run)?.client)
 }
@@ -99,7 +99,7 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     ))
 }
 
-/// `git clean` is among the commands.
+/// One of the commands is `git clean`.
 fn cleans(targets: &Targets) -> bool {
     let is_clean = |run: &CommandRun| {
         let words = &run.command.words;

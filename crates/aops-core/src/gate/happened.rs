@@ -1,7 +1,7 @@
-//! What an event tells of itself beside what every event tells, for the ledger.
+//! The part of an event's ledger entry that depends on the kind of event.
 //!
-//! Reads session, event, verdict and context; writes nothing. Invariant: the kind of the event and what is
-//! told of it agree.
+//! Reads session, event, verdict and context; writes nothing. Invariant: the entry's details match the kind
+//! of the event.
 
 use crate::gate::owed::{debts, without_git};
 use crate::gate::report;
@@ -66,7 +66,7 @@ fn permission_asked(event: &Event, context: &Context) -> PermissionAsked {
     }
 }
 
-/// What a prompt means for the task in hand, and by what it is known again.
+/// What a prompt means for the current task, and by what we recognise it if it comes again.
 fn prompt_heard(session: &Session, event: &Event, context: &Context) -> PromptHeard {
     let goes_on = parked::goes_on(session, event, context);
     PromptHeard {
@@ -86,12 +86,12 @@ fn turn_ended(session: &Session, event: &Event, verdict: &Verdict, context: &Con
     let owed = owed_now(session, context);
     let asks = context.stop().is_some_and(|stop| stop.asks);
     TurnEnded {
-        // A task that was let go is over, whatever it still owes.
+        // A task that was allowed to end is over, whatever it still owes.
         ends: session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty(),
         no_git: without_git(session, context),
         reflection: reflection::written(session, context, &owed),
         shuts: owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open,
-        // Where the turn ends with a question about the plan, everything stays as it is.
+        // If the turn ends with a question about the plan, the debts stay as they are.
         owed: Some(owed).filter(|_| !asks || session.awaits_plan_of().is_none()),
         ..TurnEnded::default()
     }
@@ -101,7 +101,7 @@ fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
     debts(session, context).iter().map(|debt| debt.id.into()).collect()
 }
 
-/// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay.
+/// A turn had no Stop. If the person interrupted it, its task is parked; otherwise its debts stay.
 fn turn_before(session: &Session, context: &Context, goes_on: Option<GoesOn>) -> Option<TurnBefore> {
     let turn = context.earlier.unstopped.as_ref()?;
     Some(if turn.interrupted {
@@ -111,7 +111,7 @@ fn turn_before(session: &Session, context: &Context, goes_on: Option<GoesOn>) ->
     })
 }
 
-/// A turn had no Stop, and no person interrupted it: what it owed.
+/// The debts of a turn that had no Stop and was not interrupted by a person.
 pub(super) fn missing_stop(session: &Session, event: &Event, context: &Context) -> Option<Fact> {
     context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let owed = owed_now(session, context);
@@ -131,7 +131,7 @@ fn starter(event: &Event, context: &Context) -> Option<String> {
     agent.map(|_| context.client.clone())
 }
 
-/// The report counts, or is no agent's of ours.
+/// We wait for this report, or it is not from one of our agents.
 fn is_awaited(session: &Session, event: &Event) -> bool {
     let agent = event.agent_type.as_deref().and_then(ours);
     let id = event.agent_id.as_deref().unwrap_or_default();

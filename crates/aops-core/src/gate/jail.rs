@@ -1,7 +1,7 @@
-//! Refuses what the jail must hold and cannot, and says which lines can be tried in it.
+//! Refuses commands that the jail must confine but cannot, and says which lines can be tried in it.
 //!
-//! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing
-//! holds, nothing passes that would not pass otherwise; a command that is thrown away is no work. Way out:
+//! Reads what the session's start found out about the kernel; writes nothing. Invariants: without a working
+//! jail nothing passes that would not pass otherwise; a command in a throwaway layer is not work. Way out:
 //! each refusal names it.
 
 use super::{CallContext, Context, Unheld};
@@ -28,7 +28,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// The tools whose commands the client starts through us.
+/// Tools whose commands the client starts through us.
 pub fn runs_shell(call: &ToolCall) -> bool {
     is_shell(&call.key.tool)
 }
@@ -72,7 +72,7 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
     }
 }
 
-/// Outside of the jail nothing holds what this program starts, so a person says whether it may.
+/// Outside of the jail nothing confines the programs that it starts, so a person must approve it.
 fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> Verdict {
     let is_judged = session.policy().network.mode >= NetworkMode::Ask;
     let online = if is_judged { " with the machine's network" } else { "" };
@@ -89,12 +89,12 @@ fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> V
     Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
 }
 
-/// The line is one program that cannot run inside the jail.
+/// The line is a single program that cannot run inside the jail.
 pub fn leaves(seen: &CallContext) -> bool {
     matches!(seen.jail.unheld, Unheld::Alone { .. })
 }
 
-/// A command that left no proof.
+/// The notice about a command that left no proof.
 fn after(session: &Session, context: &Context) -> Verdict {
     if !context.end().is_some_and(|end| end.unproven) {
         return Verdict::pass();
@@ -106,12 +106,12 @@ fn after(session: &Session, context: &Context) -> Verdict {
     Verdict::notice(GATE, words)
 }
 
-/// A command without proof is a block where every step is held.
+/// In mode `strict` a command without proof blocks the session.
 pub fn blocks(session: &Session) -> bool {
     session.mode() == ModeLevel::Strict
 }
 
-/// This line would be refused by its words alone because it is not known, and can be thrown away instead.
+/// This line would be refused because we do not know what it does; it can run in a throwaway layer instead.
 pub fn tries(session: &Session, context: &Context) -> bool {
     let holds = session.memory.client.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
     holds && context.call().is_some_and(|seen| seen.jail.unknown && !leaves(seen))

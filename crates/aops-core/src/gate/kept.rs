@@ -1,7 +1,7 @@
 //! Says what was kept before a command ran.
 //!
-//! Reads what the end of the command found; writes nothing. Invariant: model and person read the same words,
-//! and no promise of more than what was kept.
+//! Reads what the end of the command found; writes nothing. Invariants: model and person read the same words;
+//! they promise no more than what was kept.
 
 use super::Context;
 use crate::model::event::Event;

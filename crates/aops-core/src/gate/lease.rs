@@ -1,7 +1,7 @@
-//! Two sessions that edit one file of one tree: the second is told in mode `loop` and refused in mode
+//! When two sessions edit one file of one tree, warns the second in mode `loop` and refuses it in mode
 //! `strict`.
 //!
-//! Way out: another file until the other turn ends, or a working tree of one's own.
+//! Way out: edit another file until the other turn ends, or use a separate working tree.
 
 use super::{Context, Held, is_waived};
 use crate::config::policy::ModeLevel;
@@ -15,12 +15,12 @@ use crate::text::time;
 
 const GATE: GateId = GateId::Lease;
 
-/// Whether leases are kept: nothing is told in the modes below.
+/// Whether leases are kept: lower modes say nothing about them.
 pub fn is_kept(session: &Session) -> bool {
     session.policy().mode.level() >= ModeLevel::Loop
 }
 
-/// The second session goes on all the same.
+/// The second session may continue in spite of the lease.
 pub fn goes_on(session: &Session, context: &Context) -> bool {
     session.policy().mode.level() < ModeLevel::Strict || is_waived(session, context, GATE)
 }
@@ -48,7 +48,7 @@ pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
     )
 }
 
-/// Whoever edits the file may be there: as if somebody were.
+/// We could not find out who edits the file, so assume that somebody does.
 fn unknown(session: &Session, context: &Context, why: &str) -> Verdict {
     let what =
         format!("it could not be looked whether another session edits this file: {}", one_line(why, 200));

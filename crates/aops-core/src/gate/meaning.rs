@@ -1,6 +1,7 @@
-//! What a call means until it has ended: what it changes, how it is to be jailed, of what it is evidence.
+//! What a call means until it has ended: what it changes, how it must be jailed, what it is evidence of.
 //!
-//! Reads session, event and context; writes nothing. Invariant: what cannot stay, or is nobody's, is no work.
+//! Reads session, event and context; writes nothing. Invariant: changes that cannot stay, and changes of
+//! scratch files, are not work.
 
 use crate::gate::{Context, Evidence, Keeps, network, profile};
 use crate::model::call::{Effect, ToolCall};
@@ -11,7 +12,7 @@ use crate::session::fact::{CallMeans, Jailing};
 use crate::session::fold::Session;
 use crate::text::json;
 
-/// What is recorded of a call that is asked for, beside its input.
+/// What is recorded about a call in addition to its input.
 pub(super) fn of_call(
     session: &Session,
     event: &Event,
@@ -27,7 +28,7 @@ pub(super) fn of_call(
         tests: seen.is_some_and(|seen| seen.task.tests != Evidence::Other),
         ..CallMeans::default()
     };
-    // What cannot stay, or is nobody's, is no work.
+    // Changes that cannot stay, and changes of scratch files, are not work.
     let is_lost = jailing.profile.is_some_and(|profile| profile >= Profile::Read);
     if let Some(seen) = seen.filter(|seen| !seen.does.scratch && !is_lost) {
         means.effect = Some(seen.does.effect).filter(|effect| *effect != Effect::Read);

@@ -61,15 +61,15 @@ pub fn is_waived(session: &Session, context: &Context, gate: GateId) -> bool {
     by_prompt && !session.state.state.hydration_pending || session.is_waived_by_person(gate, context.now_ms)
 }
 
-/// Anything is waived now: for this task by its prompt, or by a person for a limited time.
+/// Some gate is waived now: for this task by its prompt, or by a person for a limited time.
 pub fn is_waived_at_all(session: &Session, context: &Context) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
     let by_person = |waiver: &Waiver| waiver.until_ms > context.now_ms;
     by_prompt || session.memory.progress.waivers.iter().any(by_person)
 }
 
-/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt
-/// by itself; `report` is held where any gate waits for one of our agents.
+/// How strictly a gate is enforced. `block`, `guard` and `repeat` are always enforced; `owed` checks the
+/// level of each debt; `report` is enforced if any gate waits for one of our agents.
 fn level(policy: &Policy, gate: GateId) -> Level {
     match gate {
         GateId::Sandbox => policy.gates.sandbox,
@@ -92,42 +92,41 @@ pub struct Gate {
     pub judges: &'static [fn(&Session, &Event, &Context) -> Verdict],
 }
 
-/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported.
-/// The place of a row is the number of its `GateId`.
+/// In the order in which they are asked, each with what it refuses; the first refusal is the one reported. A
+/// row's position is the number of its `GateId`.
 pub static GATES: &[Gate] = &[
     // Everything, until a person clears the block.
     Gate { id: GateId::Block, judges: &[block::judge] },
-    // Being moved away from one's own state; writes to what guards, and a person's verbs. Tells who answered
-    // in a person's place.
+    // A change of our folders during a session, writes to guarded files, and verbs that only a person may
+    // use. Also reports who answered in a person's place.
     Gate { id: GateId::Guard, judges: &[moved::judge, watch::judge, questions::judge] },
-    // A call that already ended, or an id used twice.
+    // A call that already ended, or an ID used twice.
     Gate { id: GateId::Repeat, judges: &[repeat::judge] },
-    // What the user's own rules say.
+    // Calls that the user's own rules forbid.
     Gate { id: GateId::Rules, judges: &[rules::judge] },
-    // Commands that the jail must hold and cannot; hosts on no list. Tells what a command changed that is
-    // gone, and what was in its way.
+    // Commands that the jail must confine but cannot, and hosts on no list. Also reports lost results, and
+    // what hindered a command.
     Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge, quiet::judge, network::judge] },
-    // What loses work, breaks the system or gives secrets away. Tells what was kept.
+    // Calls that lose work, break the system or give secrets away. Also reports what was kept.
     Gate { id: GateId::Danger, judges: &[danger::judge, kept::judge] },
-    // A file that another session edits, in mode `strict`.
+    // In mode `strict`: edits of a file that another session is editing.
     Gate { id: GateId::Lease, judges: &[lease::judge] },
     // Changes before the task has a reviewed plan.
     Gate { id: GateId::Sandbox, judges: &[agentless::judge_sandbox] },
     // Changes while a drawn audit has not begun.
     Gate { id: GateId::Audit, judges: &[agentless::judge_audit] },
-    // What a failing check of the user's guards.
+    // A prompt, first change, save or commit whose check failed.
     Gate { id: GateId::Checks, judges: &[checks::judge] },
-    // The end of an agent of ours without its verdict.
+    // The end of one of our agents without its verdict.
     Gate { id: GateId::Report, judges: &[report::judge] },
-    // The end of a turn while the task owes something. Tells which task is parked.
+    // The end of a turn while the task owes something. Also reports which task is parked.
     Gate { id: GateId::Owed, judges: &[owed::judge, parked::judge] },
-    // Nothing: tells whoever started a session, or reads the end of a turn, what was refused and not done
-    // since.
+    // Nothing. When a session starts or a turn ends, it reports what was refused and not done since.
     Gate { id: GateId::Unfinished, judges: &[unfinished::judge] },
 ];
 
-/// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call
-/// already. An agent inside the client cannot pause the run: its question is a refusal. Deferring allows
+/// In a run no person can answer, so a question pauses the run, unless a person has already approved the
+/// call. An agent inside the client cannot pause the run, so its question is a refusal. Deferring allows
 /// nothing, so it needs no proof of the run.
 fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) -> Verdict {
     if said.ruling != Ruling::Ask {
@@ -153,17 +152,18 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
     Verdict { ruling, ..said }
 }
 
-/// The turn ends while agents work that will go on with it. One that hangs and that nobody waits for is none.
+/// The turn ends while agents are working that will continue it. A hanging agent that nobody waits for does
+/// not count.
 pub fn is_busy(session: &Session, event: &Event) -> bool {
     event.stopped().is_some_and(|stop| stop.busy_with.iter().any(|id| !session.is_left_behind(id)))
 }
 
-/// The client ended without making this call, and it has had no answer yet.
+/// The client ended without making this call, and there is no answer yet.
 pub fn is_waiting(open: &OpenCall) -> bool {
     open.means.deferred && open.state == CallState::Pending
 }
 
-/// Who approved this very call, which the client deferred, and when.
+/// Who approved this very call after the client deferred it, and when.
 fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
     let asked = |call: &ToolCall| {
         let open = session.open_call(&call.key)?;

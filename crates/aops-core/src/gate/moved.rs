@@ -1,7 +1,7 @@
-//! Refuses to work with other folders than the session began with.
+//! Refuses to work with other folders than those the session began with.
 //!
 //! Why: a project's own settings can set variables for hooks, and a hook that looks elsewhere finds no block,
-//! no ledger and no rules. Way out: take the variable out of the settings, or start a new session.
+//! no ledger and no rules. Way out: remove the variable from the settings, or start a new session.
 
 use super::Context;
 use crate::model::event::Event;
@@ -15,7 +15,7 @@ pub const WHY: &str = "a session must not be moved away from its ledger";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let began = &session.memory.watched.folders;
-    // A session whose damaged ledger a person set aside has no recorded folders to compare with.
+    // If a person set a damaged ledger aside, its session has no recorded folders to compare with.
     if !event.kind().row().guarding || session.is_new() || began.is_empty() || *began == context.folders {
         return Verdict::pass();
     }

@@ -1,8 +1,8 @@
 //! Asks a person about a host that is on no list, and tells the model what was refused.
 //!
-//! Reads what the session's list says of the hosts that a call names; writes nothing. Invariants: where the
-//! network holds a command, a question here only comes sooner than the refusal there; where it does not, what
-//! is not listed is refused or asked. A dangerous line is asked about for its danger first. Way out:
+//! Reads what the session's list says about the hosts that a call names; writes nothing. Invariants: if the
+//! network confines the command, a question here only comes earlier than the network's refusal; otherwise
+//! unlisted hosts are refused or asked about. For a dangerous line, the danger is asked about first. Way out:
 //! `aops-hook network allow`.
 
 use super::jail::{is_on, leaves, runs_shell};
@@ -21,7 +21,7 @@ use aops_network::list::spelt;
 const GATE: GateId = GateId::Jail;
 /// The name of these questions in the ledger.
 const RULE: &str = "network";
-/// Hosts that one message names.
+/// At most this many hosts are named in one message.
 const MOST_NAMED: usize = 5;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -51,7 +51,7 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     if said.ruling != Ruling::Ask || level(session.policy(), GateId::Danger) != Level::Enforce {
         return said;
     }
-    // The danger is the graver question, and there is one dialog.
+    // The danger is the graver question, and there is only one dialog.
     match danger::judge(session, event, context) {
         danger if danger.ruling < Ruling::Ask => said,
         danger if danger.ruling > Ruling::Ask => Verdict::pass(),
@@ -59,7 +59,7 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// Both questions at once: after a yes to the danger alone the host would be refused.
+/// Asks both at once: if the person approved only the danger, the host would still be refused.
 fn beside(danger: Verdict, hosts: &[Unlisted]) -> Verdict {
     let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
     let Some(first) = open.first() else { return danger };
@@ -83,7 +83,7 @@ fn verdict(ruling: Ruling, reason: String) -> Verdict {
     Verdict { ruling, rule: Some(RULE.to_owned()), ..Verdict::deny(GATE, reason) }
 }
 
-/// A program that no jail holds has the machine's network.
+/// A program outside of the jail uses the machine's network.
 fn outside(program: &str, mode: NetworkMode, context: &Context) -> Verdict {
     let words = one_line(
         &format!(
@@ -99,7 +99,7 @@ fn outside(program: &str, mode: NetworkMode, context: &Context) -> Verdict {
     verdict(Ruling::Deny, format!("{words}: no tool call may do this without a person\nhint: {hint}"))
 }
 
-/// A shell line: where the network holds, the refusal comes from there.
+/// A shell line: if its network is confined, the network itself refuses.
 fn of_line(session: &Session, event: &Event, context: &Context, hosts: &[Unlisted]) -> Verdict {
     let mode = session.policy().network.mode;
     let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
@@ -115,7 +115,7 @@ fn of_line(session: &Session, event: &Event, context: &Context, hosts: &[Unliste
     verdict(Ruling::Ask, question("This command reaches", &open, context))
 }
 
-/// What nothing but this question holds: the client's own tools, and commands without a network of their own.
+/// The client's own tools, and commands without a network of their own: only this question protects here.
 fn of_fetch(mode: NetworkMode, context: &Context, hosts: &[Unlisted]) -> Verdict {
     let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
     let asks = mode == NetworkMode::Ask || hosts.iter().all(|host| host.after_secret);
@@ -131,7 +131,7 @@ fn allow_hint(rule: &str) -> String {
     format!("\nhint: ask the person to run `aops-hook network allow {rule}`")
 }
 
-/// To the person at the screen.
+/// The text for the person at the screen.
 fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
     let was =
         if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
@@ -146,7 +146,7 @@ fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
     )
 }
 
-/// `x.example` (port 443), `y.example:8080` (port 8080)
+/// `x.example` (port 443), `y.example:8080` (port 8080).
 fn named(hosts: &[&Unlisted]) -> String {
     let name = |host: &&Unlisted| format!("`{}` (port {})", host.rule, host.port);
     let mut names: Vec<String> = hosts.iter().take(MOST_NAMED).map(name).collect();
@@ -155,17 +155,16 @@ fn named(hosts: &[&Unlisted]) -> String {
     names.join(", ")
 }
 
-/// The hosts that the command may reach if it starts, since then a person said yes to this very question.
+/// The hosts that the command may reach once it starts, since it only starts if the person approved them.
 pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> {
     let about_hosts = verdict.asks_hosts || verdict.rule.as_deref() == Some(RULE);
     let asks = about_hosts && matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
     let hosts = context.call().into_iter().filter(|_| asks).flat_map(|seen| &seen.hosts.unlisted);
-    // What was only counted in the question is asked about by itself.
+    // Hosts that the question only counted, without naming them, need a question of their own.
     hosts.filter(|host| !host.denied).take(MOST_NAMED).map(|host| host.rule.clone()).collect()
 }
 
-/// What was refused, for the model: without it a model takes a refusal for a broken network and tries
-/// detours.
+/// Tells the model what was refused: otherwise it takes the refusal for a broken network and tries detours.
 fn after(session: &Session, context: &Context) -> Verdict {
     let refused: Vec<&Reached> = context.hosts().iter().filter(|host| host.reason.is_some()).collect();
     let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);
@@ -191,7 +190,7 @@ fn after(session: &Session, context: &Context) -> Verdict {
     if said.is_empty() { Verdict::pass() } else { Verdict::context(GATE, said.join("\n")) }
 }
 
-/// Nobody was there to ask: what was wanted is listed once, where the session ends.
+/// Nobody was there to ask, so the refused hosts are listed once at the session's end.
 fn at_end(session: &Session, context: &Context) -> Verdict {
     let wanted = context.hosts().iter().filter(|host| host.is_wanted());
     let wanted: Vec<String> = wanted.map(|host| spelt(&host.host, host.port)).collect();

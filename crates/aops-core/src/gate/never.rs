@@ -1,7 +1,7 @@
-//! Rules of the configuration that no call can match, and why.
+//! Finds rules of the configuration that no call can match, and says why.
 //!
 //! Reads a policy, its origins and the table of tools; writes nothing. Invariants: a rule is named only if
-//! one of its conditions, or two of them together, leave nothing to match; one example of a rule's own shows
+//! one of its conditions, or two of them together, cannot match anything; an example inside the rule proves
 //! that its tool exists.
 
 use crate::config::policy::glob;
@@ -12,7 +12,7 @@ use crate::config::policy::{Effects, Origins, Policy};
 use crate::model::call::Effect;
 use crate::tool::table::{self, ToolTouches};
 
-/// Names by which clients call tools that we call otherwise.
+/// Names that other clients use, and our names for the same tools.
 const CALLED_OTHERWISE: [(&str, &str); 11] = [
     ("create", "Write"),
     ("list_directory", "LS"),
@@ -27,11 +27,11 @@ const CALLED_OTHERWISE: [(&str, &str); 11] = [
     ("write_file", "Write"),
 ];
 
-/// Tools without effect on files whose input names some all the same.
+/// Tools without effect on files whose input may still name files.
 const NAME_PATHS: [&str; 8] =
     ["Glob", "Grep", "LS", "LSP", "NotebookRead", "Read", "ReadMcpResource", "ReadMcpResourceTool"];
 
-/// Each rule that can never match, at its place.
+/// Each rule that can never match, with its place.
 pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
     let named = policy.rules.iter().filter_map(|rule| {
         let why = why(rule, &policy.effects)?;
@@ -51,20 +51,20 @@ fn why(rule: &Rule, effects: &Effects) -> Option<String> {
         .or_else(|| without_effect(rule, effects))
 }
 
-/// Why the first alternative matches nothing, if none of the others matches anything either.
+/// If no alternative can match: why the first one cannot.
 fn every(patterns: &[String], why: impl Fn(&str) -> Option<String>) -> Option<String> {
     let found: Option<Vec<String>> = patterns.iter().map(|pattern| why(pattern)).collect();
     found?.into_iter().next()
 }
 
-/// Tools of servers have any name, and any effect.
+/// A server's tools may have any name and any effect.
 fn may_be_a_servers(pattern: &str) -> bool {
     let fixed = pattern.split(['*', '?']).next().unwrap_or_default();
     let open = fixed.len() < pattern.len();
     fixed.starts_with("mcp__") || open && "mcp__".starts_with(fixed)
 }
 
-/// The tools that a rule is about; nothing where some of them are not known.
+/// The tools that a rule is about; `None` if it may also concern unknown ones.
 fn known_tools(rule: &Rule) -> Option<Vec<&'static str>> {
     let is_open =
         |pattern: &String| may_be_a_servers(pattern) || !table::names().any(|name| glob::name(pattern, name));
@@ -92,7 +92,7 @@ fn unknown_tool(rule: &Rule, pattern: &str) -> Option<String> {
     })
 }
 
-/// A rule is tried on each simple command: its words, without what joins commands or stands before them.
+/// A rule is compared with each simple command: its own words, without operators or anything before it.
 fn odd_command(pattern: &str) -> Option<String> {
     let Some(first) = pattern.split_whitespace().next() else {
         return Some("its `command` is empty".to_owned());
@@ -108,7 +108,7 @@ fn odd_command(pattern: &str) -> Option<String> {
     Some(format!("each command of a line is tried by itself, without `{join}`"))
 }
 
-/// What a pattern is held against is absolute, and the disk's own name for it.
+/// A pattern is compared with absolute real paths.
 fn odd_path(pattern: &str) -> Option<String> {
     if pattern.trim().is_empty() {
         return Some("its `path` is empty".to_owned());
@@ -142,7 +142,7 @@ fn without_commands(rule: &Rule) -> Option<String> {
 fn without_paths(rule: &Rule) -> Option<String> {
     let tools = known_tools(rule).filter(|_| !rule.path.is_empty())?;
     let has = |name: &&str| table::tool(name).touches != ToolTouches::Nothing || NAME_PATHS.contains(name);
-    // What a client adds to a tool that is not ours alone may be called `path` some day.
+    // Foreign tools may get a field `path` some day; only our own tools are known for sure.
     let ours = |name: &&str| name.starts_with(|c: char| c.is_ascii_uppercase());
     let none = tools.iter().all(|name| ours(name) && !has(name));
     none.then(|| format!("`{}` names no path", list(&tools)))
@@ -170,9 +170,9 @@ fn effects_of(name: &str, listed: &Effects) -> Vec<Effect> {
         (ToolTouches::Line | ToolTouches::PowerShell, _) => {
             vec![Effect::Read, Effect::Write, Effect::Tracker, Effect::Control]
         }
-        // One that works in a worktree of its own makes that.
+        // An agent in a worktree of its own also creates that worktree.
         (_, Ok(Effect::Spawn)) => vec![Effect::Spawn, Effect::Write],
-        // A plan is written without being a change.
+        // Writing a plan file does not count as a change.
         (_, Err(_)) if name == "Write" => vec![Effect::Write, Effect::Control],
         (_, Ok(effect)) => vec![effect],
         (_, Err(_)) => vec![Effect::Write],

@@ -22,7 +22,7 @@ const GATE: GateId = GateId::Owed;
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    // The client ends with a call undone: the step or the session goes on with it afterwards.
+    // The client ends without making the call; the step or session continues with it later.
     let paused = context.defers && session.memory.calls.iter().any(is_waiting);
     if let Some(words) = unstopped(session, context) {
         return Verdict::notice(GATE, words);
@@ -41,7 +41,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
 }
 
-/// What the person is told where a turn had no Stop and owed something: nothing is refused for it.
+/// The notice for the person about a turn without a Stop that owed something. Nothing is refused for it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
     context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();
@@ -53,7 +53,7 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
     })
 }
 
-/// What the person is told at the end of a planned task whose commit is nobody's debt.
+/// The notice for the person at the end of a planned task that does not have to be committed.
 fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let large = session.is_planned() || session.memory.progress.weight.outgrown.is_some();
     let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
@@ -65,8 +65,8 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     told.then(|| format!("{} changed, not committed", count(files, "file")))
 }
 
-/// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its
-/// files are named from the project's root, these from the repository's.
+/// How many of these uncommitted files the current task changed itself, as far as that was measured. Its
+/// paths are relative to the project's root, these to the repository's.
 pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
     let progress = &session.memory.progress;
     let known = progress.weight.grown.count().0 > 0
@@ -93,7 +93,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let stuck = session.memory.client.agentless.is_some() && debts.iter().any(|debt| debt.id.is_report());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
     if tired && session.memory.progress.let_go {
-        // It was said when the turn before ended.
+        // It was already said at the end of the previous turn.
         return Verdict::pass();
     }
     if context.stop().is_some_and(|stop| stop.push_failed) && names == ["push"] {
@@ -124,7 +124,7 @@ pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
     held(session, context, Level::Enforce)
 }
 
-/// What a task will owe at its end, as one sentence: who knows it beforehand need not be refused a stop.
+/// One sentence about what a task will owe at its end: knowing it in advance saves a refused stop.
 pub fn announce(policy: &Policy, context: &Context) -> String {
     let gates = &policy.gates;
     let start = |agent: AgentId, level: Level| {
@@ -132,7 +132,7 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
     };
     let word = |word: &str, level: Level| (level == Level::Enforce).then(|| word.to_owned());
     let reflect = start(AgentId::Framework, gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
-    // A reflection counts once the work is verified.
+    // A reflection counts only once the work is verified.
     let format = policy.close.format.as_deref().filter(|_| gates.commit().max(gates.qa) == Level::Enforce);
     let format = format.map(|command| format!("run `{}`", one_line(command, 200)));
     let (first, then) = match (start(AgentId::QaVerifier, gates.qa), reflect) {
@@ -154,7 +154,7 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
     }
 }
 
-/// There is no git to close the work in, and the user has not been told yet.
+/// There is no git repository for closing the work, and the user has not been told yet.
 pub fn without_git(session: &Session, context: &Context) -> bool {
     let (commit, push) = closing_levels(session, context);
     let asked = commit == Level::Enforce || push == Level::Enforce;
@@ -184,7 +184,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
     let progress = &session.memory.progress;
-    // A new prompt came, and it is not known yet whether it continues that task: a question may be answered
+    // A new prompt came, and we do not know yet whether it continues that task: a question may be answered
     // freely.
     let asked =
         session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
@@ -193,7 +193,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         return Vec::new();
     }
     if let Some(agent) = session.awaits_plan_of() {
-        // Half of the work is not verified, and nothing of it is committed: first its plan.
+        // The work is unverified and half done, and nothing is committed: it needs its plan first.
         let line =
             Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent))]);
         // A question to the user may come first.
@@ -223,7 +223,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     debts
 }
 
-/// A command that is to be run.
+/// A debt that is paid by running a command.
 fn run(id: DebtId, template: &'static str, command: &str) -> Debt {
     Debt { id, line: Phrase::new(template, vec![("command", one_line(command, 200))]) }
 }
@@ -240,7 +240,8 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
     if session.owes_qa() && !progress.proven.verified && held(gates.qa, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
-    // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
+    // In mode `loop` an agent reflects only if something went wrong; otherwise the reflection is written from
+    // the ledger.
     let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
     if !progress.proven.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent(AgentId::Framework))]);
@@ -274,7 +275,7 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     debts
 }
 
-/// How strictly commit and push are held; a person can waive each, and both as `close`.
+/// How strictly commit and push are required; a person can waive each, or both as `close`.
 fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     let gates = &session.policy().gates;
     let waived =
@@ -283,14 +284,13 @@ fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     (of(gates.commit(), GateId::Commit), of(gates.push(), GateId::Push))
 }
 
-/// How strictly the rest is held that ends planned work: as strictly as the commit or the verification.
+/// How strictly the rest of closing planned work is required: as strictly as commit or verification.
 fn ending_level(session: &Session, context: &Context) -> Level {
     let qa = if is_waived(session, context, GateId::Qa) { Level::Off } else { session.policy().gates.qa };
     closing_levels(session, context).0.max(qa)
 }
 
-/// What is not closed in the tracker, not committed, not brought together or not pushed, where that is held
-/// at this level.
+/// Debts of closing at this level: open issues, and work that is not committed, not merged or not pushed.
 fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
     let progress = &session.memory.progress;
@@ -317,7 +317,8 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
             1 => "the upstream has 1 commit that is not here".to_owned(),
             n => format!("the upstream has {n} commits that are not here"),
         };
-        // A rebase would put them aside and back, and then they would look like this session's.
+        // A rebase would stash other people's changes and restore them, and then they would look like this
+        // session's.
         let command = if tree.others { "git pull --no-rebase --no-edit" } else { "git pull --rebase" };
         let values = vec![("command", command.to_owned()), ("why", why)];
         debts.push(Debt { id: DebtId::Pull, line: Phrase::new("owed/pull.md", values) });
@@ -340,7 +341,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     debts
 }
 
-/// The issues that the task has in hand, and how each is closed or handed back.
+/// The issues of the current task, and how each is closed or handed back.
 fn issues(session: &Session) -> Phrase {
     let ids: Vec<&str> =
         session.memory.progress.closing.issues.iter().map(|issue| issue.id.as_str()).collect();

@@ -1,7 +1,7 @@
-//! What a prompt or a plan means for tasks that the person interrupted, and what the person reads of it.
+//! What a prompt or a plan means for tasks that the person interrupted, and what the person is told.
 //!
-//! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked;
-//! in mode `strict` only a plan goes on with an earlier one.
+//! Reads session, prompt and plan; writes nothing. Invariants: a task that left nothing is not parked; in
+//! mode `strict` only a plan continues an earlier task.
 
 use super::{Context, Found, Unstopped};
 use crate::config::policy::ModeLevel;
@@ -16,10 +16,10 @@ use crate::session::prompt::Prompt;
 use crate::text::plain::{count, title};
 use crate::text::template::one_line;
 
-/// Letters by which two words are the same: `refactor`, `refactoring`.
+/// Two words count as the same if this many letters agree: `refactor`, `refactoring`.
 const ALIKE: usize = 5;
 
-/// Parked tasks of which nothing is left: they are over. The newest first, so that places stay as they are.
+/// Parked tasks that left nothing are over. The newest comes first, so that the other positions stay valid.
 pub(super) fn over(context: &Context) -> impl Iterator<Item = Fact> {
     let drop = |at: &u64| {
         let by = "aops-hook: everything is committed, so it".to_owned();
@@ -32,7 +32,7 @@ fn over_of(context: &Context) -> &[u64] {
     if let Found::Prompt(prompt) = &context.found { &prompt.over } else { &[] }
 }
 
-/// The person reads which task is parked, and how it goes on. A small one owes nothing anyway.
+/// Tells the person which task is parked, and how to continue it. A small one owes nothing anyway.
 pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let looped = matches!(session.mode(), ModeLevel::Loop | ModeLevel::Strict);
     let prompts = event.kind() == EventKind::UserPromptSubmit && session.is_unfinished();
@@ -52,7 +52,7 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     Verdict::notice(GateId::Owed, words)
 }
 
-/// Which task a prompt goes on with: the one that was just interrupted, or one that is parked.
+/// Which task a prompt continues: the one that was just interrupted, or a parked one.
 pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Option<GoesOn> {
     let ordinary = context.prompt() == Prompt::Ordinary && context.stage.is_none();
     if ordinary && session.memory.progress.prompts.resumed && session.is_unfinished() {
@@ -71,8 +71,8 @@ pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Op
     taken_up.map(GoesOn::Parked).or(parked.then_some(GoesOn::Wished))
 }
 
-/// The parked task that these words name; without words the newest one, where a person or the agent asked for
-/// it before.
+/// The parked task that these words name. Without words, the newest, if a person or the agent asked for it
+/// before.
 fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<u64> {
     let living: Vec<&Parked> = (0..)
         .zip(&session.memory.parked)
@@ -101,8 +101,8 @@ fn are_alike(one: &str, other: &str) -> bool {
     one.chars().count() >= ALIKE && begins(one) == begins(other) || one.len() > 2 && one == other
 }
 
-/// The person interrupted a turn: its task is parked, or over where nothing is left of it. In mode `strict`
-/// the next plan says whether such a task goes on.
+/// After the person interrupted a turn, its task is parked, or over if it left nothing. In mode `strict` the
+/// next plan says whether such a task continues.
 pub(super) fn left_by(session: &Session, turn: &Unstopped, goes_on: Option<GoesOn>) -> TurnBefore {
     if goes_on == Some(GoesOn::InHand) {
         return TurnBefore::Kept;
@@ -114,8 +114,8 @@ pub(super) fn left_by(session: &Session, turn: &Unstopped, goes_on: Option<GoesO
     }
 }
 
-/// The parked task that a plan goes on with: the one that it names, or the newest where the person asked for
-/// it and what is in hand is over.
+/// The parked task that a plan continues: the one that it names, or the newest if the person asked for it and
+/// the current task is over.
 pub(super) fn planned(session: &Session, plan: &AgentReport) -> Option<u64> {
     let parked = &session.memory.parked;
     let wanted = parked.last().is_some_and(|task| task.wanted) && !session.is_unfinished();

@@ -1,7 +1,7 @@
 //! Decides how a shell command is jailed.
 //!
-//! Reads the session and what the call does; writes nothing. Invariant: only where changes are refused by
-//! their words is a command thrown away or kept from writing.
+//! Reads the session and what the call does; writes nothing. Invariant: a command is confined to reading or
+//! to a throwaway layer only where changes would otherwise be refused.
 
 use super::jail::{is_on, leaves, runs_shell, tries};
 use super::{Context, sandbox};
@@ -10,7 +10,7 @@ use crate::model::event::Event;
 use crate::model::profile::Profile;
 use crate::session::fold::Session;
 
-/// How the command of this call is to be jailed; nothing where none is.
+/// The profile for this call's command; `None` if it is not jailed.
 pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Profile> {
     let call = event.call()?;
     let seen = context.call()?;

@@ -1,9 +1,9 @@
-//! Questions to a person as facts: asked by which rule, about which line, answered how, by whom, after how
-//! long.
+//! Records questions to a person as facts: which rule asked, about which line, and how, by whom and after how
+//! long it was answered.
 //!
-//! Reads session, event and context; refuses nothing. Invariant: a call that was asked about gets its answer
-//! with the event that settles it; another hook's yes in a person's place is a violation, and the person is
-//! told.
+//! Reads session, event and context; refuses nothing. Invariants: a call that was asked about gets its answer
+//! with the event that settles it; an approval by another hook in a person's place is a violation, and the
+//! person is told.
 
 use super::{Context, danger, secrets};
 use crate::model::call::CallState::Pending;
@@ -38,7 +38,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict::notice(GATE, words)
 }
 
-/// The question that this verdict puts to a person, about the call that waits for it.
+/// The question that this verdict puts to a person about its call.
 pub fn asked(
     session: &Session,
     event: &Event,
@@ -57,7 +57,7 @@ pub fn asked(
     })
 }
 
-/// The call was made: somebody said yes. The client tells who later.
+/// The call was made, so somebody approved it. The client tells later who that was.
 pub fn approved(open: &OpenCall, call: &ToolCall, context: &Context) -> Option<Fact> {
     let ran_ms = call.duration_ms.and_then(|ms| i64::try_from(ms).ok()).unwrap_or(0);
     let question = open.question.as_ref()?;
@@ -74,7 +74,7 @@ pub fn settled(open: &OpenCall, event: &Event, context: &Context) -> Option<Answ
     Some(question.answer(&open.call, decision.is_some_and(|said| said.allowed), by, Some(at_ms)))
 }
 
-/// Answers of which the client now says whose they are.
+/// Answers for which the client now says who gave them.
 pub fn proven(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     unproven(session, context).flat_map(|answered| told(event, answered)).collect()
 }
@@ -92,7 +92,7 @@ fn decision_on<'a>(context: &'a Context, call: &str) -> Option<&'a Decision> {
         .find(|decision| decision.call == call && decision.by != Answerer::Unknown)
 }
 
-/// The answer, and where it is another hook's yes, that it should have been a person's.
+/// The answer; if another hook approved, also the violation that a person should have answered.
 pub fn told(event: &Event, answered: Answered) -> Vec<Fact> {
     let violation = answered.is_overridden().then(|| {
         let words =

@@ -1,8 +1,8 @@
-//! Answers in the person's place, where no gate has anything to say; and says where the jail was in the way
-//! of such a line.
+//! Answers in the person's place if no gate objects, and reports when the jail hindered such a line.
 //!
-//! Reads the verdict of all gates and what the call was found to be; writes nothing. Invariants: an answer
-//! takes the place of silence alone; the person is told of the first one in a session, and when they end.
+//! Reads the verdict of all gates and what was observed about the call; writes nothing. Invariants: an answer
+//! is given only if every gate was silent; the person is told about the first one in a session, and when they
+//! end.
 
 use super::Context;
 use crate::model::event::{Event, EventKind};
@@ -14,7 +14,7 @@ use crate::text::json;
 
 const GATE: GateId = GateId::Quiet;
 
-/// The answer to a call that all gates were silent about.
+/// The answer to a call about which every gate was silent.
 pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
     let is_first = session.memory.questions.quiet.is_none();
     let level = quiet.level.name();
@@ -28,7 +28,7 @@ pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
     Verdict { ruling: Ruling::Allow, gate: Some(GATE), notice, ..Verdict::pass() }
 }
 
-/// After an answered command: what was in its way, and that there is no proof of its jail. At the session's
+/// After an answered command: what hindered it, or that the proof of its jail is missing. At the session's
 /// end: the count.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if event.kind() == EventKind::SessionEnd {
@@ -51,8 +51,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict::pass()
 }
 
-/// The client prints what this hook says only as that of a failed one, hence the last words. After `/clear`
-/// and `/resume` its screen goes on, and nothing may be printed over it.
+/// At this event the client shows a hook's words only as those of a failed hook, hence the addition "nothing
+/// failed". After `/clear` and `/resume` its screen stays in use, and we must not print over it.
 fn at_end(session: &Session, event: &Event, context: &Context) -> Verdict {
     let reason = json::read(&event.about).ok().and_then(|about| about.text_of("reason"));
     let goes_on = reason.is_some_and(|reason| matches!(reason.as_str(), "clear" | "resume"));

@@ -1,4 +1,4 @@
-//! The reflection on a task that no agent has to reflect on, made from the ledger.
+//! Writes the reflection on a task from the ledger if no agent has to write it.
 //!
 //! Reads session and context; writes nothing. Invariant: it says only what the ledger proves; an agent's own
 //! reflection is never replaced.
@@ -14,7 +14,7 @@ use crate::text::redact::redact;
 use crate::text::template::one_line;
 use std::collections::BTreeMap;
 
-/// The seven fields, where a task of mode `loop` ends now and owes nothing.
+/// The seven fields, if a task of mode `loop` ends now and owes nothing.
 pub fn written(
     session: &Session,
     context: &Context,

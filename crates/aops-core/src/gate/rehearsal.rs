@@ -1,7 +1,7 @@
-//! Mode `observe`: judges an event as the mode that is rehearsed would.
+//! Mode `observe`: judges an event as the rehearsed mode would.
 //!
-//! Reads the session, changes a copy. Invariants: only what the mode in force lets pass is judged again; the
-//! refusal is for the record, and the answer does not change.
+//! Reads the session, changes a copy. Invariants: an event is judged again only if the mode in force lets it
+//! pass; the refusal is only recorded, and the answer does not change.
 
 use super::{Context, judge};
 use crate::config::policy::{Level, ModeLevel, Policy};
@@ -12,8 +12,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 
-/// The session as it would stand in the mode that is rehearsed; nothing where that mode could not refuse this
-/// event.
+/// The session as it would be in the rehearsed mode; `None` if that mode could not refuse this event.
 pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Session> {
     let policy = session.policy();
     let may_refuse = match event.kind() {
@@ -30,8 +29,8 @@ pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Se
     Some(stand(session, policy.rehearsal()?))
 }
 
-/// A mode that wants a plan at every prompt would have none, as no agent was asked for one. In mode `loop`
-/// the task has grown by what was measured so far.
+/// No agent was asked for a plan here, so a mode that requires one at every prompt would never have one. In
+/// mode `loop` the task has grown by what was measured so far.
 pub fn stand(session: &Session, policy: Policy) -> Session {
     let mut session = session.clone();
     session.state.audit.due |= session.memory.progress.audit.rehearsed;
@@ -53,7 +52,7 @@ pub fn stand(session: &Session, policy: Policy) -> Session {
     session
 }
 
-/// What that session would say, where it is stricter than what was said.
+/// What the rehearsed mode would say, if it is stricter than the real verdict.
 pub fn verdict(session: &Session, event: &Event, context: &Context, said: &Verdict) -> Option<Verdict> {
     let would = judge(session, event, context);
     (would.ruling > Ruling::Pass && would.ruling > said.ruling).then_some(would)

@@ -1,8 +1,8 @@
-//! Refuses a call that already ended, and an id that is used for two calls.
+//! Refuses a call that already ended, and an ID that is used for two calls.
 //!
-//! Invariant: the same call in flight gets the same answer again (see [`same_answer`]); another prompt or
-//! another input makes an ended id a new call, since some gateways reuse ids. Way out: make the call again
-//! under an id of its own.
+//! Invariants: the same call, while in flight, gets the same answer again (see [`same_answer`]); with another
+//! prompt or another input an ended ID is a new call, since some gateways reuse IDs. Way out: make the call
+//! again under a new ID.
 
 use super::Context;
 use crate::model::call::{ToolCall, ToolResult};
@@ -48,13 +48,13 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     )
 }
 
-/// How this very call ended before. Another input or prompt under its id makes a new call.
+/// How this very call ended before. With another input or prompt its ID belongs to a new call.
 pub fn ended_before<'a>(event: &Event, call: &ToolCall, context: &'a Context) -> Option<&'a Step> {
     let same = |past: &&Step| past.input_sha256 == call.input_sha256 && past.prompt_id == event.prompt_id;
     context.earlier.past.as_ref().filter(same)
 }
 
-/// The effect of the call as it was recorded: it stands in for a second execution.
+/// The recorded result of the call, given instead of executing it again.
 fn told(result: &ToolResult) -> String {
     let lines = result.lines();
     let digest = cut(&result.sha256, 12);
@@ -62,8 +62,8 @@ fn told(result: &ToolResult) -> String {
     format!("\nits result then ({} bytes, sha256 {digest}…){lines}", result.bytes)
 }
 
-/// The very prompt that was heard last: the client, or two registrations of ours, delivered it twice. It is
-/// one prompt.
+/// The same prompt as last time: the client, or two registrations of ours, delivered it twice. It counts
+/// once.
 pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
     let prompts = event.kind() == EventKind::UserPromptSubmit;
     let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else {
@@ -72,10 +72,10 @@ pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
     known.id == *id && known.sha256 == sha256(&[event.prompt().as_bytes()])
 }
 
-/// What was answered when the same call, still in flight, was asked first.
+/// The answer that the same call got when it was first asked about and is still in flight.
 pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
-    // A call that a run paused for is judged anew.
+    // A call for which a run paused is judged anew.
     let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.means.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {

@@ -1,7 +1,7 @@
-//! Makes our agents end with a valid verdict, and refuses messages to them, agents that carry their names,
-//! and a second one while the first is at work.
+//! Makes our agents end with a valid verdict. Refuses messages to them, agents that use their names, and a
+//! second one while the first is at work.
 //!
-//! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end
+//! Invariant: an agent is sent back at most twice, and never in a blocked session; after that it may end
 //! without a decision, and the user is told. Way out: the refusal shows the exact form.
 
 use super::{Context, unreported};
@@ -63,7 +63,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict { gate: Some(GATE), phrase, ..Verdict::pass() }
 }
 
-/// No report came with this event: one that is waited for, or that should have come.
+/// This event brought no report, although we wait for one or one was due.
 fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(agent) = awaited_in_background(session, event, context) {
         let words = format!(
@@ -76,8 +76,8 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
 }
 
 /// The agent of ours that this batch started in the background, and that the task waits for. The client
-/// resumes the model with its report, so another request would only say that it waits. While an auditor
-/// looks, work goes on.
+/// resumes the model with its report, so another request would only tell it to wait. Work continues during an
+/// audit.
 pub fn awaited_in_background<'s>(
     session: &'s Session,
     event: &Event,
@@ -90,7 +90,7 @@ pub fn awaited_in_background<'s>(
     at_work.find(|agent| here(agent) && batch.launched.contains(&agent.call))
 }
 
-/// That this agent is at work already, for how long, and what to do.
+/// Says that this agent is already at work, for how long, and what to do.
 pub fn wait_for(session: &Session, context: &Context, agent: AgentId, call: &str) -> Option<Phrase> {
     let age = context.at_work(session, agent, call)?;
     Some(Phrase::new("refusals/agent-at-work.md", vec![("agent", context.agent(agent)), ("age", age)]))
@@ -103,7 +103,7 @@ pub fn started(call: &ToolCall) -> Option<AgentId> {
     ours(&meant(&input.text_of("subagent_type")?)?).map(|agent| agent.id)
 }
 
-/// One of our names that another agent would be given: the events of a teammate carry its given name.
+/// Our agent's name, if another agent would get it: events of a teammate carry the name it was given.
 fn posing(event: &Event) -> Option<AgentId> {
     let call = event.asked_call()?;
     if call.key.tool == "Workflow" {
@@ -116,13 +116,13 @@ fn posing(event: &Event) -> Option<AgentId> {
     ours(&name).map(|agent| agent.id)
 }
 
-/// One of our agents that a script names, in quotes, as it would to start it.
+/// One of our agents that a script names in quotes, as it would to start it.
 fn named_in(script: &str) -> Option<AgentId> {
     let quoted = script.split(['\'', '"', '`', '\\']).find_map(|word| ours(&meant(word)?));
     quoted.map(|agent| agent.id)
 }
 
-/// The one of our agents that a message is for, by its name or its id.
+/// The agent of ours that gets a message, by its name or its ID.
 fn spoken_to(session: &Session, event: &Event) -> Option<Stored<AgentId>> {
     let call = event.asked_call().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;

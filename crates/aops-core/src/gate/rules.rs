@@ -1,7 +1,7 @@
 //! Applies the user's own rules to a call.
 //!
-//! Invariant: of several rules that match the strictest counts; a rule that asks refuses where no person can
-//! answer. Way out: the rule's own reason, or a person who does it or changes the rule.
+//! Invariants: among several matching rules the strictest counts; a rule that asks refuses if no person can
+//! answer. Way out: the rule's own reason, or a person who makes the call or changes the rule.
 
 use super::Context;
 use crate::config::policy::rule::{Action, Called};
@@ -13,7 +13,7 @@ use crate::text::template::{Phrase, one_line};
 
 const GATE: GateId = GateId::Rules;
 
-/// The call of this event as rules see it.
+/// The call of this event in the form that rules are compared with.
 pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) -> Option<Called<'a>> {
     let call = event.asked_call()?;
     let seen = context.call()?;

@@ -1,7 +1,7 @@
-//! Refuses changes until the task has a plan and, where its workflow says so, a reviewed one.
+//! The plan gate: refuses changes until the task has a plan, reviewed if its workflow requires that.
 //!
-//! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything
-//! this gate asks for can be done while it is shut. Way out: each refusal names the agent to start.
+//! Invariant: reading, the tracker, starting agents and asking the user are never refused here, so everything
+//! that this gate requires can be done while it is closed. Way out: each refusal names the agent to start.
 
 use super::report::wait_for;
 use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
@@ -28,7 +28,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let effect = seen.does.effect;
     let shut = is_shut(session, context, effect);
     if let Some(agent) = event.by_our_agent() {
-        // What it changes in a throwaway layer is gone.
+        // Changes in a throwaway layer do not last.
         let gone = jail::tries(session, context);
         let may = if shut && !is_started(session, event) { May::OnlyRead } else { agent.may };
         return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
@@ -72,8 +72,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// We saw this agent start. Another one may carry one of our names; while the sandbox is shut it may only
-/// read.
+/// We saw this agent start. Another agent may use one of our names; while the plan gate is closed, that one
+/// may only read.
 fn is_started(session: &Session, event: &Event) -> bool {
     let started = |id: &String| session.memory.progress.agents.iter().any(|agent| agent.agent_id == *id);
     event.agent_id.as_ref().is_some_and(started)
@@ -86,8 +86,8 @@ fn is_shut(session: &Session, context: &Context, effect: Effect) -> bool {
     }
 }
 
-/// Changes are refused here: a line that is not known runs where nothing stays of it, one that reads where
-/// nothing can be changed.
+/// Changes are refused here, so a line that we do not know runs in a throwaway layer, and one that reads runs
+/// where nothing can be changed.
 pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
     let Some(seen) = context.call() else { return false };
     let enforced = level(session.policy(), GATE) == Level::Enforce;
@@ -99,16 +99,15 @@ pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
         && (outgrown || is_shut(session, context, seen.does.effect))
 }
 
-/// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further
-/// change.
+/// Scratch files are always free. If work is weighed, closing it and running the user's tests add nothing to
+/// it.
 fn is_free(session: &Session, seen: &CallContext) -> bool {
     let halted = session.state.phase == Phase::Halted;
     let ends = seen.does.effect == Effect::Close || seen.task.tests == Evidence::Is;
     !halted && (seen.does.scratch || session.weighs() && ends)
 }
 
-/// Why this change is more than a task without a plan may make; nothing where it is small, or there is a
-/// plan.
+/// Why this change is more than a task without a plan may make; `None` if it is small or there is a plan.
 pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     let progress = &session.memory.progress;
     let halted = session.state.phase == Phase::Halted;
@@ -128,7 +127,7 @@ fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase 
     )
 }
 
-/// The workflow wants a review, the critic gate only warns, and there was no review.
+/// The workflow requires a review, but the critic gate only warns, and there was no review.
 fn unreviewed(session: &Session) -> bool {
     let warns = level(session.policy(), GateId::Critic) == Level::Warn;
     let reviewed = session.state.hydration.critic_said(AgentVerdict::Proceed);
@@ -153,7 +152,7 @@ fn shadowed(file: &str) -> String {
     )
 }
 
-/// In plan mode: the plan is the client's and the person's own.
+/// In plan mode: the plan is made by the client and the person.
 fn unapproved(event: &Event, call: &ToolCall, seen: &CallContext) -> Option<Phrase> {
     let values = || vec![("call", shown(call)), ("effect", seen.does.why.clone())];
     event.is_planning().then(|| Phrase::new("refusals/sandbox-planning.md", values()))
@@ -198,8 +197,8 @@ fn words(
     }
 }
 
-/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. A comment on
-/// an issue is free for each of them.
+/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. Each of them
+/// may comment on an issue.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.does.effect;
     let tests =
@@ -223,12 +222,12 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 
-/// The call as a person is asked about it, from the input that the ledger has: what it runs or names first,
-/// then every other field. What is not shown is counted.
+/// The whole call for a question to a person, from the input in the ledger: first what it runs or names, then
+/// every other field. Parts that are not shown are counted.
 pub fn shown_whole(tool: &str, input: &str) -> String {
     const LONGEST: usize = 2_000;
     let mut fields: Map<String, Value> = serde_json::from_str(input).unwrap_or_default();
-    // The model's own words about a command, not the command.
+    // The model's own description of a command is not the command.
     if matches!(tool, "Bash" | "Monitor") {
         fields.remove("description");
     }
@@ -243,7 +242,7 @@ pub fn shown_whole(tool: &str, input: &str) -> String {
     let secrets = line.matches("[redacted:").count();
     let hidden =
         if secrets == 0 { String::new() } else { format!(" [{} hidden]", count(secrets as u64, "secret")) };
-    // A sign that no shell takes for a quotation mark.
+    // This character looks like a backquote but means nothing to a shell.
     whole_line(&line, LONGEST).replace('`', "ˋ") + &hidden
 }
 
@@ -261,7 +260,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A call as a refusal names it.
+/// The short form of a call for refusals.
 pub fn shown(call: &ToolCall) -> String {
     let json = crate::text::json::read(&call.input).ok();
     let of = |name: &str| json.as_ref().and_then(|json| json.text_of(name));
@@ -290,7 +289,7 @@ mod tests {
         );
         let secret = of("Bash", serde_json::json!({"command": "curl http://u:[redacted:password]@h"}));
         assert!(secret.ends_with("@h [1 secret hidden]"), "{secret}");
-        // As the ledger has a long one.
+        // A text that was too long, in the form in which the ledger stores it.
         let long =
             serde_json::json!({"command": format!("git reset --hard; {}touch evil", "true; ".repeat(420))});
         let kept =

@@ -1,9 +1,9 @@
-//! Which file of secrets a call reads or edits, and whether the person has let the task in hand do that
-//! already.
+//! Which file of secrets a call reads or edits, and whether the person has already approved that for the
+//! current task.
 //!
-//! Reads session, event and call; writes nothing. Invariants: an answer holds for its own file and task; a
-//! yes to a change is none to being shown what is in the file; a line that does more than read is asked about
-//! each time.
+//! Reads session, event and call; writes nothing. Invariants: an answer counts only for its own file and
+//! task; approving a change does not approve showing the content; a line that does more than read needs
+//! approval each time.
 
 use super::CallContext;
 use crate::model::call::Effect;
@@ -17,14 +17,14 @@ use std::path::{Component, Path};
 /// The rule that asks about such files.
 pub(super) const RULE: &str = "secret-file";
 
-/// The person let this task read the file, or edit it where the call edits it.
+/// The person approved that this task reads the file; or edits it, if the call is an edit.
 pub(super) fn is_approved(session: &Session, event: &Event, seen: &CallContext, danger: &Danger) -> bool {
     let Some(file) = touched(event, seen, danger) else { return false };
     let covers = |known: &SecretFile| known.path == file.path && (known.reads || !file.reads);
     session.memory.questions.secrets.iter().any(covers)
 }
 
-/// The one file that this call is about, where nothing else in it needs an answer.
+/// The one file that this call is about, if nothing else in the call needs an answer.
 pub(super) fn touched(event: &Event, seen: &CallContext, danger: &Danger) -> Option<SecretFile> {
     let tool = event.call().filter(|_| danger.rule.id() == RULE)?.key.tool.as_str();
     if tool == "Bash" {
@@ -38,7 +38,7 @@ pub(super) fn touched(event: &Event, seen: &CallContext, danger: &Danger) -> Opt
     Some(SecretFile { path, reads: !edits })
 }
 
-/// The file of secrets that a line reads, where it is one, and every mention of one means it.
+/// The file of secrets that a line reads, if it is a single one and every mention means it.
 fn read_by_line(event: &Event, seen: &CallContext) -> Option<String> {
     let mut named = seen.reach.runs.iter().flat_map(|run| secrets_of(&run.command));
     let first = named.next()??;
@@ -48,8 +48,8 @@ fn read_by_line(event: &Event, seen: &CallContext) -> Option<String> {
     (alone && is_plain(Path::new(&first))).then_some(first)
 }
 
-/// The words of a command that name files of secrets, as absolute paths; nothing for one whose place is not
-/// certain.
+/// The words of a command that name files of secrets, as absolute paths; `None` for a word whose folder is
+/// uncertain.
 fn secrets_of(command: &Simple) -> impl Iterator<Item = Option<String>> {
     let folder = match command.folders.as_slice() {
         [one] => Some(one),
@@ -60,7 +60,7 @@ fn secrets_of(command: &Simple) -> impl Iterator<Item = Option<String>> {
     command.words.iter().skip(1).filter(secret).map(place)
 }
 
-/// The line without the words that end this path: what is left may name another file.
+/// The line without the words that end in this path: the rest may name another file.
 fn without(event: &Event, path: &str) -> Option<String> {
     let line = crate::text::json::read(&event.call()?.input).ok()?.text_of("command")?;
     let ends = |word: &&str| !path.ends_with(word.trim_matches(['"', '\'']).trim_start_matches("./"));

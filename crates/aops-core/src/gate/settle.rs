@@ -1,7 +1,7 @@
-//! Settles calls whose end no event will report.
+//! Settles calls for which no event will report an end.
 //!
 //! Reads session, event and context; writes nothing. Invariant: what such a call did to its file counts as if
-//! its end had come.
+//! its end had been reported.
 
 use crate::gate::{Context, questions};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -13,7 +13,7 @@ use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 
-/// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
+/// Calls that can get no further event because their thread moves on. Calls of background agents stay open.
 pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
@@ -22,7 +22,7 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
     let over: Vec<&OpenCall> = match event.kind() {
         EventKind::SessionEnd => calls.collect(),
         EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
-        // The client forgets a deferred call when its session goes on; in a run it only goes on with it.
+        // When a session continues, the client forgets a deferred call; in a run it continues only with it.
         EventKind::UserPromptSubmit if by_person && context.stage.is_none() => {
             session.memory.calls.iter().filter(of_main).collect()
         }
@@ -46,14 +46,14 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
     facts
 }
 
-/// A call that changes something and was being made: nobody was asked about it, or the client's record says
+/// A call that changes something and was being made: nobody had to approve it, or the client's record says
 /// that it was approved.
 pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
     let is_approved = || questions::settled(open, event, context).is_some_and(|answered| answered.allowed);
     open.means.effect.is_some_and(Effect::is_write) && (open.state == Executing || is_approved())
 }
 
-/// The end of a call that no event reported: what it did to its file says whether it was made.
+/// Ends a call whose end no event reported: its effect on the file says whether it was made.
 fn settle_as(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
     let mut facts = settle_answered(open, event, context);
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.earlier.made.contains(&open.call.id))
@@ -64,7 +64,7 @@ fn settle_as(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
     facts
 }
 
-/// The same with the answer to its question. A call that somebody approved was made.
+/// The same, including the answer to its question. A call that somebody approved was made.
 pub(super) fn settle_answered(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
     let Some(answered) = questions::settled(open, event, context) else { return settle(open) };
     let begun = answered.allowed.then(|| step(open, Pending, Authorized));
@@ -73,7 +73,7 @@ pub(super) fn settle_answered(open: &OpenCall, event: &Event, context: &Context)
     questions::told(event, answered).into_iter().chain(begun).chain(settled).collect()
 }
 
-/// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
+/// Calls of a client that has ended, so no event will report them. The one for which a run paused stays open.
 pub fn abandoned(session: &Session) -> Vec<Fact> {
     in_flight(session).flat_map(settle).collect()
 }
@@ -82,7 +82,7 @@ pub(super) fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
     session.memory.calls.iter().filter(|open| !open.means.deferred || open.state != Pending)
 }
 
-/// A person does not want the call that a run paused for.
+/// A person rejected the call for which a run paused.
 pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
     let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
     if let Some(Fact::Call(step)) = facts.last_mut() {

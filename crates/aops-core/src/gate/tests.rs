@@ -35,7 +35,7 @@ use crate::text::template::Phrase;
 use crate::tool::targets::{Hidden, Targets};
 use std::collections::BTreeMap;
 
-/// A task that changed something, its sandbox open.
+/// A task that has changed something and has a plan.
 fn working() -> Session {
     let mut session = Session { seq: 1, ..Session::default() };
     session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
@@ -70,7 +70,7 @@ fn deferred() -> CallMeans {
     CallMeans { deferred: true, ..CallMeans::default() }
 }
 
-/// The same event as another kind.
+/// The same event with another kind.
 fn renamed(name: &str, event: Event) -> Event {
     let call = event.call().cloned();
     let event = Event { what: Event::named(name).what, name: name.to_owned(), ..event };
@@ -93,7 +93,6 @@ fn call(tool: &str) -> Event {
     event("PreToolUse").with_call(call)
 }
 
-/// The context of a call with this in it.
 fn calls(call: CallContext) -> Context {
     Context { found: Found::Call(Box::new(call)), ..Context::default() }
 }
@@ -106,7 +105,7 @@ fn writes() -> Context {
     does(Effect::Write)
 }
 
-/// The gate that spoke, how, and in which text.
+/// The gate that decided, its ruling, and its text.
 fn said(session: &Session, event: &Event, context: &Context) -> (&'static str, Ruling, String) {
     let verdict = judge(session, event, context);
     let words = verdict.phrase.map(|phrase| phrase.template.to_owned());
@@ -171,7 +170,7 @@ fn watch() {
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
 }
 
-/// What starts an agent that no hook sees is a person's to allow.
+/// Starting an agent that no hook sees needs a person's approval.
 #[test]
 fn watch_over_commands() {
     let ground = aops_shell::syntax::Ground { cwd: "/p", home: "/h", variables: &[] };

@@ -1,7 +1,7 @@
-//! Which timers an event tells of, and whether one must be forgotten for them.
+//! Which timers an event mentions, and whether an older one must be forgotten for them.
 //!
-//! Reads session and call. Invariant: a timer that runs is remembered, or it is recorded that one was not; a
-//! call that is refused pushes out none.
+//! Reads session and call. Invariants: a running timer is remembered, or it is recorded that one was not; a
+//! call that is refused makes us forget none.
 
 use super::Context;
 use crate::model::call::ToolCall;
@@ -11,7 +11,7 @@ use crate::session::fold::Session;
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
 
-/// What of these is not remembered yet, and whether that is more than can be.
+/// Those of these timers that are not remembered yet, and whether they exceed what we can remember.
 pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> TimersHeard {
     let known = &session.memory.timers.known;
     let mut new: Vec<TimerMark> = Vec::new();
@@ -28,7 +28,8 @@ pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMa
     TimersHeard { lost, new }
 }
 
-/// Those that the event lists, and at a start those that the client had before; and whether one is forgotten.
+/// The timers that the event lists, and at a start those that the client had before; and whether one is
+/// forgotten.
 pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> TimersHeard {
     let of_event = event.stopped().map_or(&[][..], |stop| &stop.timers);
     let before = context.start().into_iter().flat_map(|start| &start.timers);
@@ -37,8 +38,8 @@ pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context)
     TimersHeard { lost: heard.lost || context.start().is_some_and(|start| start.timers_lost), ..heard }
 }
 
-/// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that
-/// is refused.
+/// The prompt that this call gives to a timer, and whether another timer is forgotten for it. A refused call
+/// sets none.
 pub(super) fn scheduled(session: &Session, call: &ToolCall, refused: bool) -> (Option<TimerMark>, bool) {
     let Some(mark) = set_timer(call) else { return (None, false) };
     let known = &session.memory.timers.known;

@@ -1,4 +1,5 @@
-//! A session that nobody watched, or a turn, that ended with a refusal is no success: the person reads why.
+//! Reports that an unattended session, or a turn, ended with a refusal and so is not a success: the person
+//! reads why.
 //!
 //! Reads what was observed; writes nothing. Invariant: refuses nothing.
 
@@ -33,7 +34,7 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict { aloud: true, ..Verdict::notice(GateId::Unfinished, words) }
 }
 
-/// How to let it pass the next time. A mode lifts the loop and nothing else.
+/// How to allow it the next time. A mode switches off only the loop.
 fn way_out(last: &LastRefusal) -> String {
     match (last.gate.known(), last.rule.as_deref()) {
         (Some(GateId::Danger), Some(rule)) => format!(

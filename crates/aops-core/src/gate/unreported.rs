@@ -1,9 +1,8 @@
-//! Agents of ours that are over without the end that they owe: no `SubagentStop` came, or somebody stopped
-//! them.
+//! Handles agents of ours that ended without the report that they owe: no `SubagentStop` came, or somebody
+//! stopped them.
 //!
-//! Reads session, event and context; writes nothing. Invariants: such an agent has not reported, so nothing
-//! stays open by its start and it can be started again; what its call's result holds can only forbid, never
-//! allow.
+//! Reads session, event and context; writes nothing. Invariants: such an agent has not reported, so its start
+//! permits nothing and it can be started again; its call's result can only forbid, never allow.
 
 use super::Context;
 use crate::model::agent::{Agent, ours};
@@ -20,10 +19,10 @@ use crate::text::json::{self, Json};
 
 const GATE: GateId = GateId::Report;
 
-/// One agent that is over without its own end.
+/// An agent that ended without reporting.
 struct Unreported {
     agent: &'static Agent,
-    /// Unknown where its start did not arrive either.
+    /// `None` if its start was not reported either.
     agent_id: Option<String>,
     why: Why,
     /// What the call's result forbids.
@@ -32,13 +31,13 @@ struct Unreported {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// It ended by itself, and the event that says so did not arrive.
+    /// It ended by itself, but the event for that did not arrive.
     Lost,
     /// It was stopped or interrupted, or its client is gone.
     Stopped,
 }
 
-/// What the person and the model are told of an end that did not arrive.
+/// Tells the person and the model about an end that did not arrive.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let lost = find(session, event, context).into_iter().filter(|one| one.why == Why::Lost);
     let say = |one: Unreported| {
@@ -60,8 +59,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     lost.map(say).fold(Verdict::pass(), Verdict::join)
 }
 
-/// The record of it: a violation where an end was lost, that the agent reported nothing, and what binds all
-/// the same.
+/// Records it: a violation if an end was lost, that the agent reported nothing, and findings that count even
+/// so.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     if verdict.ruling == Ruling::Deny && event.kind() == EventKind::PreToolUse {
         return Vec::new();
@@ -85,7 +84,7 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
         Why::Stopped => "it was stopped before it reported",
     };
     let reported = one.agent_id.map(|agent_id| {
-        // A finding about another task moves nothing; a BLOCK is a fact of its own.
+        // A finding about another task changes nothing; a BLOCK is a fact of its own.
         let finding = one.finding.filter(|_| session.awaited(&agent_id, name).is_some());
         Fact::Verdict(Reported {
             agent: one.agent.id.into(),
@@ -104,10 +103,10 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
     lost.into_iter().chain(reported).chain(block.map(Fact::Block)).collect()
 }
 
-/// The agents that this event shows to be over.
+/// The agents that have ended according to this event.
 fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     match event.kind() {
-        // The end of a call that ended before tells nothing new.
+        // A repeated end of a call says nothing new.
         EventKind::PostToolUse | EventKind::PostToolUseFailure if context.earlier.past.is_some() => {
             Vec::new()
         }
@@ -116,7 +115,7 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
         }
         EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => told(session, event, context),
         // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any
-        // more. A prompt alone says nothing: it may come while the agent works.
+        // more. A prompt alone proves nothing: it may come while the agent works.
         EventKind::UserPromptSubmit
             if !context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted) =>
         {
@@ -138,8 +137,8 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
     }
 }
 
-/// The agents whose call, or background task, the client says is over. A batch tells only of calls whose own
-/// end is missing.
+/// The agents whose call, or background task, has ended according to the client. From a batch we take only
+/// calls whose own end is missing.
 fn told(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     let open = |end: &&AgentEnd| session.memory.calls.iter().any(|open| open.call.id == end.call);
     let told = event.ends().iter().filter(|end| event.kind() != EventKind::PostToolBatch || open(end));
@@ -153,7 +152,7 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
     let agent = match (known, at_work) {
         (Some(started), _) if started.done => return None,
         (Some(started), _) => ours(started.name.name())?,
-        // Its start did not arrive either. Where it did and is not known, a foreign file has our agent's
+        // Its start did not arrive either. If it did arrive but is unknown, a foreign file uses our agent's
         // name.
         (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => {
             ours(at.name.name())?
@@ -168,7 +167,7 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
     Some(Unreported { agent, agent_id, why, finding: read_refusal(agent, &end.report) })
 }
 
-/// Agents that the end of a turn shows to be over: the client does not list them as running.
+/// Agents that have ended, because the client does not list them as running at the end of a turn.
 fn gone(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     let running = event.stopped().and_then(|stop| stop.running.as_ref());
     let over = |started: &Started| match running {
@@ -197,7 +196,7 @@ fn started<'a>(session: &'a Session, id: &str) -> Option<&'a Started> {
     session.memory.progress.agents.iter().find(|started| started.agent_id == id)
 }
 
-/// The calls that started this agent and are not known to be over.
+/// The calls that started this agent and are not known to have ended.
 fn calls<'a>(session: &'a Session, started: &'a Started) -> impl Iterator<Item = &'a AtWork> {
     session.memory.agents.at_work.iter().filter(|at| at.agent_id.as_ref() == Some(&started.agent_id))
 }
@@ -210,7 +209,7 @@ fn is_of(started: &Started, client: &str) -> bool {
     started.client == client
 }
 
-/// What a call that stops tasks names: every text of its input, by whatever name the tool asks for it.
+/// The tasks that a call stops: every text in its input, since tools use different field names.
 fn stopped_ids(event: &Event) -> Vec<String> {
     let Some(call) = event.asked_call() else { return Vec::new() };
     let tool = call.key.tool.to_lowercase();

@@ -1,7 +1,7 @@
-//! Says that a command's result is gone, or that it had no network, because it ran in a throwaway layer.
+//! Says that a command's result is lost, or that it had no network, because it ran in a throwaway layer.
 //!
-//! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own words
-//! also reads that nothing of it was saved, why, and what to do; the person reads each once for each prompt.
+//! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own output
+//! also reads that nothing was saved, why, and what to do; the person reads each message once per prompt.
 
 use super::Context;
 use crate::model::agent::AgentId;
@@ -32,7 +32,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if under.offline { tell_offline(session, event, context).join(told) } else { told }
 }
 
-/// The command failed since a throwaway layer has no network: whoever reads its error also reads that.
+/// The command failed because a throwaway layer has no network: whoever reads its error also reads that.
 fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict {
     let begin = format!("No network: {} failed in a throwaway layer, which has none", command(event));
     let told = session.memory.progress.told.offline == Some(session.memory.progress.prompts.count);
@@ -91,7 +91,7 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
     told.join(Verdict::notice(GATE, notice))
 }
 
-/// Its temporary files alone are gone: what it changed in the project stays.
+/// Only its temporary files are lost; its changes in the project stay.
 fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
     let command = command(event);
     let gone = lost.describe();
@@ -101,7 +101,7 @@ fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
     Verdict::context(GATE, words)
 }
 
-/// The command as it is named to model and person.
+/// The name of the command in messages.
 fn command(event: &Event) -> String {
     let input = event.call().and_then(|call| json::read(&call.input).ok());
     let command = input.and_then(|input| input.text_of("command")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The facts of a report of one of our agents.
+//! The facts that follow from a report of one of our agents.
 //!
-//! Reads session, event and report; writes nothing. Invariants: only the agent that is awaited moves the
-//! loop; a BLOCK always stands.
+//! Reads session, event and report; writes nothing. Invariants: only an agent that we wait for changes the
+//! loop's state; a BLOCK always counts.
 
 use super::{Context, parked};
 use crate::model::agent::{Agent, AgentId, ours};
@@ -16,8 +16,8 @@ use crate::text::json::cut;
 /// Why a verification does not count.
 const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing is verified";
 
-/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same
-/// batch.
+/// The verdict of one of our agents, or that its report contained none. A BLOCK blocks the session
+/// immediately, in the same batch.
 pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let (Some(stop), Some(id)) = (context.agent_stop(), event.agent_id.as_deref()) else { return Vec::new() };
     let Some(report) = &stop.report else { return Vec::new() };
@@ -58,7 +58,7 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
-/// What a report says, or why it says nothing.
+/// What a report says, or why it does not count.
 fn found(
     session: &Session,
     agent: &Agent,
@@ -73,8 +73,8 @@ fn found(
     }
 }
 
-/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's
-/// lock may have been held at the start, and an audit that stops too much only asks a person.
+/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK counts: the session's
+/// lock may have been held at the start, and a needless block only costs a person's answer.
 fn unawaited_block(
     session: &Session,
     agent: &Agent,

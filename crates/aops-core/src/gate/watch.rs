@@ -1,8 +1,7 @@
-//! Holds the guard's word against each event: calls, changed settings, and what a write turned out to have
-//! done.
+//! Applies the guard to each event: calls, changed settings, and what a write turned out to have done.
 //!
-//! Reads what the context says the call reaches, or what the settings file now says; writes nothing.
-//! Invariant: reading is free. Way out: a person edits the file or runs the verb in a terminal of their own.
+//! Reads what the context says the call reaches, or what the settings file says now; writes nothing.
+//! Invariant: reading is free. Way out: a person edits the file or runs the verb in their own terminal.
 
 use super::{CallContext, Context, EndContext, Found, SettingsContext, SettingsEdit, danger, guard};
 use crate::config::policy::ModeLevel;
@@ -33,7 +32,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
-/// Questions are answered there, by people.
+/// Questions are answered on that page by people, so no call may reach it.
 fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
     let address = guard::page::named(&session.policy().fleet, &call.key.tool, &call.input)?;
@@ -43,7 +42,7 @@ fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
     Some(Verdict::deny(GATE, words))
 }
 
-/// What only a person may do is refused; what brings programs that no hook of ours sees is theirs to allow.
+/// Refuses what only a person may do; asks about calls that bring programs our hooks do not see.
 fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdict {
     let said = judge_reach(session, call, context);
     match danger::words(session, call, breaks_more).filter(|_| said.ruling != Ruling::Pass) {
@@ -88,7 +87,7 @@ fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verd
     if never { refuse_alone(&words, hint) } else { ask_person(&words, hint, context) }
 }
 
-/// A question where a person is there, a refusal otherwise.
+/// Asks if a person is there, refuses otherwise.
 fn ask_person(words: &str, hint: Option<String>, context: &Context) -> Verdict {
     if !(context.attended || context.defers) {
         return refuse_alone(words, hint);
@@ -104,12 +103,12 @@ fn refuse_alone(words: &str, hint: Option<String>) -> Verdict {
     Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"))
 }
 
-/// What this rule finds breaks more than what guards the session: `rm -rf /`.
+/// What this rule finds breaks more than the files that guard the session: `rm -rf /`.
 fn breaks_more(rule: &Rule) -> bool {
     rule.severity == Severity::Critical || matches!(rule.id(), "kill-all" | "system-write")
 }
 
-/// A prompt that claims what only a person may claim is passed as any other, and the user is told why.
+/// A prompt that claims what only a person may claim is treated like any other, and the user is told why.
 fn unproven_prompt(context: &Context) -> Verdict {
     let Some(why) = &context.unproven else { return Verdict::pass() };
     let what = if context.prompt() == Prompt::Machine {
@@ -124,7 +123,7 @@ fn unproven_prompt(context: &Context) -> Verdict {
     Verdict::notice(GATE, words)
 }
 
-/// A hook may approve the plan in the person's place, so it does not count: said once.
+/// A hook may approve the plan in the person's place, so the approval does not count: said once.
 fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
     let Some(file) =
         context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told.plan_hook)
@@ -160,8 +159,8 @@ fn config_change(session: &Session, change: &SettingsChanged, settings: &Setting
     Verdict::deny(GATE, words)
 }
 
-/// Too late to refuse, since a shell line can hide what it does: the change is reported, and disarmed hooks
-/// are a block.
+/// It is too late to refuse, since a shell line can hide what it does: the change is reported, and disabled
+/// hooks block the session.
 fn after_write(ended: &EndContext) -> Verdict {
     if let Some(why) = &ended.disarmed {
         return Verdict::notice(GATE, format!("the session is blocked: {}", one_line(why, 400)));

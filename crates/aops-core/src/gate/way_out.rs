@@ -1,7 +1,7 @@
-//! Tells the person, once in a session and never the model, how to go without the loop.
+//! Tells the person, once per session and never the model, how to skip the loop.
 //!
-//! Invariant: said with the first refusal that a waiver would have lifted, and only where a person decides by
-//! prompts.
+//! Invariant: it is said at the first refusal that a waiver would have prevented, and only if a person gives
+//! the prompts.
 
 use super::Context;
 use crate::model::event::Event;

@@ -1,8 +1,8 @@
-//! What follows an event once it is recorded.
+//! Runs the tasks that follow an event once it is recorded.
 //!
 //! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints;
-//! starts the tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may
-//! keep the session locked.
+//! starts the tracker's refresh; signs the log. Invariant: all of it ends within the time for which an event
+//! may keep the session locked.
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
@@ -37,17 +37,17 @@ use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-/// The workflow whose result is context, and so is remembered.
+/// The workflow whose result is context and therefore remembered.
 const BOOTSTRAP: &str = "context-bootstrap";
 
 /// The danger rule for reading secrets.
 const SECRET: &str = "secret-file";
 
-/// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the
-/// answer.
+/// When a task applies, and the task. The event is already recorded, so a failure only becomes a notice in
+/// the answer.
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
-/// The first rows also follow an event that is recorded late.
+/// This many rows from the top also follow an event that is recorded late.
 const LATE: usize = 6;
 
 static FOLLOWS: &[Follows] = &[
@@ -62,7 +62,7 @@ static FOLLOWS: &[Follows] = &[
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run || starts_unheld(turn), sign),
     (wants_attestation, attest_behind),
-    // The witnesses see what was signed.
+    // After signing, so that the witnesses see what was signed.
     (wants_refresh, refresh_behind),
     (lets_try, want_jail),
     (wants_network, start_network),
@@ -71,10 +71,10 @@ static FOLLOWS: &[Follows] = &[
 ];
 
 impl Turn<'_> {
-    /// Does what follows, in the order of the table, and returns the answer. A head that could not be
-    /// exported is an error.
+    /// Runs the tasks that apply, in the order of the table, and returns the answer. It is an error if a head
+    /// could not be exported.
     pub(super) fn afterwards(mut self: Box<Self>) -> Result<Verdict, Failure> {
-        // The head of the event itself; below, that of the insights.
+        // The head after the event itself; further down, the head after the insights.
         self.ledger.exported()?;
         for (applies, follow) in FOLLOWS {
             if applies(&self) {
@@ -86,7 +86,7 @@ impl Turn<'_> {
         Ok(self.keep_learnings())
     }
 
-    /// The end of an event that was recorded late: the next one takes the lock.
+    /// Ends an event that was recorded late, and passes the lock on to the next one.
     pub(super) fn close(mut self: Box<Self>) -> Result<Verdict, Failure> {
         for (applies, follow) in &FOLLOWS[..LATE] {
             if applies(&self) {
@@ -101,7 +101,7 @@ impl Turn<'_> {
         exported.map(|()| verdict)
     }
 
-    /// Stores what was learnt with the session unlocked: a memory server may be slow.
+    /// Stores what was learnt after unlocking the session, since a memory server may be slow.
     fn keep_learnings(self: Box<Self>) -> Verdict {
         let learnings = self.learnings();
         if learnings.is_empty() {
@@ -116,11 +116,11 @@ impl Turn<'_> {
         (self.session().policy().clone(), self.env.root().to_owned())
     }
 
-    /// What the reflections of this event teach, if they count and are new.
+    /// The learnings from this event's reflections, if they count and are new.
     fn learnings(&self) -> Vec<Learning> {
         let state = &self.session().state;
         let progress = &self.session().memory.progress;
-        // The one made from the ledger is made where the task is done.
+        // A reflection made from the ledger only exists when the task is done.
         let counts = |fact: &&Fact| progress.proven.reflected || matches!(fact, Fact::Event(_));
         let reflections: Vec<_> = self.recorded.iter().filter(counts).filter_map(reflection).collect();
         if reflections.is_empty() || self.env.dry_run {
@@ -146,7 +146,7 @@ impl Turn<'_> {
 
 type Reflection<'a> = &'a BTreeMap<String, String>;
 
-/// The reflection that this fact holds: an agent's, or the one made from the ledger at a stop.
+/// The reflection in this fact: an agent's, or the one made from the ledger at a stop.
 fn reflection(fact: &Fact) -> Option<Reflection<'_>> {
     match fact {
         Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) => Some(&finding.reflection),
@@ -181,8 +181,8 @@ fn may_reflect(turn: &Turn) -> bool {
     !turn.env.dry_run && turn.session().memory.progress.proven.reflected && turn.tracker().is_some()
 }
 
-/// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next
-/// context.
+/// Ignores the reflection of an agent that was sent back. The reflection is in the ledger already; a full
+/// queue is reported with the next context.
 fn queue_reflection(turn: &mut Turn) -> Verdict {
     let project = turn.env.root();
     for fact in &turn.recorded {
@@ -200,13 +200,13 @@ fn starts_session(turn: &Turn) -> bool {
     turn.event.kind() == EventKind::SessionStart && !turn.env.dry_run
 }
 
-/// The sessions after this one find it without a look at all others.
+/// Lets later sessions find this one without looking at all others.
 fn note_start(turn: &mut Turn) -> Verdict {
     recent::note(&turn.ledger.place().path);
     Verdict::pass()
 }
 
-/// Finishes an undo that was interrupted, and lets go what was kept long enough.
+/// Finishes an interrupted undo, and removes what was kept long enough.
 fn tend_kept(turn: &mut Turn) -> Verdict {
     let words = match keeping::tend(turn.env, &mut turn.ledger, turn.event) {
         Ok(Retained { removed: 0, .. }) => return Verdict::pass(),
@@ -223,7 +223,7 @@ fn ends_session(turn: &Turn) -> bool {
     turn.event.kind() == EventKind::SessionEnd && !turn.env.dry_run
 }
 
-/// Nothing goes on that was tried out in this session.
+/// Ends every command in a throwaway layer of this session.
 fn end_trials(turn: &mut Turn) -> Verdict {
     enter::end_all(&turn.ledger.place().path);
     if turn.session().policy().network.mode != NetworkMode::Off {
@@ -237,7 +237,7 @@ fn wants_network(turn: &Turn) -> bool {
     starts_session(turn) && session.policy().network.mode != NetworkMode::Off
 }
 
-/// Behind the hook: a command that comes before it is ready waits for it.
+/// Starts it in the background: a command that comes before it is ready waits for it.
 fn start_network(turn: &mut Turn) -> Verdict {
     let session = turn.session();
     let client = session.memory.client.process.as_ref().map(|client| client.pid);
@@ -257,7 +257,7 @@ fn start_network(turn: &mut Turn) -> Verdict {
     )
 }
 
-/// A person whose hosts are only noted may want them held.
+/// Suggests a list to a person whose hosts are only recorded.
 fn propose_list(turn: &Turn) -> Verdict {
     let observes = turn.session().policy().network.mode == NetworkMode::Observe;
     let is_person = turn.context.attended && turn.context.stage.is_none() && turn.event.source() != "compact";
@@ -269,8 +269,8 @@ fn judges_hosts(turn: &Turn) -> bool {
     turn.session().policy().network.mode >= NetworkMode::Ask && !turn.env.dry_run
 }
 
-/// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in
-/// questions.
+/// After a secret was read, hosts that accept uploads need approval until the task ends. The source of
+/// foreign text is remembered for questions.
 fn follow_reading(turn: &mut Turn) -> Verdict {
     let kind = turn.event.kind();
     let folder = turn.ledger.place().path.clone();
@@ -303,7 +303,7 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
     })
 }
 
-/// A command was refused hosts that a person can be asked about.
+/// A command was refused hosts that a person may approve.
 fn wants_hosts(turn: &Turn) -> bool {
     judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(Reached::is_wanted)
 }
@@ -321,7 +321,7 @@ fn ends_turn(turn: &Turn) -> bool {
     over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
 }
 
-/// The turn is over, or the call that took files is refused.
+/// The turn is over, or the call that took leases was refused.
 fn gives_back(turn: &Turn) -> bool {
     let refused = turn.verdict.ruling == Ruling::Deny
         && turn.context.call().is_some_and(|call| !call.lease.taken.is_empty());
@@ -337,8 +337,8 @@ fn give_back(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all
-/// the same.
+/// Writes the session's insights within half of the time, since a checkpoint may follow. If that fails, the
+/// turn ends anyway.
 fn conclude(turn: &mut Turn) -> Verdict {
     let said = Path::new(&turn.event.transcript_path);
     let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
@@ -355,22 +355,22 @@ fn conclude(turn: &mut Turn) -> Verdict {
     }
 }
 
-/// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
+/// The tracker may have changed: a session began, a turn ended, or a call talked to it.
 fn wants_refresh(turn: &Turn) -> bool {
     let at = matches!(turn.event.kind(), EventKind::SessionStart | EventKind::Stop);
     let ends = turn.event.kind() == EventKind::SessionEnd && sends(turn);
-    // Its report is waited for there, and no turn of a blocked session may end.
+    // The halt report is needed at once, since no turn of a blocked session may end.
     let halts = turn.event.kind() == EventKind::SubagentStop && turn.session().blocked().is_some();
     (at || ends || halts || turn.context.end().is_some_and(|end| end.tracked)) && !turn.env.dry_run
 }
 
-/// Witnesses are asked, or something goes to a database or a collector.
+/// Witnesses must be asked, or something must be sent to a database or a collector.
 fn sends(turn: &Turn) -> bool {
     let policy = turn.session().policy();
     policy.witness.is_asked() || policy.fleet.sends()
 }
 
-/// In a process of its own. A tracker that cannot be asked is one line in the next context.
+/// Starts a separate process. If the tracker cannot be asked, the next context contains one line about it.
 fn refresh_behind(turn: &mut Turn) -> Verdict {
     let sends = sends(turn);
     if turn.session().policy().fleet.sends() {
@@ -382,9 +382,9 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// A commit was made; or one was in this turn or has no statement yet, and the work may have been pushed, or
-/// the turn is over. No other event starts a process for it: what cannot be attested now cannot be a moment
-/// later.
+/// A commit was made now; or there is a commit of this turn or an unattested one, and either the work may
+/// have been pushed or the turn is over. Other events start no process for this, since a failed attestation
+/// would fail again right away.
 fn wants_attestation(turn: &Turn) -> bool {
     let session = turn.session();
     let trail = &turn.session().memory.proof.trail;
@@ -392,7 +392,7 @@ fn wants_attestation(turn: &Turn) -> bool {
         return false;
     }
     if trail.commits.is_empty() {
-        // Those of earlier turns are attested, but perhaps not published.
+        // Commits of earlier turns are attested, but perhaps not published.
         return ends_turn(turn) && refresh::left_statements(&turn.ledger.place().path);
     }
     let call = turn.event.call();
@@ -402,7 +402,7 @@ fn wants_attestation(turn: &Turn) -> bool {
     made || pushes && kind == EventKind::PostToolUse || ends_turn(turn)
 }
 
-/// In a process of its own. One that cannot be started is made up for at the next end of a turn.
+/// Starts a separate process. If it cannot be started, the end of the next turn tries again.
 fn attest_behind(turn: &mut Turn) -> Verdict {
     let trace = &turn.session().state.session_id;
     let folder = &turn.ledger.place().path;
@@ -410,7 +410,7 @@ fn attest_behind(turn: &mut Turn) -> Verdict {
     Verdict::pass()
 }
 
-/// The command of this call is tried out, without the machine's network.
+/// This call's command runs in a throwaway layer, without the machine's network.
 fn lets_try(turn: &Turn) -> bool {
     let before = turn.event.kind() == EventKind::PreToolUse
         && turn.verdict.ruling != Ruling::Deny
@@ -425,7 +425,7 @@ fn lets_try(turn: &Turn) -> bool {
     holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
 }
 
-/// It is made once the answer is given.
+/// The jail is made after the answer was given.
 fn want_jail(turn: &mut Turn) -> Verdict {
     let session = turn.ledger.place().path.clone();
     let memory = &turn.session().memory;
@@ -444,13 +444,13 @@ fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     )
 }
 
-/// From its first command on the keys may be read: the log tells it before.
+/// From its first unconfined command on, the keys may be read, so the log records that beforehand.
 fn starts_unheld(turn: &Turn) -> bool {
     let commands = Commands::of_session(&turn.session().memory, turn.env.is_jailing());
     starts_session(turn) && commands == Commands::Unheld && !life::is_told_unheld(turn.env)
 }
 
-/// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
+/// Adds the session's new entries to the log, and signs its head. Without a key nothing happens.
 fn sign(turn: &mut Turn) -> Verdict {
     let trace = &turn.session().state.session_id;
     let folder = &turn.ledger.place().path;

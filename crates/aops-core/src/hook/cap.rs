@@ -1,4 +1,5 @@
-//! Our own cap on refused ends of a turn, for a client that has none: it would go on for ever.
+//! Limits how often the end of a turn is refused, for a client without such a limit: it would continue
+//! forever.
 
 use super::turn::Turn;
 use crate::model::client::Ability;
@@ -7,10 +8,10 @@ use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Fact, Seen};
 
-/// As many as Claude Code allows.
+/// The same limit as Claude Code's.
 const MOST: usize = 8;
 
-/// Lets a turn end that was refused its end too often since the last prompt, and tells the person.
+/// If the end of a turn was refused too often since the last prompt, allows it and tells the person.
 pub(super) fn hold(mut turn: Box<Turn>) -> Box<Turn> {
     let refused = turn.event.kind() == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
     if !refused || turn.env.host.can(Ability::CapsStops) || refusals(&turn) < MOST {

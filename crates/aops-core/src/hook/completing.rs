@@ -16,16 +16,15 @@ use crate::text::stored::digest_of;
 use std::path::Path;
 
 impl Turn<'_> {
-    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not
-    /// the new task's.
+    /// A new task begins, and the previous one is over, was given up or is parked: its changes do not belong
+    /// to the new task.
     fn begins_after_work(&self, prompt: &PromptHeard) -> bool {
         let ordinary = prompt.means == Prompt::Ordinary;
         let over = || self.session().memory.progress.let_go || self.session().left_work();
         self.context.stage.is_none() && (is_ended(prompt.before.as_ref()) || ordinary && over())
     }
 
-    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in
-    /// force.
+    /// Adds what the gates' context lacks: the boot, the project's root, guarded files, the policy in force.
     pub(super) fn complete(&self, seen: &mut Seen) {
         let session = self.session();
         let first = session.memory.place.baseline_sha256.is_none();

@@ -1,8 +1,8 @@
-//! The identity of a call, where its client gives none.
+//! Gives a call an identity if its client gives none.
 //!
 //! Reads the session's open calls and the length of its ledger; writes nothing. Invariants: each call that is
-//! asked about has an identity of its own, since the ledger grows with each; its end is matched by agent,
-//! tool and input to the oldest call that still runs, and where we replaced the input, by agent and tool.
+//! asked about gets its own identity, since the ledger grows with each; its end is matched by agent, tool and
+//! input to the oldest call that is still running, or if we replaced the input, by agent and tool.
 
 use crate::ledger::open::Ledger;
 use crate::model::call::ToolCall;
@@ -11,7 +11,7 @@ use crate::model::event::{Event, EventKind};
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 
-/// The event with an identity for its call; nothing where it has one.
+/// The event with an identity for its call; `None` if it has one.
 pub(super) fn made(env: &Env, ledger: &Ledger, event: &Event) -> Option<Event> {
     let call = event.call().filter(|_| !env.host.can(Ability::NamesCalls))?;
     let asked = matches!(event.kind(), EventKind::PreToolUse | EventKind::PermissionRequest);
@@ -24,7 +24,7 @@ pub(super) fn made(env: &Env, ledger: &Ledger, event: &Event) -> Option<Event> {
     Some(event)
 }
 
-/// The oldest call that still runs and may be this one.
+/// The oldest running call that may be this one.
 fn running(ledger: &Ledger, event: &Event, call: &ToolCall) -> Option<String> {
     let open = &ledger.session().memory.calls;
     let same = |one: &&OpenCall| one.agent_id == event.agent_id && one.call.tool == call.key.tool;

@@ -7,8 +7,8 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::keeping;
 
 impl Turn<'_> {
-    /// Keeps what the call would lose, where nobody else does that right before it runs.
-    /// In a dry run it is only said.
+    /// Keeps what the call would lose, unless another process does so right before the call runs. A dry run
+    /// only says so.
     pub(super) fn keep(mut self: Box<Self>) -> Box<Self> {
         if self.env.dry_run {
             let passes = self.verdict.ruling <= Ruling::Allow;

@@ -1,4 +1,4 @@
-//! What is recorded and said of an event that could not be recorded when it came.
+//! Records and reports an event that could not be recorded when it came.
 
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
@@ -17,7 +17,7 @@ pub(super) fn violation_of(event: &Event, kind: ViolationKind, violation: String
     Fact::Violation(Violation::of(event, kind, violation))
 }
 
-/// To the model where this event takes text for it, else to the user.
+/// Tells the model if this event accepts text for it, otherwise the user.
 pub(super) fn tell_late(event: &Event, owed: &str) -> Verdict {
     let words = format!(
         "aops-hook could not write this session's record when the last turn ended, so this was not asked then. {owed}"

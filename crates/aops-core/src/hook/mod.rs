@@ -1,7 +1,7 @@
 //! One event in, one answer out.
 //!
-//! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out
-//! is an answer, a panic too; what could not be recorded was not allowed.
+//! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every exit is
+//! an answer, even a panic; a call that could not be recorded was not allowed.
 
 mod identity;
 mod late;
@@ -35,12 +35,12 @@ use std::io::Read;
 use std::path::Path;
 use turn::Turn;
 
-/// Far above any real event.
+/// Far larger than any real event.
 const LARGEST_INPUT: u64 = 64 << 20;
 
-/// The hook: reads stdin, answers, returns the exit code. Without a name the event is what the payload says:
-/// some clients run a hook without its arguments. A caller that is neither registered by name nor Claude Code
-/// is let go.
+/// The hook: reads stdin, answers, returns the exit code. Without a name, the payload says which event it is:
+/// some clients run a hook without its arguments. If the caller is neither registered by name nor Claude
+/// Code, the event passes.
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
@@ -69,7 +69,7 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     };
     let code = answer::deliver(kind, &said);
     if let Some(trial) = env.told.trial.get() {
-        // Without it the command makes its own.
+        // If this fails, the command makes its own jail.
         let ground = || {
             let ground = Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) };
             let shut = trial.network.as_ref().and_then(|network| network::shut_for_trial(network, &ground));
@@ -81,7 +81,7 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     code
 }
 
-/// The same for a client that was registered by this name. One that we do not know is let go.
+/// The same for a client that was registered by this name. For an unknown client the event passes.
 pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
     match Client::of(client) {
         None => answer::deliver(EventKind::Other, &answer::stand_aside()),
@@ -93,13 +93,13 @@ pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
     }
 }
 
-/// An event that is not asked again is kept where it cannot be recorded now.
+/// Spools an event that cannot be recorded now and that the client will not send again.
 fn kept(name: &str, input: &[u8], env: &Env, failure: Failure) -> Failure {
     let keeps = spool::keeps(EventKind::of(name), &failure) && !env.dry_run;
     if keeps { spool::keep(env, name, input, failure) } else { failure }
 }
 
-/// The verdict on one event, recorded. In a dry run the verdict is the same and nothing is written.
+/// The verdict on one event, which is recorded. In a dry run the verdict is the same and nothing is written.
 pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = host::read(env.host, name, input)?;
     #[cfg(test_switches)]
@@ -127,7 +127,7 @@ fn input() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Answers a panic like any other failure. Works under `panic = "abort"` too.
+/// Answers a panic like any other failure. Works with `panic = "abort"`, too.
 fn answer_panics(client: Client, kind: EventKind) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Adds to an event's facts what the attestation of commits needs: where `HEAD` is, what changed in the tree,
 //! how a command ended.
 //!
-//! Reads `HEAD`'s files and, around a call that may write, the working tree. Nothing of it happens where
-//! `[witness] attest` is off. Invariants: a call that only reads is not looked at; what changed while a call
-//! of the session ran is the session's, everything else is not; no event fails because of this.
+//! Reads `HEAD`'s files and, around a call that may write, the working tree. Does nothing if `[witness]
+//! attest` is off. Invariants: nothing is looked at for a call that only reads; changes made while a call of
+//! the session ran belong to the session, all others do not; no event fails because of this.
 
 use super::turn::Turn;
 use crate::model::call::{CallKey, CallState, Effect};
@@ -26,16 +26,16 @@ use crate::tool::table::{self, ToolTouches};
 use serde_json::json;
 use std::path::Path;
 
-/// Bytes of the salt of a prompt.
+/// Length in bytes of a prompt's salt.
 const SALT: usize = 16;
 
-/// Where an event stands to the calls of the session.
+/// When an event happens, relative to the session's calls.
 enum Moment {
-    /// A call that may write is about to run: its place among the facts.
+    /// A call that may write is about to run; the index of its fact.
     Before(usize),
-    /// A call has ended: its place, and how far it is to be looked at.
+    /// A call has ended; the index of its fact, and how much to look at.
     After(usize, Ended),
-    /// No call: a start, a prompt, an end. The place of the event.
+    /// No call, but a start, a prompt or an end; the index of the event's fact.
     Between(usize),
 }
 
@@ -49,7 +49,7 @@ struct Ended {
 /// What is found out once for all facts of the event.
 struct Sight {
     observed: Observed,
-    /// Commits that were made, and where `HEAD` was before each.
+    /// Commits that were made, each with the previous position of `HEAD`.
     commits: Vec<(String, Option<String>)>,
     root: String,
 }
@@ -75,7 +75,7 @@ impl Turn<'_> {
             Some(Fact::Event(seen)) => seen.observed = sight.observed.unless_empty(),
             _ => {}
         }
-        // What was committed before a call stands before it, what a call committed after it.
+        // Commits made before a call are recorded before it, commits made by a call after it.
         let at = if self.event.kind() == EventKind::PreToolUse { at } else { facts.len() };
         facts.splice(at..at, commits);
     }
@@ -104,7 +104,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is to be looked at of the call that has ended; nothing of one that only read.
+    /// What to look at for the call that has ended; `None` if it only read.
     fn ended(&self, step: &Step) -> Option<Ended> {
         let call = self.event.call()?;
         let open = self.session().open_call(&call.key)?;
@@ -121,7 +121,7 @@ impl Turn<'_> {
         let seen = proof.and_then(|proof| proof.exit).map(|code| ExitSeen { code, seen: ExitWitness::Jail });
         let exit = seen.or(told).filter(|_| tells);
         let wrote = may_write(open.means.effect);
-        // One that failed counts too, against one on the same tree that passed.
+        // A failed test counts too, for comparison with one that passed on the same tree.
         let tests = open.means.tests && exit.is_some();
         (wrote || exit.is_some()).then(|| Ended { wrote, tests, exit, call: call.key.clone() })
     }
@@ -208,7 +208,7 @@ impl Turn<'_> {
         if sight.root.is_empty() {
             return (Vec::new(), false);
         }
-        // A repository without a commit names objects as most do.
+        // In a repository without commits, assume the most common object format.
         let format = commit.and_then(ObjectFormat::of_id).unwrap_or(ObjectFormat::Sha1);
         let policy = self.session().policy();
         let session = self.ledger.place().path.as_path();
@@ -218,13 +218,12 @@ impl Turn<'_> {
     }
 }
 
-/// The commits that were made since `HEAD` was seen last, the oldest first. One that was amended since is no
-/// more.
+/// The commits made since `HEAD` was last seen, the oldest first. A commit that was amended since is left
+/// out.
 fn commits_since(files: &HeadFiles, known: &HeadSeen, now: Option<&str>) -> Vec<(String, Option<String>)> {
     let from = |old: &str| Some(old.to_owned()).filter(|old| old.bytes().any(|digit| digit != b'0'));
     let Some(moves) = known.log.and_then(|long| files.moves_since(long)) else {
-        // Without a log it is not known how it moved; git's objects tell later whether that is a commit of
-        // now.
+        // Without a log we do not know how it moved; git's objects show later whether that commit is new.
         let new = now.filter(|now| Some(*now) != known.commit.as_deref());
         return new.map(|new| (new.to_owned(), known.commit.clone())).into_iter().collect();
     };
@@ -243,7 +242,7 @@ fn may_write(effect: Option<Effect>) -> bool {
     effect.is_some_and(Effect::is_write)
 }
 
-/// The call of this step is refused by a later one.
+/// A later step refuses the call of this step.
 fn is_denied(facts: &[Fact], step: &Step) -> bool {
     let denied = |last: &Step| last.call == step.call && last.to == CallState::Denied;
     facts.iter().any(|fact| matches!(fact, Fact::Call(last) if denied(last)))

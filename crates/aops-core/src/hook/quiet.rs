@@ -1,11 +1,11 @@
-//! Answers in the person's place, where no gate has spoken.
+//! Answers in the person's place if no gate has spoken.
 
 use super::turn::Turn;
 use crate::gate::quiet;
 use crate::model::verdict::Verdict;
 
 impl Turn<'_> {
-    /// An answer takes the place of silence: where anybody says anything, the client asks as ever.
+    /// An answer only replaces silence: if any gate says anything, the client asks as usual.
     pub(super) fn answer(mut self: Box<Self>) -> Box<Self> {
         let silent = self.verdict == Verdict::pass() && !self.repeated;
         let Some(seen) = self.context.call_mut() else { return self };

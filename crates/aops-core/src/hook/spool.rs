@@ -1,12 +1,12 @@
 //! Events that could not be recorded when they came, and that the client does not send again: another process
-//! held the session's lock, the disk was full, a limit of the process was reached. They are kept apart, and
-//! the next event of the session records them first, in the order in which they came.
+//! held the session's lock, the disk was full, or a limit of the process was reached. They are stored
+//! separately, and the next event of the session records them first, in their original order.
 //!
-//! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one
-//! file an event, redacted. Invariants: a file is removed only when its event is recorded, under the
-//! session's lock, so that none is lost and none counts twice; an event needs neither an open file nor a byte
-//! in one to be kept, and on a full disk there is room set aside; without such files an event makes three
-//! system calls more.
+//! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` if that is impossible, one
+//! file per event, redacted. Invariants: a file is removed only when its event is recorded, under the
+//! session's lock, so that none is lost and none counts twice; keeping an event needs neither an open file
+//! nor a byte in one, and for a full disk there is room set aside; if there are no such files, an event makes
+//! only three more system calls.
 
 pub(super) mod reserve;
 
@@ -27,7 +27,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Renamed to this where it cannot be read: a person may look at it.
+/// A file that cannot be read is renamed to this, so that a person can look at it.
 const UNREADABLE: &str = "unreadable";
 
 fn folders(env: &Env, session_id: &str) -> [PathBuf; 2] {
@@ -35,8 +35,9 @@ fn folders(env: &Env, session_id: &str) -> [PathBuf; 2] {
     [env.config.join("aops/spool").join(name), env.data.join("sessions/spool").join(name)]
 }
 
-/// What moves the session's state and comes once: the ends of calls, turns, agents and the session, the start
-/// of an agent, a prompt. A call that is asked is refused, and asked again.
+/// Events that change the session's state and come only once: the ends of calls, turns, agents and the
+/// session, the start of an agent, a prompt. A call that is asked about can be refused, and is asked about
+/// again.
 fn comes_once(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -50,12 +51,12 @@ fn comes_once(kind: EventKind) -> bool {
     )
 }
 
-/// This event would be lost. One that cannot be read could not be recorded later either.
+/// This event would be lost. One that cannot be parsed could not be recorded later, either.
 pub(super) fn keeps(kind: EventKind, failure: &Failure) -> bool {
     comes_once(kind) && !matches!(failure.code, Code::InputInvalid | Code::Panic)
 }
 
-/// Keeps an event for the next one; what to say about it.
+/// Spools an event for the next one. Returns what to say about it.
 pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Failure {
     let kept = if EventKind::of(name).row().guarding {
         "; that it came is kept, and the next event records it first"
@@ -72,9 +73,9 @@ pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Fai
 
 fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     let event = host::read(env.host, name, input)?;
-    // A limit that another process set may leave room up to its own bound.
+    // If another process lowered our limit, there may be room up to the hard limit.
     limits::raise();
-    // Their order is that of their names.
+    // They are recorded in the order of their names.
     let file = format!("{:015}-{:010}-{name}.json", env.now_ms, std::process::id());
     let text = read::redacted(input).unwrap_or_default();
     let places = folders(env, &event.session_id).map(|folder| (make_all(&folder), folder.join(&file)));
@@ -84,7 +85,7 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
             || replace_private(path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e));
         kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
     }
-    // A link needs neither an open file nor a byte in one.
+    // A symlink needs neither an open file nor a byte in one.
     let short = adapter(env.host).shortened(input, LONGEST_SHORT);
     for (_, path) in &places {
         let link = |short: &String| symlink(short, path).is_ok();
@@ -94,12 +95,12 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     kept.or_else(|failure| if short.as_ref().is_some_and(reserved) { Ok(()) } else { Err(failure) })
 }
 
-/// The longest text that a link can hold.
+/// The longest text that a symlink can hold.
 const LONGEST_SHORT: usize = 4000;
 
-/// Records what waits for this session. Returns what a turn that ended meanwhile still owes.
+/// Records the events that wait for this session. Returns what a turn that ended meanwhile still owes.
 pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure> {
-    // Another event gives out what finds no room yet.
+    // If there is no room yet, another event tries again.
     let _ = reserve::give_out(env);
     let mut waiting: Vec<PathBuf> = Vec::new();
     for folder in folders(env, &now.session_id) {
@@ -118,7 +119,7 @@ pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure>
         }
     }
     for folder in folders(env, &now.session_id) {
-        let _ = fs::remove_dir(&folder); // where it is empty
+        let _ = fs::remove_dir(&folder); // succeeds if it is empty
     }
     Ok(owed)
 }
@@ -130,7 +131,7 @@ fn set_aside(path: &Path) {
 fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let link = fs::read_link(path).ok().map(|text| text.into_os_string().into_vec());
     let bytes = link.or_else(|| files::read(path).ok())?;
-    // Not every client names the event in what it sends.
+    // Not every client includes the event's name in what it sends.
     let name =
         read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
@@ -145,7 +146,7 @@ fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failu
     if path.symlink_metadata().is_ok() {
         turn = match turn.judge_late().and_then(Turn::record) {
             Ok(turn) => turn,
-            // It would fail at every event from now on.
+            // It would fail again at every later event.
             Err(failure) if matches!(failure.code, Code::InvalidTransition | Code::ConfigInvalid) => {
                 set_aside(path);
                 return Ok(None);

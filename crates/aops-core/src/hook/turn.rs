@@ -1,7 +1,8 @@
-//! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
+//! One event on its way: session opened, event judged, words added, recorded. What follows is in
+//! `afterwards`.
 //!
-//! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the
-//! very state that it is recorded with; the session is not locked while the user's checks run or the sources
+//! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is recorded with
+//! the very state on which it was made; the session is not locked while the user's checks run or the sources
 //! of a prompt are asked.
 
 use super::identity;
@@ -42,24 +43,24 @@ use std::time::Instant;
 /// What the person is told, once.
 const UNSTARTED: &str = "the start of this session was not seen: until one is, no prompt waives anything and no approved plan counts; end the client and go on with `claude --resume`";
 
-/// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the
-/// stack again.
+/// Several kilobytes, passed on from step to step. Boxed, because each step would otherwise touch as many
+/// pages of the stack again.
 pub(super) struct Turn<'a> {
     pub(super) env: &'a Reading<'a>,
     pub(super) event: &'a Event,
-    /// Not dropped at the end: the process exits, and the system closes files and lock faster than we do.
+    /// Not dropped at the end: the process exits, and the system closes files and lock faster than we could.
     pub(super) ledger: ManuallyDrop<Ledger>,
-    /// Since when the session is locked.
+    /// When the session was locked.
     pub(super) locked: Instant,
     pub(super) stood: Stood,
     pub(super) context: Context,
     pub(super) verdict: Verdict,
-    /// What the mode that is rehearsed would refuse.
+    /// What the rehearsed mode would refuse.
     rehearsed: Option<Verdict>,
     /// This event wrote the first entry.
     begins: bool,
-    /// The same call was asked before and is still in flight, or the same prompt came twice: it gets the same
-    /// answer, and no new entry.
+    /// The same call was asked about before and is still in flight, or the same prompt came twice: it gets
+    /// the same answer, and no new entry.
     pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
@@ -67,47 +68,47 @@ pub(super) struct Turn<'a> {
     pub(super) late: Late,
     /// What `say` adds to the record.
     said: Option<Fact>,
-    /// The recorded facts that something follows from.
+    /// Recorded facts that lead to further tasks.
     pub(super) recorded: Vec<Fact>,
 }
 
-/// Where the loop stood before this event.
+/// The loop's state before this event.
 pub(super) struct Stood {
     pub(super) before: Before,
-    /// The same in full, where this prompt may end what was in hand.
+    /// The same in full, if this prompt may end the current task.
     pub(super) ended: Option<Box<Session>>,
 }
 
-/// What a start or a prompt finds out about the ground that the session stands on.
+/// What a start or a prompt finds out about the session's environment.
 #[derive(Default)]
 pub(super) struct FoundAnew {
-    /// `AOPS_MODE` does not hold, and the user is not told yet.
+    /// Why `AOPS_MODE` was not applied, if the user was not told yet.
     pub(super) unheard: Option<String>,
-    /// The configuration that holds from this event on, and its hash, where it is another than before.
+    /// The configuration from this event on, with its hash, if it changed.
     pub(super) policy: Option<(Option<Box<Policy>>, String)>,
-    /// The jail, where the session starts.
+    /// The jail, if the session starts.
     pub(super) jail: Option<JailState>,
-    /// What registers us there, and what poses as us.
+    /// What registers us here, and what poses as us.
     pub(super) registered: Registered,
 }
 
 /// Events that could not be recorded when they came.
 #[derive(Default)]
 pub(super) struct Late {
-    /// What a turn still owes that ended with such an event.
+    /// What a turn that ended with such an event still owes.
     pub(super) debts: Option<String>,
-    /// This event is one.
+    /// The present event is one of these.
     this_event: bool,
 }
 
 impl<'a> Turn<'a> {
     /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new
-    /// ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at
-    /// once.
+    /// ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, takes
+    /// effect immediately.
     pub(super) fn open(env: &'a Reading<'a>, event: &'a Event) -> Result<Box<Self>, Failure> {
         let mut ledger = Ledger::lock(env, key(event), starts_or_prompts(event))?;
         let locked = Instant::now();
-        // Lives as long as the process, which ends with its answer.
+        // Leaked on purpose: the process ends with its answer.
         let event = identity::made(env, &ledger, event).map_or(event, |named| Box::leak(Box::new(named)));
         if ledger.session().memory.undo.rolling_back.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
@@ -130,7 +131,7 @@ impl<'a> Turn<'a> {
             inherit(env, event, &mut ledger)?;
         }
         if begins && event.kind() == EventKind::PreToolUse {
-            // What a call may do depends on the configuration, which the session has from now on.
+            // What a call may do depends on the configuration, which the session has only now.
             context = observe::call::look(env, &ledger, event)?;
         }
         Ok(Box::new(Self {
@@ -156,8 +157,8 @@ impl<'a> Turn<'a> {
         self.ledger.session()
     }
 
-    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then
-    /// everything is looked at again.
+    /// Asks the gates. The checks that they want are run, and sources are asked, while the session is
+    /// unlocked; then everything is looked at again.
     pub(super) fn judge(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         loop {
             let env = self.env;
@@ -198,8 +199,8 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Judges an event that is over: checks are not run any more, an agent that has gone is not sent on, and
-    /// what guards was refused when it came.
+    /// Judges an event that is already over: no check is run, an agent that has ended is not sent back, and a
+    /// guarding event was already refused when it came.
     pub(super) fn judge_late(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         self.late.this_event = true;
         self.verdict = fill_in(self.env, gate::judge(self.session(), self.event, &self.context))?;
@@ -212,8 +213,7 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks
-    /// that are wanted.
+    /// Judges the event again as the rehearsed mode would, if there is one. Returns the checks that it wants.
     fn rehearse(&mut self) -> Result<Vec<Check>, Failure> {
         let event = self.event;
         let context = &self.context;
@@ -231,7 +231,7 @@ impl<'a> Turn<'a> {
         passes && asks_sources(self.policy(), self.event, &self.context)
     }
 
-    /// Asks tracker, memory and notes with the session unlocked, and opens it again.
+    /// Asks tracker, memory and notes while the session is unlocked, and opens it again.
     fn ask_sources(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         let env = self.env;
         let event = self.event;
@@ -246,7 +246,7 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Lets the session go. Returns what the next look at it must not forget.
+    /// Unlocks the session. Returns what the next look at it must not forget.
     fn unlock(self: Box<Self>) -> Option<String> {
         let Self { ledger, late, .. } = *self;
         drop(ManuallyDrop::into_inner(ledger));
@@ -257,7 +257,7 @@ impl<'a> Turn<'a> {
         self.verdict = mem::take(&mut self.verdict).join(more);
     }
 
-    /// Adds what the model and the user are told beside the ruling.
+    /// Adds what the model and the user are told in addition to the ruling.
     pub(super) fn say(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         if self.repeated {
             return Ok(self);
@@ -303,7 +303,7 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// Finds out whether the kernel holds shell commands, and tells the person where it does not.
+    /// Finds out whether the kernel can confine shell commands, and tells the person if it cannot.
     fn look_at_jail(&mut self) {
         let (jail, told) = jailed::at_start(self.env, self.policy(), self.event);
         if jail.is_some() {
@@ -316,8 +316,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Reads the configuration again where a session starts or a person speaks. One that has just begun has
-    /// its own already.
+    /// Reads the configuration again when a session starts or a person speaks. A session that has just begun
+    /// has read it already.
     fn renew_policy(&mut self) -> Result<(), Failure> {
         if starts_or_prompts(self.event) && !self.begins {
             let chosen = self.session().memory.configured.mode.as_ref().and_then(|asked| asked.level);
@@ -357,7 +357,7 @@ impl<'a> Turn<'a> {
         if self.is_unstarted_anew() {
             let words = Violation::UNSTARTED.to_owned();
             facts.insert(0, violation_of(self.event, ViolationKind::Unstarted, words));
-            // What follows it in this client asks it for its timers.
+            // The client's next session will ask this one for its timers.
             if let Some(client) = client::process(self.env) {
                 clients::remember(self.env, &client, &self.event.session_id);
             }
@@ -376,13 +376,13 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// The start of the session was not seen, and that is not recorded yet.
+    /// We did not see the start of the session, and that is not recorded yet.
     fn is_unstarted_anew(&self) -> bool {
         self.context.unstarted && !self.session().memory.client.unstarted
     }
 
-    /// The transcript is in another project's folder: the one that holds the session counts. Told once,
-    /// before the event.
+    /// The transcript is in another project's folder; the session's own folder counts. Reported once, before
+    /// the event.
     fn elsewhere(&self) -> Option<Fact> {
         if self.session().memory.told.elsewhere {
             return None;
@@ -422,7 +422,7 @@ fn begin(
     ledger.append(env, facts.collect())
 }
 
-/// A session whose start was not seen may be a fork of one that is blocked. Asked until that is recorded.
+/// A session whose start we did not see may be a fork of a blocked one. Checked until that is recorded.
 fn inherit(env: &Reading, event: &Event, ledger: &mut Ledger) -> Result<(), Failure> {
     let memory = &ledger.session().memory;
     let known = memory.client.unstarted || !memory.place.root.is_empty();
@@ -461,8 +461,8 @@ fn first_of(env: &Reading, project: String, chosen: Option<ModeLevel>) -> Result
     })
 }
 
-/// The configuration, where it is not the shipped one, and the hash of everything in force. What is behind
-/// the hash `known` was kept when the session came to it.
+/// The configuration, unless it is the shipped one, and the hash of everything in force. Stores what the hash
+/// stands for, unless the hash is `known`: then it was stored before.
 fn policy_in_force(
     env: &Reading,
     chosen: Option<ModeLevel>,

@@ -1,4 +1,4 @@
-//! What a verdict says: the gates name a text and its values, and here it becomes words.
+//! Turns a verdict into words: the gates name a text and its values, which are filled in here.
 
 use crate::config::texts::{self, Reading};
 use crate::gate::{self, Context};

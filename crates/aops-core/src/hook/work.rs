@@ -1,6 +1,6 @@
-//! What a person is told as a session starts, and which files the record of a turn names.
+//! What a person is told when a session starts, and which files the record of a turn names.
 //!
-//! Reads the week's file and, after work, the working tree; remembers that the week was told.
+//! Reads the week's file and, after work, the working tree; remembers that the week's summary was shown.
 
 use crate::config::texts::Reading;
 use crate::gate::Context;
@@ -17,11 +17,12 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use std::path::Path;
 
-/// Files that the record of a turn names.
+/// At most this many files are named in the record of a turn.
 const MOST_CHANGED: usize = 200;
 const LONGEST_PATH: usize = 300;
 
-/// What the project brings; and once a week, for a person who sits at the client, what was done for them.
+/// Tells the person what the project brings; once a week, if a person sits at the client, also what was done
+/// for them.
 pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict {
     let brought =
         brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
@@ -31,15 +32,15 @@ pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict 
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
 }
 
-/// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for
-/// ours later.
+/// Finds what the settings run under our name. The person is told about programs that are not ours, and those
+/// are not mistaken for ours later.
 pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
     *registered = impostors::look(env, tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
     if words.is_empty() { Verdict::pass() } else { Verdict::notice(GateId::Guard, words.join("\n")) }
 }
 
-/// What git sees of the work at the end of a turn: commands did it as well as edits.
+/// The files that git shows as changed at the end of a turn, since commands change files as well as edits.
 pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<String> {
     let wrote = ledger.session().state.task.as_ref().is_some_and(|task| task.writes > 0);
     let ends = event.stopped().is_some_and(|stop| stop.busy_with.is_empty()) && !env.dry_run;

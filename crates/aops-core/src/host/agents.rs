@@ -1,6 +1,6 @@
-//! Our agents as each other client keeps them: name, description and instructions, in its own form.
+//! Writes our agents in each other client's own format: name, description and instructions.
 //!
-//! Reads and gives texts. Invariant: the instructions are the shipped ones, word for word.
+//! Writes and parses texts. Invariant: the instructions are the shipped ones, word for word.
 
 use super::table::host;
 use crate::config::texts::{self, Kind};
@@ -8,7 +8,7 @@ use crate::model::client::Client;
 use crate::text::json::quoted;
 use toml::de::DeTable;
 
-/// The file of each of our agents: its name below the client's folder, and its text.
+/// The file of each of our agents: its path below the client's folder, and its text.
 pub fn files(client: Client) -> Vec<(String, String)> {
     let (before, after) = host(client).agents.place;
     let ours = texts::placed().filter(|asset| asset.kind() == Kind::Agent && !before.is_empty());
@@ -31,12 +31,12 @@ pub fn name(text: &str) -> Option<String> {
     Some(DeTable::parse(text).ok()?.get_ref().get("name")?.get_ref().as_str()?.to_owned())
 }
 
-/// This is the text of one of our agents, as we place it there.
+/// This is the text of one of our agents, as we install it for this client.
 pub fn is_ours(client: Client, text: &str) -> bool {
     files(client).iter().any(|(_, own)| own == text)
 }
 
-/// The head of an agent's file, and its instructions; a text without a head is all instructions.
+/// The head of an agent's file, and its instructions; a text without a head consists only of instructions.
 pub fn split(text: &str) -> (&str, &str) {
     let parts = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     parts.unwrap_or(("", text))

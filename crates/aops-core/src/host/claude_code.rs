@@ -1,7 +1,7 @@
-//! Claude Code as one client among others, by what its folder knows.
+//! Claude Code as one of the clients, using what its folder knows.
 //!
-//! Its events are `EVENTS`, and what registers us there is its own settings. Invariant: measured against the
-//! release that the row names.
+//! Its events are `EVENTS`, and it runs us because of entries in its own settings. Invariant: measured with
+//! the release that the row names.
 
 use super::claude::settings::{self, Grammar, Unreadable};
 use super::claude::transcript::scan::{self, Lens, Scan};

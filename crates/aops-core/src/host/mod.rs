@@ -1,9 +1,9 @@
-//! The clients that run us: a folder each that implements `contract::Host`, and the list of them. No other
-//! folder knows their JSON or their files.
+//! The clients that run us: one folder each, which implements `contract::Host`, and the list of them. No
+//! other folder knows their JSON or their files.
 //!
-//! Here is the one way in and out: an event of any client is read into the same [`Event`], and a verdict is
-//! spelled as the client wants to hear it. Invariant: a caller that was registered by name is that client;
-//! every other caller is judged by what it says, and is foreign unless it is Claude Code.
+//! This is the only way in and out: an event of any client becomes the same [`Event`], and a verdict is
+//! written in the form that the client expects. Invariant: a caller that was registered with a client's name
+//! is that client; every other caller is judged by what it sends, and is foreign unless it is Claude Code.
 
 pub mod words;
 pub mod recorded;
@@ -43,36 +43,35 @@ pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> 
     adapter(client).read(name, input)
 }
 
-/// `payload`: the event that is answered.
+/// The verdict in the form that the client expects. `payload`: the event that is answered.
 pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
     adapter(client).spell(kind, verdict, payload)
 }
 
-/// The answer to an event that aops-hook itself failed on.
+/// The answer to an event in which aops-hook itself failed.
 pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
     adapter(client).fail(kind, failure)
 }
 
-/// What a session used, as the file that its client keeps of it says.
+/// What a session used, according to the file that its client keeps about it.
 pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     let keeper = HOSTS.into_iter().find(|host| host.is_transcript(transcript));
     keeper.unwrap_or(adapter(Client::default())).scan(transcript, lens)
 }
 
-/// What one request to the model used, where an event with these own fields says it: its model, and the
-/// tokens.
+/// The model and tokens of one request, if an event contains them in these fields.
 pub fn request(event: &str, about: &str) -> Option<(String, Usage)> {
     HOSTS.into_iter().find_map(|host| host.request(event, about))
 }
 
-/// The files in which a client keeps its sessions. One whose format is not known is named all the same.
+/// The files in which a client keeps its sessions, even those with an unknown format.
 pub fn past_files(env: &Env, client: Client) -> PastFiles {
     let mut found = PastFiles::default();
     adapter(client).past_files(env, &mut found);
     found
 }
 
-/// Reads such a file, and hands on what it says one after another.
+/// Reads such a file, and passes on its records one after another.
 pub fn read_past(
     file: &PastFile,
     until: Instant,
@@ -81,7 +80,7 @@ pub fn read_past(
     adapter(file.client).read_past(file, until, take)
 }
 
-/// The event that a hook would have been sent before such a call.
+/// The event that a hook would have received before such a call.
 pub fn before_call(client: Client, call: &PastCall) -> Result<Event, Failure> {
     let quoted = |text: &str| json::quoted(text);
     let mode =
@@ -97,25 +96,25 @@ pub fn before_call(client: Client, call: &PastCall) -> Result<Event, Failure> {
     read(client, "PreToolUse", payload.as_bytes())
 }
 
-/// We are registered in this client, in whatever state.
+/// We are registered in this client, intact or not.
 pub fn is_registered(env: &Env, client: Client) -> bool {
     let file = env.folder_of(client).join(host(client).registration);
     files::read(file).is_ok_and(|text| memmem::find(&text, PROGRAM.as_bytes()).is_some())
 }
 
-/// The file says what we would write today for its program, which is there.
+/// The file is what we would write today for its program, and the program exists.
 pub fn is_current(client: Client, text: &str) -> bool {
     let host = adapter(client);
     runs_as_wanted(Path::new("/"), host.command(text), text, &|program| host.register(text, program))
 }
 
-/// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are
-/// seen by our hooks.
+/// We are completely registered in this client, by a person or an administrator, so our hooks see its
+/// sessions.
 pub fn is_hooked(env: &Env, client: Client) -> bool {
     adapter(client).has_hooks(env.folder_of(client)) || is_managed(env, client)
 }
 
-/// An administrator registered us in this client for everybody, and the person's own settings leave it at
+/// An administrator registered us in this client for everybody, and the person's own settings do not disable
 /// that.
 fn is_managed(env: &Env, client: Client) -> bool {
     let row = host(client);
@@ -140,11 +139,11 @@ fn is_managed(env: &Env, client: Client) -> bool {
     is_there && host.hindrance(env.folder_of(client), true).is_none()
 }
 
-/// The name below the administrator's folder by which other clients than Claude Code run us for everybody.
+/// The name below the administrator's folder under which clients other than Claude Code run us for everybody.
 pub const MANAGED_LINK: &str = "aops-hook";
 
-/// This is a person's own hook, and an administrator's tells the same: these clients run both. Claude Code
-/// runs equal ones once.
+/// This is a person's own hook, although an administrator's hook gets the same events: these clients run
+/// both. Claude Code runs equal hooks only once.
 pub fn is_told_twice(env: &Env) -> bool {
     let called = || std::env::args_os().next().unwrap_or_default();
     env.host.is_registered_by_name()

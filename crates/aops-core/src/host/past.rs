@@ -1,8 +1,8 @@
-//! What a client's own record says of the past: the calls that were made, and which of them a person
+//! What a client's own record says about the past: the calls that were made, and which of them a person
 //! answered.
 //!
-//! Plain data; each client's folder fills it. Invariants: what a record says is data and is never obeyed; a
-//! record that is not known is counted; no link is followed.
+//! Plain data; each client's folder fills it. Invariants: what a record says is data and is never obeyed; an
+//! unknown record is counted; no link is followed.
 
 use crate::model::client::Client;
 use crate::system::files;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// A call as its client recorded it, in the client's words.
+/// A call as its client recorded it, in the client's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastCall {
     pub id: String,
@@ -21,15 +21,15 @@ pub struct PastCall {
     pub input: String,
     pub cwd: String,
     pub at_ms: Option<i64>,
-    /// The permission mode, where the record says it.
+    /// The permission mode, if the record contains it.
     pub mode: Option<String>,
 }
 
-/// What is read one after another.
+/// One piece of what is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PastRecord {
     Call(PastCall),
-    /// A call has its result.
+    /// A call got its result.
     Ended {
         id: String,
         failed: bool,
@@ -40,7 +40,7 @@ pub enum PastRecord {
 /// Whether a person was asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastPrompt {
-    /// The record says nothing about it.
+    /// The record does not say.
     Untold,
     /// Nobody was asked.
     Unasked,
@@ -48,15 +48,15 @@ pub enum PastPrompt {
     Rejected,
 }
 
-/// What one file held.
+/// What was found in one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PastCounts {
     pub records: u64,
-    /// Records, and calls in them, of a kind or form that is not known.
+    /// How many records, and calls in them, have an unknown kind or form.
     pub unknown: u64,
-    /// Lines that were passed over for their length.
+    /// Lines that were skipped because of their length.
     pub too_long: u64,
-    /// The rest was not read: the time was up.
+    /// The rest was not read, because the time was up.
     pub is_cut: bool,
 }
 
@@ -71,25 +71,25 @@ pub struct PastFile {
     pub is_known: bool,
 }
 
-/// The files of a client's record, and how many links stood among them, which are not followed.
+/// The files of a client's record, and how many links were among them, which are not followed.
 #[derive(Clone, Debug, Default)]
 pub struct PastFiles {
     pub files: Vec<PastFile>,
     pub links: u64,
 }
 
-/// One step down: every name, or one name.
+/// One folder level: any name, or one name.
 #[derive(Clone, Copy, Debug)]
 pub enum Down<'a> {
     Any,
     Named(&'a str),
 }
 
-/// Names below a folder that are looked at.
+/// At most this many names below a folder are looked at.
 const MOST_NAMES: usize = 200_000;
 
 impl PastFiles {
-    /// Adds the plain files that are this far below a folder and have such a name.
+    /// Adds the plain files at this depth below a folder whose names match.
     pub fn find(
         &mut self,
         client: Client,
@@ -139,7 +139,7 @@ fn modified_ms(known: &fs::Metadata) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The file itself, never what a link in its place leads to.
+/// Opens the file itself, never what a link in its place leads to.
 pub fn open(path: &Path) -> io::Result<File> {
     files::open_itself(path, File::options().read(true))
 }

@@ -1,4 +1,5 @@
-//! The program of a client, as `install` found it: an absolute path that no later folder on `PATH` changes.
+//! The program of a client that `install` found, as an absolute path, so that later changes of `PATH` do not
+//! matter.
 //!
 //! Reads `<config>/aops/installed.json`, which the guard protects.
 
@@ -8,13 +9,13 @@ use crate::system::files;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Where the receipt of an installation is. `client`: empty for Claude Code.
+/// The path of an installation's receipt. `client`: empty for Claude Code.
 pub fn receipt(env: &Env, client: &str) -> PathBuf {
     let dash = if client.is_empty() { "" } else { "-" };
     env.config.join(format!("aops/installed{dash}{client}.json"))
 }
 
-/// The program that was recorded, if it is still there.
+/// The recorded program, if it still exists.
 pub fn program(env: &Env, client: Client) -> Option<PathBuf> {
     let name = if client.is_registered_by_name() { client.name() } else { "" };
     let receipt: Value = serde_json::from_slice(&files::read(receipt(env, name)).ok()?).ok()?;

@@ -1,7 +1,7 @@
 //! What we tried with the real clients: for each scenario, the test that runs it.
 //!
-//! Reads nothing, writes nothing. `docs/clients.md` is made from it, and a test checks that each named test
-//! exists. Invariant: a cell is the path of a test, or says why there is none.
+//! Reads nothing, writes nothing. `docs/clients.md` is generated from it, and a test checks that each named
+//! test exists. Invariant: a cell is the path of a test, or says why there is none.
 
 use super::table::rows;
 use crate::model::client::Client;

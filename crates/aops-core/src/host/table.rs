@@ -1,4 +1,4 @@
-//! The clients, each once. `docs/clients.md` is made from their rows.
+//! The list of clients. `docs/clients.md` is generated from their rows.
 //!
 //! Reads nothing, writes nothing. Invariant: every client has a row, and an answer to every question.
 
@@ -14,12 +14,11 @@ use std::fmt::Write;
 /// In the order of `Client`.
 pub static HOSTS: [&dyn Host; Client::ALL.len()] = [&ClaudeCode, &Codex, &Copilot, &Opencode, &Gemini, &Qwen];
 
-/// What answers for this client.
+/// The implementation for this client.
 pub fn adapter(client: Client) -> &'static dyn Host {
     HOSTS[client as usize]
 }
 
-/// The row of this client.
 pub fn host(client: Client) -> &'static HostRow {
     adapter(client).row()
 }

@@ -1,35 +1,36 @@
-//! Puts what another client says into our words: names of events, tools and fields.
+//! Translates another client's names into ours: names of events, tools and fields.
 //!
-//! Reads nothing but its arguments. Invariant: what has no other name stays as it is.
+//! Reads nothing but its arguments. Invariant: a name without a translation stays as it is.
 
 use crate::text::json::Json;
 use std::borrow::Cow;
 
-/// What the reason of a refused stop begins with where it comes back as a prompt, which it is not.
+/// Our reason for refusing a stop begins with this. Some clients send it back as a prompt, which does not
+/// count as one.
 pub const NOT_YET: &str = "aops-hook: the turn may not end yet";
 
-/// The name by which a prompt is recorded that no person wrote.
+/// A prompt that no person wrote is recorded as an event with this name.
 pub const NOT_TYPED: &str = "ClientPrompt";
 
 /// A client's name, and ours.
 pub type Names = &'static [(&'static str, &'static str)];
 
-/// Our tools whose inputs have fields by other names there.
+/// Those of our tools whose input fields have other names in some client.
 const OURS: [&str; 8] = ["Agent", "Bash", "Edit", "Glob", "Grep", "Read", "SendMessage", "Write"];
 
-/// What a client calls by other names than we do.
+/// A client's names that differ from ours.
 #[derive(Debug)]
 pub struct Words {
     pub events: Names,
     /// Fields of an event.
     pub fields: Names,
     pub tools: Names,
-    /// Fields of the inputs of our tools that have other names; a server's tools keep theirs.
+    /// Input fields of our tools that have other names; a server's tools keep theirs.
     pub inputs: Names,
 }
 
 impl Words {
-    /// The event in our words.
+    /// The event in our terms.
     pub fn translate<'a>(&self, json: Json<'a>) -> Json<'a> {
         let theirs = self
             .fields

@@ -1,9 +1,8 @@
-//! Makes a session's insights out of its ledger and its transcript, and keeps them in the data folder.
+//! Builds a session's insights from its ledger and its transcript, and stores them in the data folder.
 //!
 //! Reads ledgers, transcripts, the user's prices; writes `sessions/insights/` below the data folder.
-//! Invariants: a file appears whole or not at all; what an analysis found is never lost to a later write; a
-//! session whose transcript is too long for the time there is keeps the tokens it was last known to have
-//! used.
+//! Invariants: a file appears completely or not at all; the findings of an analysis are never lost in a later
+//! write; if a session's transcript is too long for the available time, its last known token counts stay.
 
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
@@ -27,12 +26,12 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A session idle for this long will not write its own insights.
+/// A session that was idle for this long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
 const LARGEST: u64 = 16 << 20;
 const MOST_SWEPT: usize = 50;
 
-/// Below the data folder.
+/// Relative to the data folder.
 const FOLDER: [&str; 2] = ["sessions", "insights"];
 
 pub fn folder(env: &Env) -> PathBuf {
@@ -41,7 +40,7 @@ pub fn folder(env: &Env) -> PathBuf {
 
 pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    // An id of more than 128 characters is recorded as its digest, which begins with its hash.
+    // An ID of more than 128 characters is recorded as its digest, which begins with its hash.
     let is_digest = session_id.len() == 64 && session_id.bytes().all(hex);
     let id = if is_digest { json::cut(session_id, 16).to_owned() } else { file_name(session_id) };
     folder(env).join(format!("{}-{id}.json", json::cut(date, 10)))
@@ -56,14 +55,14 @@ pub fn prices(env: &Env) -> Result<Prices, Failure> {
     Prices::read(own.as_deref()).map_err(bad)
 }
 
-/// Every entry of a ledger, oldest first. A line that is no entry ends it: `verify` says more about that.
+/// Every entry of a ledger, oldest first. Ends at a line that is not an entry: `verify` says more about that.
 pub fn entries(ledger: &Path, mut visit: impl FnMut(&Line, &Fact)) -> io::Result<()> {
     let file = files::open_itself(ledger, File::options().read(true))?;
     let mut reader = BufReader::with_capacity(256 << 10, file);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
-        // Derived from the others, and large.
+        // These are derived from the other entries, and large.
         if !matches!(entry.kind, "snapshot" | "insights") {
             let Some(fact) = Fact::read(entry.kind, entry.with) else { break };
             visit(&entry, &fact);
@@ -83,7 +82,7 @@ pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
     transcript_at(env, &shelved.path, &shelved.session_id)
 }
 
-/// The file that the client keeps of a session, which we recorded in this folder.
+/// The client's transcript of a session that we recorded in this folder.
 pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
     let is = |client: &Client| folder.starts_with(env.data.join("sessions").join(client.name()));
     let client = Client::ALL.into_iter().find(is);
@@ -93,7 +92,7 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
     folder.parent().unwrap_or(Path::new("/")).join(format!("{session_id}.jsonl"))
 }
 
-/// Whose session this is, by where its client or we keep it.
+/// The client of a session, by where the client or we store it.
 pub fn client_of(env: &Env, place: &Path) -> Client {
     let ours = env.data.join("sessions");
     let is = |client: &Client| {
@@ -105,7 +104,7 @@ pub fn client_of(env: &Env, place: &Path) -> Client {
     env.host.others_by_name().find(is).unwrap_or_default()
 }
 
-/// What this session came to. `until`: when the transcript must be done.
+/// The insights of this session. `until`: when reading the transcript must end.
 pub fn finish(
     env: &Env,
     mut tally: Tally,
@@ -133,7 +132,7 @@ pub fn finish(
         insights.tokens = found.tokens;
     }
     client_of(env, transcript).name().clone_into(&mut insights.client);
-    // Who looks at it later need not be who worked.
+    // The person who looks at it later need not be the one who worked.
     let worked = old.as_ref().and_then(|old| old.get("person")?.as_str()).map(str::to_owned);
     insights.person = worked.or_else(|| env.user.person.clone());
     if let Some(old) = old {
@@ -146,14 +145,14 @@ pub fn finish(
 #[derive(Debug, Default)]
 pub struct Used {
     pub tokens: Tokens,
-    /// Of the client.
+    /// The client's version.
     pub version: Option<String>,
-    /// The model that wrote most in the place of each agent, by the agent's id.
+    /// The model that wrote most for each agent, by the agent's ID.
     pub models: BTreeMap<String, String>,
 }
 
-/// What was used between these times. Nothing where the file is too long for the time there is: a part of it
-/// would be told as the whole.
+/// What was used between these times. `None` if the file is too long for the available time, since a part
+/// would be reported as the whole.
 pub fn used_between(
     folder: &Path,
     trace: &str,
@@ -214,13 +213,13 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     Ok(insights)
 }
 
-/// The file as it is there, if it is one.
+/// The file's present content, if there is such a file.
 pub fn kept(path: &Path) -> Option<Value> {
     let plain = fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() < LARGEST);
     serde_json::from_slice(&plain.and_then(|_| files::read(path).ok())?).ok()
 }
 
-/// Put the file in its place; what it says, redacted and in canonical order.
+/// Replaces the file with the insights, redacted and in canonical order.
 pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     let path = file(env, &insights.date, &insights.session_id);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -229,7 +228,7 @@ pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Writes the file, and records in the ledger what the state is to say.
+/// Writes the file, and records the part for the state in the ledger.
 pub fn conclude(
     env: &Env,
     ledger: &mut Ledger,
@@ -243,19 +242,19 @@ pub fn conclude(
     Ok(insights)
 }
 
-/// Records what the state is to say, and remembers for the person what came since the last time.
+/// Records the part for the state, and adds what is new since the last time to the person's weekly summary.
 pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
     let before = ledger.session().state.insights.as_ref();
     let before =
         before.and_then(|before| serde_json::from_str::<Insights>(before.get()).ok()).unwrap_or_default();
-    // It is shown to a person and proves nothing: the turn ends all the same.
+    // The summary is shown to a person and proves nothing: if it fails, the turn ends anyway.
     let _ = week::add(env, insights.worth().since(before.worth()));
     let short = RawValue::from_string(insights.short().text());
     let insights = short.map_err(|e| Failure::new(Code::InputInvalid, format!("insights: {e}")))?;
     ledger.append(env, vec![Fact::Insights(Concluded { insights })])
 }
 
-/// The head that this ledger's insights were made from, if nothing came after them.
+/// The head from which this ledger's insights were made, if no entry followed.
 pub fn concluded_head(folder: &Path) -> Option<String> {
     let mut file = files::open(folder.join(LEDGER_FILE)).ok()?;
     let long = file.metadata().ok()?.len();
@@ -271,7 +270,8 @@ pub fn concluded_head(folder: &Path) -> Option<String> {
     (last.kind == "insights").then(|| last.prev.to_owned())
 }
 
-/// Insights of this project's sessions that ended without an event: the client or the machine was killed.
+/// Writes the insights of this project's sessions that ended without an event because the client or the
+/// machine was killed.
 pub fn sweep(env: &Env, project: &str) {
     let mut sessions = sessions::in_project(env.projects().join(dashed(project)));
     sessions.sort_by_key(|shelved| std::cmp::Reverse(shelved.changed));

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The summary of a session that nobody told anything about.
+/// The summary of a session about which nobody said anything.
 pub const NO_SUMMARY: &str = "session completed";
 
 /// Version of this form.
@@ -30,7 +30,7 @@ pub struct Insights {
     pub acceptance_criteria_count: u64,
     pub accomplishments: Vec<String>,
     pub audits: Audits,
-    /// Of the session, by its name.
+    /// The session's client, by name.
     pub client: String,
     pub context_gaps: Value,
     pub conversation_flow: Value,
@@ -38,20 +38,20 @@ pub struct Insights {
     pub critic_verdict: Option<Stored<AgentVerdict>>,
     pub custodiet_blocks: u64,
     pub date: String,
-    /// Why the session ended, as its client said it.
+    /// Why the session ended, according to its client.
     pub end_reason: Option<String>,
     pub ended_at: Option<String>,
     pub files_changed: Vec<String>,
     pub friction_points: Vec<String>,
     pub gates: BTreeMap<String, u64>,
-    /// What went to each host, as `host:port`, where hosts are judged.
+    /// The traffic to each host, as `host:port`, if hosts are judged.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostCounts>,
     pub learning_observations: Value,
-    /// The last entry this is made of; nothing for a session without a ledger.
+    /// The last entry that was used; `None` for a session without a ledger.
     pub ledger_head: Option<String>,
     pub outcome: Stored<SessionOutcome>,
-    /// Who worked, as the system named them where it ended.
+    /// Who worked, by the system's name for them when it ended.
     pub person: Option<String>,
     pub phase_ms: BTreeMap<String, u64>,
     pub project: String,
@@ -59,13 +59,13 @@ pub struct Insights {
     pub qa_verdict: Option<Stored<AgentVerdict>>,
     /// What people were asked about calls, and what they answered.
     pub questions: QuestionCounts,
-    /// The framework agent's seven fields, as it gave them last.
+    /// The framework agent's latest seven fields.
     pub reflection: Option<BTreeMap<String, String>>,
     pub rehearsed: BTreeMap<String, u64>,
-    /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules by its
-    /// name.
+    /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules has
+    /// its own name.
     pub rules: BTreeMap<String, RuleCounts>,
-    /// The run that the session belongs to, and what that came to.
+    /// The run to which the session belongs, and its outcome.
     pub run_id: Option<String>,
     pub run_outcome: Option<Stored<RunOutcome>>,
     pub schema: u32,
@@ -78,7 +78,7 @@ pub struct Insights {
     pub subagents_invoked: Vec<String>,
     pub summary: Option<String>,
     pub todos_completed: u64,
-    /// The client's own todos, or the steps of the plan where it made none.
+    /// The client's own todos, or the steps of the plan if the client made none.
     pub todos_total: u64,
     pub tokens: Tokens,
     pub tool_calls: Calls,
@@ -103,7 +103,7 @@ pub struct Calls {
     pub completed: u64,
     pub denied: u64,
     pub failed: u64,
-    /// Of those that ended: commands whose result is gone with a throwaway layer.
+    /// Of the ended calls: commands whose result was lost with a throwaway layer.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsaved: u64,
 }
@@ -118,7 +118,7 @@ pub struct HostCounts {
 }
 
 impl HostCounts {
-    /// `3 hosts, 41 MB in, 88 kB out, 2 refused`; nothing where no host is known.
+    /// `3 hosts, 41 MB in, 88 kB out, 2 refused`; `None` if no host is known.
     pub fn describe(all: &BTreeMap<String, Self>) -> String {
         let sum = |of: fn(&Self) -> u64| all.values().map(of).sum::<u64>();
         if all.is_empty() {
@@ -143,20 +143,20 @@ impl HostCounts {
 pub struct QuestionCounts {
     pub allowed: u64,
     pub asked: u64,
-    /// Permission dialogs of the client that a person saw, whatever opened them.
+    /// Permission dialogs of the client that a person saw, whatever caused them.
     pub dialogs: u64,
     /// Answered by another hook in a person's place.
     pub overridden: u64,
-    /// Lines that were answered by us in a person's place.
+    /// Lines that we answered in a person's place.
     pub quieted: u64,
     pub refused: u64,
-    /// How long answers took, together.
+    /// Total time that answers took.
     pub waited_ms: u64,
 }
 
 impl QuestionCounts {
     /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 41 lines answered, 12 prompts seen`. The
-    /// last two are never added up: a line that was answered need not have been a prompt.
+    /// last two are never added up: not every answered line would have been a prompt.
     pub fn describe(&self) -> String {
         let prompts = match (self.quieted, self.dialogs) {
             (0, 0) => None,
@@ -193,13 +193,13 @@ impl QuestionCounts {
     }
 }
 
-/// What one rule did. `refused`: by itself, or by the person it asked.
+/// What one rule did. `refused`: by itself, or by the person whom it asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleCounts {
     pub allowed: u64,
     pub asked: u64,
-    /// Commands before which it kept what they would lose. Older versions counted none.
+    /// Commands before which it kept what they would lose. Older versions did not count them.
     #[serde(skip_serializing_if = "is_none")]
     pub kept: u64,
     pub refused: u64,
@@ -219,23 +219,23 @@ impl RuleCounts {
     }
 }
 
-/// What was done for the person: the line that they read once a week.
+/// What was done for the person: the summary that they read once a week.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Worth {
     /// Lines that were answered in the person's place.
     pub answered: u64,
-    /// Commands before which what they would lose was kept.
+    /// Commands before which something was kept.
     pub kept: u64,
     /// Dangerous calls that were not made.
     pub stopped: u64,
-    /// Working trees that were put back, and what was kept and brought back.
+    /// Working trees that were rolled back, and kept work that was restored.
     pub undone: u64,
 }
 
 impl Worth {
     /// `212 prompts answered for you, 9 dangerous commands stopped, work kept before 2 commands, 3 undone`;
-    /// nothing where there is nothing.
+    /// `None` if all are zero.
     pub fn describe(&self) -> Option<String> {
         let words = [
             (self.answered, format!("{} answered for you", count(self.answered, "prompt"))),
@@ -254,7 +254,7 @@ impl Worth {
         self.undone += other.undone;
     }
 
-    /// What came since.
+    /// What was added since.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -278,12 +278,13 @@ pub fn describe_counts(counts: &BTreeMap<String, u64>) -> String {
     counts.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Entries of a list and characters of a text that the copy in the state keeps: it is written at every event.
+/// How many entries of a list and characters of a text the copy in the state keeps: it is written at every
+/// event.
 const FEW: usize = 20;
 const SHORT: usize = 200;
 
 impl Insights {
-    /// The last verdict of each reviewer: all that is known of a session without a ledger.
+    /// The last verdict of each reviewer: all that we know about a session without a ledger.
     pub fn last_verdicts(&self) -> BTreeMap<String, u64> {
         let last = [("critic", &self.critic_verdict), ("qa-verifier", &self.qa_verdict)];
         last.into_iter()
@@ -307,8 +308,8 @@ impl Insights {
         }
     }
 
-    /// What was done for the person: the guard and the danger rules stopped a call, or the person whom they
-    /// asked did.
+    /// What was done for the person: calls stopped by the guard and the danger rules, or by the person whom
+    /// they asked.
     pub fn worth(&self) -> Worth {
         let dangerous = |name: &&String| name.starts_with("danger:") || name.starts_with("guard");
         let stopped =
@@ -317,7 +318,7 @@ impl Insights {
         Worth { answered: self.questions.quieted, kept, stopped, undone: self.undone }
     }
 
-    /// It ended, or began and goes on, in the last seven days.
+    /// It ended, or if it is still running began, in the last seven days.
     pub fn is_recent(&self, now_ms: i64) -> bool {
         let at = self.ended_at.as_ref().or(self.started_at.as_ref());
         at.and_then(|at| time::parse(at)).is_some_and(|at| now_ms - at < 7 * 86_400_000)
@@ -328,14 +329,14 @@ impl Insights {
     pub fn without_prompts(&self) -> Self {
         let mut open = self.clone();
         let typed = std::mem::take(&mut open.user_prompts);
-        // Of a session without a plan the summary is its last prompt.
+        // In a session without a plan the summary is its last prompt.
         let summary = open.summary.take();
         open.summary =
             summary.filter(|summary| !typed.iter().any(|prompt| one_line(prompt, 300) == *summary));
         open
     }
 
-    /// The same, small enough to be carried in the state.
+    /// The same, small enough for the state.
     #[must_use]
     pub fn short(&self) -> Self {
         let mut short = self.clone();
@@ -363,8 +364,8 @@ impl Insights {
         short
     }
 
-    /// In canonical form. What it holds was redacted where it came from; redacting by name would take the
-    /// session's id.
+    /// In canonical form. Its content was redacted at its source; redacting by name would remove the
+    /// session's ID.
     pub fn text(&self) -> String {
         let plain = serde_json::to_string(self).unwrap_or_default();
         json::read(&plain).map(|json| json.canonical(unchanged)).unwrap_or_default()
@@ -382,7 +383,7 @@ pub fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// A model's words, as deep as they go.
+/// Redacts a model's words at any depth.
 fn redact_all(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(redact(text).into_owned()),
@@ -398,7 +399,7 @@ fn redact_all(value: &Value) -> Value {
 /// A field that an analysis fills, not the ledger.
 struct Rich {
     name: &'static str,
-    /// Its form, in a message.
+    /// Its form, for messages.
     wants: &'static str,
     fits: fn(&Value) -> bool,
     of: fn(&mut Insights) -> &mut Value,
@@ -441,14 +442,15 @@ static RICH: [Rich; 5] = [
     },
 ];
 
-/// Texts, or lists of them, or objects that say more.
+/// Texts, or lists of texts, or objects with more details.
 fn are_remarks(value: &Value) -> bool {
     let texts = |value: &Value| value.as_array().is_some_and(|items| items.iter().all(Value::is_string));
     let remark = |item: &Value| item.is_string() || item.is_object() || texts(item);
     value.as_array().is_some_and(|items| items.iter().all(remark))
 }
 
-/// The fields of an analysis: all of them, each in its form, and nothing that only the ledger may say.
+/// Checks the fields of an analysis: all of them are there, each in its form, and none that only the ledger
+/// may fill.
 pub fn check_rich(value: &Value) -> Result<(), String> {
     let Some(found) = value.as_object() else { return Err("not a JSON object".to_owned()) };
     if let Some(name) = found.keys().find(|name| RICH.iter().all(|field| field.name != **name)) {

@@ -1,4 +1,4 @@
-//! What went to each host, from what the ledger says of it.
+//! The traffic to each host, according to the ledger.
 //!
 //! Pure.
 
@@ -6,8 +6,7 @@ use super::document::HostCounts;
 use crate::session::fact::Reached;
 use std::collections::BTreeMap;
 
-/// After a command: hosts that were new, and refusals. At the session's end (`is_all`): everything that went
-/// to each.
+/// After a command: new hosts, and refusals. At the session's end (`is_all`): the total traffic to each.
 pub(super) fn count(all: &mut BTreeMap<String, HostCounts>, hosts: &[Reached], is_all: bool) {
     if is_all && !hosts.is_empty() {
         all.clear();

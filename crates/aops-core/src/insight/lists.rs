@@ -1,11 +1,11 @@
-//! Bounded lists and counts, as insights hold them.
+//! Bounded lists and counts for insights.
 //!
 //! Pure.
 
 use crate::text::json::cut;
 use std::collections::BTreeMap;
 
-/// Lists stop growing here; a longer session is known by its beginning.
+/// Lists stop growing here; of a longer session only the beginning is kept.
 pub(super) const MOST: usize = 1000;
 pub(super) const LONGEST: usize = 500;
 

@@ -1,4 +1,4 @@
-//! What a session came to, derived from its ledger and transcript; and the report over many sessions.
+//! The insights of a session, derived from its ledger and transcript; and the report over many sessions.
 
 pub mod document;
 mod hosts;

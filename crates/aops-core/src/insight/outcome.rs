@@ -1,4 +1,4 @@
-//! What a session came to, in one word.
+//! The outcome of a session in one word.
 //!
 //! Pure.
 
@@ -8,7 +8,7 @@ use crate::model::outcome::{RunOutcome, SessionOutcome};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 
-/// What the session came to; `of_run` is what its run came to.
+/// The session's outcome; `of_run` is its run's outcome.
 pub(super) fn outcome(session: &Session, of_run: Option<&Stored<RunOutcome>>) -> SessionOutcome {
     if let Some(of_run) = of_run {
         return outcome_of_run(of_run);
@@ -25,7 +25,7 @@ pub(super) fn outcome(session: &Session, of_run: Option<&Stored<RunOutcome>>) ->
     }
 }
 
-/// A run knows better than its session what it came to; one that waits for a person is not over.
+/// A run knows its outcome better than its session; a run that waits for a person is not over.
 fn outcome_of_run(outcome: &Stored<RunOutcome>) -> SessionOutcome {
     match outcome.known() {
         Some(RunOutcome::Pass) => SessionOutcome::Success,
@@ -34,7 +34,7 @@ fn outcome_of_run(outcome: &Stored<RunOutcome>) -> SessionOutcome {
     }
 }
 
-/// Something of the loop is enforced, so there is something to verify.
+/// Some part of the loop is enforced, so there is something to verify.
 fn has_loop(session: &Session) -> bool {
     let gates = &session.policy().gates;
     let enforced = [gates.sandbox, gates.qa, gates.reflect, gates.commit()].contains(&Level::Enforce);

@@ -1,8 +1,8 @@
 //! The report page over many sessions: outcomes, time, cost, refusals.
 //!
-//! Pure. Invariants: the page needs nothing but itself (no script from elsewhere, no font, no picture); every
-//! text from outside is escaped; its length is bounded by `LARGEST`, whatever the sessions hold; money is
-//! added in whole millionths, so the order does not matter.
+//! Pure. Invariants: the page is self-contained (no external script, font or picture); every text from
+//! outside is escaped; its length is bounded by `LARGEST`, whatever the sessions contain; money is added in
+//! whole millionths, so the order does not matter.
 
 mod chart;
 
@@ -23,15 +23,15 @@ use std::fmt::Write;
 const STYLE: &str = include_str!("report/page.css");
 const SCRIPT: &str = include_str!("report/page.js");
 
-/// Bytes that the sessions may take in all.
+/// How many bytes all sessions together may take.
 const LARGEST: usize = 2_500_000;
 
-/// One session, with what only its ledger knows.
+/// One session, with details that only its ledger knows.
 #[derive(Debug, Default)]
 pub struct Card {
     pub insights: Insights,
     pub story: Story,
-    /// What is wrong with its ledger; empty where it is intact, nothing where there is none.
+    /// What is wrong with its ledger; empty if it is intact, `None` if there is none.
     pub damage: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Heading {
     pub since_ms: Option<i64>,
     pub prices: String,
     pub unreadable: usize,
-    /// Seconds east of UTC where the reader is, at a time.
+    /// How many seconds east of UTC the reader is, at a given time.
     pub east: fn(i64) -> i32,
 }
 
@@ -143,7 +143,7 @@ fn refusals(out: &mut String, sums: &Sums) {
     figure(out, "refusals", "Refusals by gate, and what followed", &colours, &rows, "nothing was refused");
 }
 
-/// What needed a person's approval, by rule. Only where something did.
+/// What needed a person's approval, by rule. Left out if nothing did.
 fn questions(out: &mut String, sums: &Sums) {
     let asked = sums.rules.iter().filter(|(_, counts)| counts.asked > 0);
     let bar = |(rule, counts): (&String, &RuleCounts)| {
@@ -157,7 +157,7 @@ fn questions(out: &mut String, sums: &Sums) {
     }
 }
 
-/// Only where a session was observed.
+/// Left out if no session was observed.
 fn rehearsed(out: &mut String, sums: &Sums) {
     if sums.rehearsed.is_empty() {
         return;
@@ -272,7 +272,7 @@ fn span(ms: u64) -> String {
 pub struct Sums {
     pub sessions: u64,
     pub outcomes: BTreeMap<String, u64>,
-    /// Success, partial, failure, completed of each day that had a session, and of the days between.
+    /// Success, partial, failure, completed: for each day with a session, and the days in between.
     pub days: Vec<(String, [u64; 4])>,
     /// In the order of the loop.
     pub phases: Vec<(String, u64)>,
@@ -286,10 +286,10 @@ pub struct Sums {
     pub followed: BTreeMap<String, Followed>,
     pub drawn: u64,
     pub done: u64,
-    /// By whomever.
+    /// Set by anybody.
     pub blocks: u64,
     pub blocks_by: BTreeMap<String, u64>,
-    /// Ledgers that are not intact.
+    /// Number of ledgers that are not intact.
     pub damaged: u64,
     pub verdicts: BTreeMap<String, u64>,
     pub tools: BTreeMap<String, Calls>,
@@ -301,7 +301,7 @@ pub struct Sums {
     pub files: BTreeMap<String, u64>,
 }
 
-/// More columns are no longer seen.
+/// More columns would be invisible.
 const MOST_DAYS: u64 = 366;
 
 impl Sums {
@@ -379,7 +379,7 @@ impl Sums {
         self.outcomes.get(outcome.name()).copied().unwrap_or(0)
     }
 
-    /// The tools that were called most; the rest together.
+    /// The tools that were called most, and the sum of the others.
     fn top_tools(&self, most: usize) -> Vec<(String, Calls)> {
         let all = |calls: &Calls| calls.completed + calls.failed + calls.denied;
         let mut sorted: Vec<(String, Calls)> =
@@ -418,7 +418,7 @@ fn add_sum(to: &mut Sum, from: &Sum) {
     }
 }
 
-/// The days between the first and the last one too, as far as they can be shown.
+/// Adds the days between the first and the last one, as far as they can be shown.
 fn fill_days(mut days: BTreeMap<String, [u64; 4]>) -> Vec<(String, [u64; 4])> {
     const DAY: i64 = 86_400_000;
     let at = |day: &String| crate::text::time::parse(&format!("{day}T00:00:00Z"));

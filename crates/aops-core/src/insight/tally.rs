@@ -1,7 +1,7 @@
-//! Counts a session's entries one after another: what its insights and its timeline are made of.
+//! Counts a session's entries one after another, for its insights and its timeline.
 //!
-//! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the
-//! state and counted all the same.
+//! Pure. Invariant: an entry that does not fold (in a damaged ledger that a person looks at) does not change
+//! the state but is counted anyway.
 
 use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::lists::{LONGEST, MOST, count_one, push, push_new};
@@ -36,31 +36,31 @@ pub struct Tally {
     pub insights: Insights,
     pub story: Story,
     pub agents: BTreeMap<String, String>,
-    /// What each request used, where the client tells us: when, the agent, its model, tokens.
+    /// The usage of each request, if the client reports it: when, the agent, its model, tokens.
     pub requests: Vec<(i64, String, String, Usage)>,
     /// Refusals that nothing has followed yet.
     waiting: Vec<String>,
     /// How questions were answered, by call.
     answers: BTreeMap<String, Answered>,
-    /// Tool calls in flight: the files they change.
+    /// Tool calls in flight, with the files that they change.
     open: Vec<(CallKey, Vec<String>)>,
 }
 
-/// What a report shows beside the insights; only the ledger knows it.
+/// What a report shows in addition to the insights; only the ledger knows it.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
-    /// What is worth a line in a timeline, and how many lines it has no room for.
+    /// Events that are worth a line in a timeline, and how many lines did not fit.
     pub moments: Vec<TimelineEntry>,
     pub left_out: u64,
-    /// When which phase began, and when the last one ended.
+    /// When each phase began, and when the last one ended.
     pub phases: Vec<(i64, &'static str)>,
     pub last_ms: i64,
     pub tools: BTreeMap<String, Calls>,
-    /// What came after a refusal, by gate.
+    /// What followed a refusal, by gate.
     pub followed: BTreeMap<String, Followed>,
     /// Blocks, by who set them.
     pub blocks: BTreeMap<String, u64>,
-    /// Every verdict of a review and of a verification: `critic REVISE`.
+    /// Every verdict of a review or a verification: `critic REVISE`.
     pub verdicts: BTreeMap<String, u64>,
     /// The folder of the project.
     pub root: String,
@@ -107,7 +107,7 @@ impl Tally {
         }
     }
 
-    /// Whether it says anew what was counted already.
+    /// Counts a fact; returns whether it repeats something that was already counted.
     fn count(&mut self, at_ms: i64, fact: &Fact) -> bool {
         let mut again = false;
         match fact {
@@ -119,7 +119,7 @@ impl Tally {
             Fact::Call(step) => self.count_call(step),
             Fact::Question(asked) => self.count_question(asked),
             Fact::Answer(answered) => again = self.count_answer(answered),
-            // Told to the agent, it is recorded again.
+            // It is recorded again when the agent is told.
             Fact::Undo(brought) => self.insights.undone += u64::from(!brought.told),
             Fact::Rollback(undone) => self.insights.undone += u64::from(undone.stage == RollbackState::Done),
             Fact::Block(block) => {
@@ -132,7 +132,7 @@ impl Tally {
                 let words = format!("{}: {}", waiver.gate, waiver.reason);
                 push(&mut self.insights.waivers, cut(&words, LONGEST));
             }
-            // What is asked again is counted once.
+            // A repeated question is counted once.
             Fact::Violation(second) if second.kind != ViolationKind::AskedAgain => {
                 let said = second.said.iter().filter(|said| said.refuses());
                 said.for_each(|said| self.count_refusal(said.gate.name()));
@@ -259,7 +259,7 @@ impl Tally {
                 path.strip_prefix(&format!("{}/", self.story.root)).filter(|_| !self.story.root.is_empty());
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
-        // What a command did to the tree, where that was measured.
+        // What a command changed in the tree, if that was measured.
         for file in step
             .ended()
             .measured
@@ -275,7 +275,7 @@ impl Tally {
         }
     }
 
-    /// This came after the refusals that were waiting.
+    /// This followed the refusals that were waiting.
     fn follow(&mut self, count: fn(&mut Followed) -> &mut u64) {
         for gate in self.waiting.drain(..) {
             *count(self.story.followed.entry(gate).or_default()) += 1;
@@ -287,7 +287,7 @@ impl Tally {
         self.rule(asked.gate.name(), asked.rule.as_deref()).asked += 1;
     }
 
-    /// The last answer to a call counts; whether there was one before.
+    /// Only the last answer to a call counts. Returns whether there was an earlier one.
     fn count_answer(&mut self, answered: &Answered) -> bool {
         let old = self.answers.get(&answered.call.id).cloned();
         for (one, is_new) in old.iter().map(|old| (old, false)).chain([(answered, true)]) {
@@ -312,7 +312,7 @@ impl Tally {
         old.is_some()
     }
 
-    /// Who answered is known later, and told where it was answered.
+    /// We learn later who answered, and correct the line at the time of the answer.
     fn retell(&mut self, old: &Answered, answered: &Answered) {
         let told = |answered: &Answered| describe_moment(&Fact::Answer(answered.clone()));
         let (Some((_, was)), Some((kind, text))) = (told(old), told(answered)) else { return };
@@ -336,7 +336,7 @@ impl Tally {
         count_one(&mut self.insights.gates, gate);
     }
 
-    /// The mode that is rehearsed would have refused this.
+    /// The rehearsed mode would have refused this.
     fn count_rehearsed(&mut self, would: Option<&Said>) {
         if let Some(would) = would {
             count_one(&mut self.insights.rehearsed, would.gate.name());
@@ -421,7 +421,7 @@ fn changed_files(step: &Step) -> Vec<String> {
     }
 }
 
-/// `none`, `n/a` and the like are nothing.
+/// Texts such as `none` and `n/a` say nothing.
 pub fn says_something(text: &str) -> bool {
     let text = text.trim().trim_end_matches('.').to_lowercase();
     !matches!(text.as_str(), "" | "none" | "n/a" | "na" | "nothing" | "-" | "null" | "no")

@@ -1,6 +1,6 @@
-//! What is worth a line in a session's timeline, and the line.
+//! Which facts are worth a line in a session's timeline, and the line.
 //!
-//! Pure. Invariant: a call that succeeded has no entry, a refused one has.
+//! Pure. Invariant: a successful call has no entry, a refused one has.
 
 use crate::model::named::{Stored, join_names, named};
 use crate::model::{call::CallState, event::EventKind};
@@ -67,7 +67,7 @@ fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
         return Some((TimelineKind::Rehearsed, describe_rehearsed(seen.event.name(), would)));
     }
     if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
-        // The list itself: the first line of the reason only says that there is one.
+        // Use the list itself: the first line of the reason only says that there is one.
         let owed = seen.owed().filter(|owed| !owed.is_empty());
         let why = owed.map_or_else(
             || first_line(&said.reason).to_owned(),

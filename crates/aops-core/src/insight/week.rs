@@ -1,8 +1,8 @@
-//! What was done for the person lately: `<data>/week.jsonl`, and the line that they read once a week.
+//! What was done for the person lately: `<data>/week.jsonl`, and the summary that they read once a week.
 //!
-//! Reads and writes the one file. Invariants: its length follows from what was stopped lately, not from how
-//! many sessions there are; a line is appended whole, so sessions that end together lose nothing; it is no
-//! proof, the ledgers are.
+//! Reads and writes this one file. Invariants: its length depends on what was stopped lately, not on the
+//! number of sessions; a line is appended as a whole, so sessions that end at the same time lose nothing; it
+//! is not a proof, the ledgers are.
 
 use crate::insight::document::Worth;
 use crate::system::env::Env;
@@ -16,14 +16,15 @@ use std::path::PathBuf;
 
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
-/// A longer file is written anew with one line a day: where nobody sits at a client, nobody reads it.
+/// A longer file is rewritten with one line per day: if nobody sits at a client, nobody reads and shortens
+/// it.
 const LONG: u64 = 64 << 10;
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Line {
     at_ms: i64,
-    /// The person read what was done until then.
+    /// The person has read what was done until then.
     told: bool,
     #[serde(flatten)]
     worth: Worth,
@@ -50,7 +51,7 @@ pub fn add(env: &Env, worth: Worth) -> io::Result<()> {
     if file.metadata()?.len() > LONG { write(env, by_day(env, &lines(env))) } else { Ok(()) }
 }
 
-/// What is of the week, a line for each day.
+/// This week's lines, one per day.
 fn by_day(env: &Env, lines: &[Line]) -> impl Iterator<Item = Line> {
     let mut days: BTreeMap<(i64, bool), Line> = BTreeMap::new();
     for line in lines.iter().filter(|line| is_recent(env, line)) {
@@ -82,7 +83,7 @@ fn is_recent(env: &Env, line: &Line) -> bool {
     (0..WEEK_MS).contains(&(env.now_ms - line.at_ms))
 }
 
-/// The line, where it was not read for a week; what is older is forgotten with it.
+/// The summary, if it was not read for a week; older lines are then forgotten.
 pub fn tell(env: &Env) -> Option<String> {
     let lines = lines(env);
     if env.dry_run || lines.iter().any(|line| line.told && is_recent(env, line)) {
@@ -90,7 +91,7 @@ pub fn tell(env: &Env) -> Option<String> {
     }
     let words = sum(env, &lines).describe()?;
     let told = Line { at_ms: env.now_ms, told: true, worth: Worth::default() };
-    // Told again tomorrow rather than never.
+    // If writing fails, we tell again tomorrow, which is better than never.
     let _ = write(env, by_day(env, &lines).filter(|line| !line.told).chain([told]));
     Some(format!("this week: {words}"))
 }

@@ -1,13 +1,14 @@
-//! A namespace of processes for a program that holds others: the kernel ends all of them with its first one.
+//! A PID namespace for a program that holds others: when its first process ends, the kernel kills all of
+//! them.
 //!
-//! Changes this process alone. Invariant: numbers of processes and what `/proc` shows are of the same
-//! namespace, or there is none.
+//! Changes this process alone. Invariant: process IDs and `/proc` belong to the same namespace, or there is
+//! no namespace at all.
 
 #[cfg(target_os = "linux")]
 use super::{namespaces, user};
 
-/// The next process that this one starts is the first of a namespace of its own. After an error this process
-/// must end.
+/// The next child of this process becomes the first process of a new PID namespace. After an error this
+/// process must exit.
 #[cfg(target_os = "linux")]
 pub fn separate() -> Result<(), String> {
     user::unshare_as_allowed(libc::CLONE_NEWNS | libc::CLONE_NEWPID)
@@ -18,7 +19,8 @@ pub fn separate() -> Result<(), String> {
     Err("only Linux has namespaces of processes".to_owned())
 }
 
-/// For that first process: shows `/proc` of the namespace. False where it cannot, as in some containers.
+/// Called by that first process: mounts the namespace's own `/proc`. Returns false where that is impossible,
+/// as in some containers.
 pub fn see_own() -> bool {
     #[cfg(target_os = "linux")]
     return rustix::process::getpid().is_init() && namespaces::own_proc();

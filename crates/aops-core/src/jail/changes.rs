@@ -1,7 +1,7 @@
-//! What a command changed in a throwaway layer: the files of its upper folders, compared with those below.
+//! What a command changed in a throwaway layer: compares the files of the upper folders with those below.
 //!
-//! Reads both. Invariants: what could not be compared counts as changed; of what no tool makes again, what is
-//! not listed is counted.
+//! Reads both. Invariants: a file that could not be compared counts as changed; a lost file that no tool can
+//! make again is listed or at least counted.
 
 use crate::model::profile::{Loss, Losses, LostFile};
 use aops_shell::leftovers::{is_cache, is_made_again};
@@ -11,17 +11,17 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Entries of a layer that are looked at, and files that are listed.
+/// At most this many entries of a layer are looked at, and this many files listed.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_LISTED: usize = 1_000;
 const DEEPEST: usize = 64;
-/// Bytes of one file that are compared, and of all.
+/// At most this many bytes are compared: of one file, and in total.
 const LARGEST: u64 = 1 << 20;
 const LARGEST_ALL: u64 = 32 << 20;
 
 /// A folder with a layer over it.
 pub(super) struct Covered {
-    /// Of its upper folder.
+    /// Number of its upper folder.
     pub(super) number: usize,
     pub(super) path: PathBuf,
     pub(super) original: OwnedFd,
@@ -40,7 +40,7 @@ pub(super) fn failed(error: rustix::io::Errno) -> String {
 pub(super) struct Looked {
     entries: usize,
     compared: u64,
-    /// Sources first: what a tool makes again may be left out of the list.
+    /// Listed first; files that a tool can make again are left out when the list is full.
     sources: Vec<LostFile>,
     made_again: Vec<LostFile>,
     more: u64,
@@ -75,11 +75,11 @@ impl Looked {
         }
     }
 
-    /// What became of this file; nothing where it is the same as before.
+    /// What was lost in this file; `None` if it is as before.
     fn loss(&mut self, folder: &OwnedFd, name: &str, covered: &Covered, below: &Path) -> Option<Loss> {
         let now = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let before = statat(&covered.original, below, AtFlags::SYMLINK_NOFOLLOW).ok();
-        // So an overlay says that there is nothing.
+        // An overlay marks a removed file with a character device of number 0.
         let removed =
             now.as_ref().is_some_and(|now| kind(now) == FileType::CharacterDevice && now.st_rdev == 0);
         match (now, before) {

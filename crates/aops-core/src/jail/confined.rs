@@ -1,8 +1,9 @@
-//! `aops-hook __held HOLD FOLDERS… -- PROGRAM …`: a program that we start, in the profile `work`. `__confined
-//! FOLDERS… -- PROGRAM …`: the same with what holds here.
+//! `aops-hook __held HOLD FOLDERS… -- PROGRAM …` runs a program that we start in the profile `work`.
+//! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first which kind of jail works here.
 //!
-//! Becomes the program. Invariants: with the jail on it runs inside or, where the kernel holds nothing, as it
-//! is; what is guarded is what our caller guards, wherever the program's own variables point.
+//! Becomes the program. Invariants: if the jail is on, the program runs inside it, or as it is where the
+//! kernel offers no jail; guarded are the files that our caller guards, wherever the program's own variables
+//! point.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::network;
@@ -75,7 +76,8 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     )
 }
 
-/// The network of a session that did not tell it. What cannot be told has none.
+/// The network of a session that did not say which one it has. If it cannot be found out, the program gets
+/// none.
 fn of_session(env: &Env, id: &str, policy: Result<Policy, Failure>) -> Option<HeldNetwork> {
     let Ok(policy) = policy else { return Some(HeldNetwork { closes: true, ..HeldNetwork::default() }) };
     let known = || sessions::find_anywhere(env, id, &env.cwd).ok().flatten().map(|(folder, _)| folder);

@@ -1,7 +1,8 @@
-//! Systems without namespaces and Landlock: macOS has a sandbox, any other has nothing, and says so.
+//! Systems without namespaces and Landlock: macOS has its sandbox; any other system has no jail, and we say
+//! so.
 //!
-//! Changes this process alone. Offers what `enter` offers on Linux, and is compiled there with the tests,
-//! which hold both to one form. The call of macOS' own library was never compiled.
+//! Changes this process alone. Offers the same functions as `enter` on Linux, and is compiled there with the
+//! tests, which compare the two. The call of macOS' own library was never compiled.
 
 use super::plan::Ground;
 use super::receipt::Receipt;
@@ -10,7 +11,7 @@ use crate::model::profile::{Hold, JailState, Profile};
 use std::ffi::CString;
 use std::path::Path;
 
-/// There is none here.
+/// There are no throwaway layers here, so there is no value of this type.
 pub enum Trial {}
 
 impl Trial {
@@ -19,7 +20,7 @@ impl Trial {
     }
 }
 
-/// Nothing is tried out here.
+/// There are no throwaway layers here to end.
 pub fn end_all(_: &Path) {}
 
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Trial>, String> {
@@ -35,7 +36,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     }
 }
 
-/// Nobody outside waits here, so the client's word tells how a command ended.
+/// Nobody outside the jail waits for a command here, so only the client can say how it ended.
 pub fn watch(_: Receipt) -> Result<(), String> {
     Ok(())
 }
@@ -48,7 +49,7 @@ pub fn holds(hold: Hold, _: Profile, _: &Ground) -> Result<bool, String> {
     Ok(hold == Hold::Seatbelt && system::IS_THERE)
 }
 
-/// Nothing is tried: a command that cannot enter its profile does not run.
+/// Nothing is tried out here: if a command cannot enter its profile, it does not run.
 pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String> {
     let project = ground.project.to_string_lossy().into_owned();
     let hold = if holds(Hold::Seatbelt, wanted, ground)? { Hold::Seatbelt } else { Hold::Words };
@@ -67,7 +68,7 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 
 pub fn close_on_exec() {}
 
-/// Nothing holds here that would need one.
+/// The sandbox needs nothing prepared.
 pub fn prepare(_: &Path, _: std::time::Duration, _: impl FnOnce() -> Ground) -> std::io::Result<()> {
     Ok(())
 }
@@ -121,7 +122,7 @@ mod tests {
     type What = fn(&Ground, Profile) -> Result<JailState, String>;
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
 
-    /// Code that uses one may use the other.
+    /// Code written for one system must compile for the other.
     #[test]
     fn both_systems_offer_the_same() {
         let _: (Enter<here::Trial>, Enter<Trial>) = (here::enter, enter);

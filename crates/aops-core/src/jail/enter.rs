@@ -1,6 +1,6 @@
-//! What the kernel offers here, and the way into it.
+//! Finds out which kind of jail the kernel offers here, and enters it.
 //!
-//! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
+//! Tries in a child process, so that this process is not changed; `enter` changes it for good.
 
 use super::filter::{self, Sockets};
 pub(super) use super::follow::watch;
@@ -13,7 +13,7 @@ use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Puts this process into the profile. After an error nothing may be run in it.
+/// Puts this process into the profile. After an error, run nothing in it.
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
@@ -32,17 +32,17 @@ pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result
         namespaces::lock(cwd)?;
     }
     if matches!(hold, Hold::Namespaces | Hold::Landlock) {
-        // With namespaces an ordinary user has no new privileges already, and a superuser, who has the right
-        // to it, may start programs with more.
+        // With namespaces, an ordinary user already has "no new privileges"; a superuser has the right to
+        // start programs with more.
         landlock::lock(profile > Profile::Work, hold == Hold::Landlock)?;
         filter::forbid(sockets(profile, ground)).map_err(|error| format!("filter: {error}"))?;
     }
     Ok(())
 }
 
-/// A network of its own takes the kernel half a millisecond, so a line that reads is kept from making sockets
-/// instead. What nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they
-/// start themselves.
+/// A network namespace takes the kernel half a millisecond, so a command that only reads is kept from making
+/// sockets instead. A command that nobody was asked about reaches no daemon, wherever its socket lies; builds
+/// must talk to the servers they start themselves.
 fn sockets(profile: Profile, ground: &Ground) -> Sockets {
     #[cfg(test_switches)]
     if crate::system::switched_off::is_switched_off("filter") {
@@ -57,13 +57,14 @@ fn sockets(profile: Profile, ground: &Ground) -> Sockets {
     }
 }
 
-/// Whether this profile can be entered here, found out by a child; an error where it was disturbed.
+/// Tries in a child whether this profile can be entered here. An error means that the trial itself was
+/// disturbed.
 pub fn holds(hold: Hold, profile: Profile, ground: &Ground) -> Result<bool, String> {
     try_out(hold, profile, ground).map(|tried| tried.is_ok())
 }
 
-/// An answer, or why there is none: another process of the user may kill the child, or take it every file
-/// number. Such a command must not run as if nothing could hold it.
+/// The result of the trial, or why there is none: another process of the user may kill the child, or use up
+/// all file descriptors. The command must not then run as if the kernel offered no jail.
 type Tried = Result<Result<(), String>, String>;
 
 fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
@@ -80,7 +81,7 @@ fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
     })
 }
 
-/// Each means by name, and whether it holds for this project.
+/// Each kind of jail by name, and whether it can be used for this project.
 pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
     let held = |hold, profile| try_out(hold, profile, ground).flatten();
     vec![
@@ -90,7 +91,7 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
     ]
 }
 
-/// What holds for this project up to this profile, found out by trying.
+/// Tries out what can hold commands of this project in profiles up to this one.
 pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String> {
     let project = ground.project.to_string_lossy().into_owned();
     let mut whys: Vec<String> = Vec::new();
@@ -113,7 +114,7 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String>
     Ok(JailState { hold: Hold::Words, project, trial: false, why: whys.join("; ") })
 }
 
-/// A layer of an ordinary user cannot hold files of a user or group that has no number in it.
+/// With an ordinary user's ID mapping, a layer cannot hold files whose user or group is not mapped.
 fn foreign_owner(ground: &Ground) -> Option<String> {
     let stat = rustix::fs::stat(&ground.project).ok().filter(|_| !ground.root)?;
     let own = stat.st_uid == rustix::process::geteuid().as_raw()
@@ -123,17 +124,18 @@ fn foreign_owner(ground: &Ground) -> Option<String> {
     })
 }
 
-/// Errors by which a kernel says that it does not offer something. An agent can cause many others, such as a
-/// quota that is used up, and must not be held by less for it.
+/// Errors by which a kernel says that it does not offer something. An agent can provoke many other errors,
+/// such as a used-up quota, and must not get a weaker jail for it.
 const NOT_OFFERED: [i32; 6] =
     [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
 
-/// The administrator allows none; the error is the same where all are in use.
+/// The administrator allows no namespaces. (If all allowed ones are in use, the kernel reports the same
+/// error.)
 fn allows_no_namespaces() -> bool {
     std::fs::read_to_string("/proc/sys/user/max_user_namespaces").is_ok_and(|most| most.trim() == "0")
 }
 
-/// The kernel does not offer it, whatever else is going on.
+/// The error says that the kernel lacks this, not that it failed for the moment.
 fn is_not_offered(why: &str) -> bool {
     let ends = |code: i32| why.ends_with(&format!("(os error {code})"));
     !why.contains("(os error ")
@@ -141,7 +143,7 @@ fn is_not_offered(why: &str) -> bool {
         || ends(libc::ENOSPC) && allows_no_namespaces()
 }
 
-/// Runs this in a child; an error comes back in words.
+/// Runs this in a child; an error comes back as text.
 fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Tried {
     let pipe = |error: io::Error| format!("pipe: {error}");
     let (mut answer, mut words) = io::pipe().map_err(pipe)?;
@@ -170,7 +172,7 @@ mod tests {
     use crate::system::env::Env;
     use std::fs;
 
-    /// Paths that the user's rules forbid to read, in folders and as files.
+    /// `hidden`: folders and files that the user's rules forbid to read.
     #[test]
     fn a_quiet_profile_shows_nothing_of_what_it_is_to_hide() {
         let held = tempfile::tempdir().unwrap();

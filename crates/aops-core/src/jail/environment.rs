@@ -1,8 +1,8 @@
-//! Whether the variables of a command let it be what its text says: nothing else is started before it or in
-//! its place.
+//! Whether the environment lets a command do what its text says: nothing else may start before it or in its
+//! place.
 //!
-//! Reads variables, and where links lead. Invariant: what answers for a person and what starts the command
-//! ask the same.
+//! Reads variables, and where links lead. Invariant: the code that answers in a person's place and the code
+//! that starts the command make the same checks.
 
 use super::ground::Ground;
 use crate::session::memory::OpenCall;
@@ -13,16 +13,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Variables by which a shell or the loader runs something first. The client starts a shell of its own with
-/// them, outside of any jail.
+/// Variables that make a shell or the loader run something first. The client passes them to a shell that it
+/// starts itself, outside of any jail.
 const RUNS_FIRST: [&str; 5] = ["BASH_ENV", "ENV", "LD_AUDIT", "LD_PRELOAD", "PROMPT_COMMAND"];
-/// Before a function that a shell hands to the next one.
+/// Prefix of the variables that export shell functions.
 const FUNCTION: &str = "BASH_FUNC_";
-/// What the judgement of a line rests on.
+/// Variables that a command line was judged with.
 const JUDGED_WITH: [&str; 2] = ["HOME", "PATH"];
 
-/// Why a command with these variables may be another than its text says. `held`: folders in which an agent
-/// may put programs.
+/// Why a command with these variables may do something else than its text says. `held`: folders in which an
+/// agent may put programs.
 pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option<String> {
     for (name, value) in variables {
         let runs = RUNS_FIRST.contains(&name.as_str()) && !value.is_empty() || name.starts_with(FUNCTION);
@@ -48,7 +48,7 @@ pub fn held(ground: &Ground) -> Vec<PathBuf> {
     named().cloned().chain(named().filter_map(real)).collect()
 }
 
-/// What the judgement of a line rests on, as a digest.
+/// Digest of the folder and the variables that a command line was judged with.
 pub fn digest(variables: &[(String, OsString)], cwd: &Path) -> String {
     let value =
         |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_bytes());
@@ -57,18 +57,19 @@ pub fn digest(variables: &[(String, OsString)], cwd: &Path) -> String {
     sha256(&parts)
 }
 
-/// Where a folder and the paths that a line names lead by now, as a digest.
+/// Digest of where a folder and the paths named in a command line lead right now.
 pub fn leads(cwd: &Path, paths: &[String]) -> String {
     let real = |path: &Path| path.canonicalize().map(PathBuf::into_os_string).unwrap_or_default();
     let found: Vec<OsString> = [cwd].into_iter().chain(paths.iter().map(Path::new)).map(real).collect();
     sha256(&found.iter().flat_map(|path| [path.as_bytes(), b"\0"]).collect::<Vec<_>>())
 }
 
-/// The judgements of the calls that were answered in a person's place, of all that a command may be.
+/// Judgements of the calls that were answered in a person's place. A shell command may belong to any of
+/// several open calls with the same text.
 #[derive(Default)]
 pub(super) struct Judged {
     answers: Vec<Quieted>,
-    /// There is no other call that it may be.
+    /// All calls that the command may belong to were answered this way.
     alone: bool,
 }
 
@@ -83,7 +84,7 @@ impl Judged {
         self.answers.is_empty()
     }
 
-    /// What one of them may not see, none does.
+    /// Paths that any of these calls must not see are hidden from the command.
     pub(super) fn hides(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> =
             self.answers.iter().flat_map(|answer| &answer.hides).map(PathBuf::from).collect();
@@ -92,9 +93,9 @@ impl Judged {
         all
     }
 
-    /// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables
-    /// and paths, and nothing runs before it or in its place. Of several calls with its text it must be one
-    /// as that one was judged.
+    /// A command that no person approved runs exactly as it was judged: in the same folder, with the same
+    /// variables and paths, and nothing runs before it or in its place. Among several calls with the same
+    /// text, at least one must have been judged under these conditions.
     pub(super) fn check(&self, ground: &Ground, env: &Env) -> Result<(), String> {
         if self.is_none() {
             return Ok(());

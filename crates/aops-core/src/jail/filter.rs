@@ -1,8 +1,8 @@
-//! System calls that no namespace holds: the keys that the kernel keeps for a user are the same in every one,
-//! and a socket is made without asking any file.
+//! Blocks system calls that no namespace confines: all namespaces share a user's kernel keys, and making a
+//! socket needs no file permission.
 //!
-//! Changes this process alone, and what it starts. Invariant: on every machine that a processor can pose as,
-//! not only on its own.
+//! Changes this process and its children. Invariant: the filter covers every machine type that the processor
+//! can emulate, not only its own.
 
 use std::io;
 
@@ -10,24 +10,24 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sockets {
     All,
-    /// To programs of this machine that have a path, as ever; none to a network.
+    /// Only Unix sockets, to programs of this machine; no network.
     Local,
-    /// To the network that it has, and at paths; none that passes every namespace, as that to a machine's
-    /// host does.
+    /// The command's own network and Unix sockets, but no family that crosses namespaces, such as the one to
+    /// a virtual machine's host.
     Common,
-    /// To the network that it has; none to a program that listens at a path.
+    /// The command's own network, but no Unix sockets.
     Network,
 }
 
-/// A kind of machine by its number (`AUDIT_ARCH_*`), with its calls.
+/// A machine type by its number (`AUDIT_ARCH_*`), with its system call numbers.
 struct Machine {
     number: u32,
     /// `add_key`, `request_key` and `keyctl`.
     keys: [u32; 3],
     socket: u32,
-    /// `ioctl`
+    /// `ioctl`.
     control: u32,
-    /// Makes sockets in a way that no filter can look at.
+    /// A call that can make sockets but hides its arguments from the filter.
     unclear: u32,
 }
 
@@ -44,23 +44,23 @@ const MACHINES: [Machine; 2] = [
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINES: [Machine; 0] = [];
 
-/// `socketcall` of 32-bit machines: what it does lies in memory.
+/// `socketcall` of 32-bit machines: its arguments lie in memory, where a filter cannot look.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const SOCKET_CALL: u32 = 102;
-/// `io_uring_setup`, everywhere: a ring carries out calls that pass no filter.
+/// `io_uring_setup`, the same number everywhere: operations of a ring bypass the filter.
 const RING: u32 = 425;
 
-/// `TIOCSTI` and `TIOCLINUX`: they write into a terminal as if a person had typed there, and the shell that
-/// reads it is not in the jail.
+/// `TIOCSTI` and `TIOCLINUX` write into a terminal as if a person had typed there, and the shell that reads
+/// it is not in the jail.
 const TYPES: [u32; 2] = [0x5412, 0x541C];
 
-/// Where the kernel shows a filter the number of the call, the kind of machine, and the first two arguments'
-/// lower halves.
+/// Offsets at which the filter reads the call's number, the machine type, and the lower halves of the first
+/// two arguments.
 const CALL: u32 = 0;
 const MACHINE: u32 = 4;
 const ARGUMENT: u32 = 16;
 const SECOND_ARGUMENT: u32 = 24;
-/// x86-64 knows each call by a second number, with this bit.
+/// x86-64 has a second number for each call (the x32 ABI), with this bit set.
 const SECOND_NAME: u32 = 0x4000_0000;
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -73,11 +73,11 @@ const fn step(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
 
-/// Families that every machine has. The others look as if this one had been built without them.
+/// Families that every machine has. Any other looks as if the kernel had been built without it.
 const COMMON: [u32; 3] =
     [libc::AF_UNIX.unsigned_abs(), libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
 
-/// The families that may be used; nothing where all may.
+/// The families that may be used; `None` if all may.
 fn families(sockets: Sockets) -> Option<[libc::c_int; 4]> {
     match sockets {
         Sockets::All => None,
@@ -91,7 +91,7 @@ fn refuse(code: libc::c_int) -> libc::sock_filter {
     step(ANSWER, libc::SECCOMP_RET_ERRNO | code.unsigned_abs(), 0, 0)
 }
 
-/// The steps for one machine, behind its number.
+/// The filter's steps for one machine type, after its number has matched.
 fn steps(machine: &Machine, sockets: Sockets) -> Vec<libc::sock_filter> {
     let allow = step(ANSWER, libc::SECCOMP_RET_ALLOW, 0, 0);
     let [first, second, third] = machine.keys;
@@ -142,7 +142,7 @@ fn program(sockets: Sockets) -> Vec<libc::sock_filter> {
     all
 }
 
-/// From here on there are no keys of the kernel, and no other sockets than these.
+/// From here on this process can use no kernel keys, and only these sockets.
 pub(super) fn forbid(sockets: Sockets) -> io::Result<()> {
     if MACHINES.is_empty() && matches!(sockets, Sockets::Common | Sockets::Network) {
         return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
@@ -161,7 +161,7 @@ pub(super) fn forbid(sockets: Sockets) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What the kernel answers with this program to a call of this machine.
+    /// What the kernel answers to this call of this machine type if the filter is `steps`.
     fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, arguments: [u32; 2]) -> u32 {
         let mut at = 0;
         let mut held = 0;
@@ -209,7 +209,7 @@ mod tests {
                 }
                 let hidden = if sockets == Sockets::All { allowed } else { refused(libc::ENOSYS) };
                 assert_eq!((said(RING, 0), said(machine.unclear, 0)), (hidden, hidden), "{sockets:?}");
-                // `read`, `openat` and their like.
+                // `read`, `openat` and similar calls.
                 assert_eq!([said(0, 2), said(3, 2), said(56, 2)], [allowed; 3], "{sockets:?}");
             }
         }

@@ -1,9 +1,9 @@
-//! The process that the client started, beside a command in a process namespace, or one whose end is to be
-//! seen.
+//! The process that the client started, while the command itself runs in a PID namespace or its end is
+//! watched.
 //!
-//! No process can enter such a namespace itself, only its children can. So the command is a child, and this
-//! one passes on signals and ends as the command ends. Invariant: whoever kills this one kills the command:
-//! the keeper waits for its end, and one without a keeper is killed with its parent.
+//! A process cannot enter a PID namespace itself, only its children can. So the command is a child, and this
+//! process passes on signals and ends as the command ends. Invariant: killing this process kills the command:
+//! the keeper waits for its end, and a command without a keeper is killed with its parent.
 
 use super::kernel::{close_all_but, fork, leave};
 use super::receipt::Receipt;
@@ -14,13 +14,14 @@ use rustix::process::{
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Goes on as a child, which is the command; the process that calls this ends as the child does.
+/// Continues as a child, which becomes the command; the calling process waits and ends as the child does.
 pub(super) fn descend() -> Result<(), String> {
     let before = Signals::take_over();
     match fork() {
         Ok(Some(child)) => follow(child, None),
         Ok(None) => {
-            // A group of its own: a signal to the client's group comes once, through us.
+            // A process group of its own, so that a signal to the client's group arrives only once, through
+            // us.
             let _ = setsid();
             before.give_back();
             Ok(())
@@ -32,21 +33,22 @@ pub(super) fn descend() -> Result<(), String> {
     }
 }
 
-/// Goes on as a child, which is the command; the process that calls this stays outside of the jail, writes
-/// down how the child ended, and ends so too.
+/// Continues as a child, which becomes the command; the calling process stays outside of the jail, records
+/// how the child ended, and ends the same way.
 pub(super) fn watch(receipt: Receipt) -> Result<(), String> {
     let before = Signals::take_over();
     let watcher = getpid();
     match fork() {
         Ok(Some(child)) => {
-            // The command may be the same user, and must not be able to write in our place.
+            // The command may run as the same user, and must not be able to write the receipt through this
+            // process.
             let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
             follow(child, Some(receipt))
         }
         Ok(None) => {
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             before.give_back();
-            // Killed before the kernel knew that we are to die with it.
+            // The parent was killed before the kernel knew that we are to die with it.
             if getppid() == Some(watcher) { Ok(()) } else { leave(1) }
         }
         Err(error) => {
@@ -56,7 +58,7 @@ pub(super) fn watch(receipt: Receipt) -> Result<(), String> {
     }
 }
 
-/// Signals that a terminal sends to a whole group, in which a command that is only watched is too.
+/// Signals that a terminal sends to a whole process group; a command that is only watched gets them directly.
 const OF_TERMINALS: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGWINCH];
 
@@ -79,7 +81,7 @@ fn follow(child: Pid, mut receipt: Option<Receipt>) -> ! {
     }
 }
 
-/// As a shell tells it.
+/// The exit code as a shell reports it.
 fn exit_of(status: WaitStatus) -> i32 {
     let by_signal = status.terminating_signal().map(|signal| 128 + signal);
     by_signal.or(status.exit_status()).unwrap_or(i32::from(u8::MAX))
@@ -87,7 +89,7 @@ fn exit_of(status: WaitStatus) -> i32 {
 
 fn pass_on(child: Pid, signal: i32) {
     let Some(signal) = Signal::from_named_raw(signal) else { return };
-    // Before it has a group of its own it is alone.
+    // Before the child has a group of its own, only the child itself can be signalled.
     let _ = kill_process_group(child, signal).or_else(|_| kill_process(child, signal));
 }
 
@@ -99,14 +101,14 @@ fn end_like(status: WaitStatus) -> ! {
     leave(status.exit_status().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-/// How signals reached this process before.
+/// Signal mask and handler of this process before we took over.
 struct Signals {
     blocked: libc::sigset_t,
     at_end_of_child: libc::sighandler_t,
 }
 
 impl Signals {
-    /// From here on every signal waits for `next_signal`.
+    /// From here on every signal is blocked until `next_signal` takes it.
     fn take_over() -> Self {
         let mut blocked = MaybeUninit::uninit();
         #[expect(unsafe_code, reason = "no safe crate here blocks signals")]
@@ -122,7 +124,7 @@ impl Signals {
 
     fn give_back(self) {
         #[expect(unsafe_code, reason = "the same")]
-        // SAFETY: the set and the handler are those of this very process before.
+        // SAFETY: the set and the handler are the ones that this process had before.
         unsafe {
             libc::signal(libc::SIGCHLD, self.at_end_of_child);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const self.blocked, std::ptr::null_mut());
@@ -142,16 +144,16 @@ fn all_signals() -> libc::sigset_t {
 
 fn next_signal() -> i32 {
     #[expect(unsafe_code, reason = "the same")]
-    // SAFETY: the set lives as long as the call, and nothing more is asked for.
+    // SAFETY: the set lives as long as the call, and no details of the signal are asked for.
     unsafe {
         libc::sigwaitinfo(&all_signals(), std::ptr::null_mut())
     }
 }
 
-/// Ends this process by the same signal as the command. Returns if that signal ends none.
+/// Ends this process by the same signal as the command. Returns if that signal does not end a process.
 fn die_by(signal: i32) {
     #[expect(unsafe_code, reason = "the same")]
-    // SAFETY: the sets are whole; the default handler is set, which runs none of our code.
+    // SAFETY: the sets are initialised; the default handler is set, which runs none of our code.
     unsafe {
         let mut none = MaybeUninit::uninit();
         libc::sigemptyset(none.as_mut_ptr());

@@ -1,33 +1,32 @@
-//! Where everything is that a jail holds: the folders of a session, of its user and of the system.
+//! The paths that a jail deals with: folders of a session, of its user and of the system.
 //!
-//! Reads variables and where worktrees lie; writes nothing.
+//! Reads variables and finds worktrees; writes nothing.
 
 use crate::gate::guard::{Protected, system_folders};
 use crate::system::env::Env;
 use crate::system::git;
 use std::path::{Path, PathBuf};
 
-/// Where everything is.
 #[derive(Clone, Debug, Default)]
 pub struct Ground {
     pub project: PathBuf,
     pub home: PathBuf,
-    /// Folders that stay read-only inside of a writable or thrown-away one.
+    /// Folders that stay read-only inside of a writable folder or a throwaway layer.
     pub kept: Vec<PathBuf>,
     pub temporary: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
-    /// The client's temporary file that this command tells its working directory in.
+    /// The client's temporary file in which this command reports its working directory.
     pub told: Option<PathBuf>,
-    /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
+    /// Sockets, or folders of sockets, of programs that would act outside of a throwaway layer.
     pub services: Vec<PathBuf>,
     pub guards: Guards,
-    /// Folders that our locks lie in.
+    /// Folders that contain our lock files.
     pub locks: Vec<PathBuf>,
     pub root: bool,
     pub layer_mb: u64,
     pub network: GroundNetwork,
-    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to
-    /// read.
+    /// Paths that the user's rules forbid to read. A command that may have been answered in a person's place
+    /// does not see them.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,
@@ -35,21 +34,21 @@ pub struct Ground {
     pub watched: Option<PathBuf>,
 }
 
-/// What guards, and is read-only for every command.
+/// Files that guard the session; they are read-only for every command.
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     pub protected: Protected,
-    /// Folders in which a settings file may be missing that could be made.
+    /// Folders in which a settings file may be missing, so that a command could create it.
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
-    /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
+    /// Folders of configuration and texts, in which a file may be a symlink that leads elsewhere.
     pub texts: Vec<PathBuf>,
-    /// The administrator's folders, those of the clients' settings too: a superuser could write there.
+    /// The administrator's folders, including those of the clients' settings: a superuser could write there.
     pub administered: Vec<PathBuf>,
     pub keys: PathBuf,
 }
 
 impl Guards {
-    /// Where checkpoints of the home itself are, once it is a repository.
+    /// Where checkpoints of the home folder lie if the home itself is a repository.
     pub(super) fn kept_at_home(&self) -> Option<PathBuf> {
         self.keys.ancestors().nth(2).map(|config| config.join("checkpoints"))
     }
@@ -58,19 +57,20 @@ impl Guards {
 /// Which network a command has.
 #[derive(Clone, Debug, Default)]
 pub struct GroundNetwork {
-    /// The machine's is there, also where a profile has none or an empty one.
+    /// Commands use the machine's network, even in profiles that otherwise have no network or an empty one.
     pub open: bool,
-    /// Sockets of programs outside, or folders of such, that are hidden since the session's network is held.
+    /// Sockets, or folders of sockets, of outside programs that are hidden because the session's network is
+    /// confined.
     pub shut: Option<Vec<PathBuf>>,
-    /// There is none at all: that of the session is gone, or the session is not known.
+    /// No network at all: the session's network is gone, or the session is unknown.
     pub offline: bool,
 }
 
-/// Temporary folders of the system, which may be links of its own.
+/// The system's temporary folders. Some systems make them symlinks.
 pub(super) const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// Those of them in which no program that reads writes by itself.
+/// Those of them that read-only programs do not write to on their own.
 const SELDOM: [&str; 2] = ["/var/tmp", "/dev/shm"];
-/// Folders in the home that tools keep what they can fetch or make again in.
+/// Folders in the home where tools keep files that they can fetch or make again.
 const CACHES: [&str; 17] = [
     ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2",
     ".npm", ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
@@ -80,12 +80,12 @@ const CACHE_VARIABLES: [&str; 10] = [
     "CARGO_HOME", "CARGO_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GRADLE_USER_HOME", "PIP_CACHE_DIR",
     "UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache",
 ];
-/// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
+/// Sockets, or folders of sockets, of programs that would act outside of a throwaway layer.
 const SERVICES: [&str; 9] = [
     "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen",
     "/run/snapd.socket", "/run/systemd/private", "/run/user",
 ];
-/// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`,
+/// The same in the home, and variables that name such a socket: `unix:///path`, `unix:path=/path,guid=…`,
 /// `/path,123,0`.
 const SERVICES_AT_HOME: [&str; 8] = [
     ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",
@@ -96,11 +96,11 @@ const SERVICE_VARIABLES: [&str; 9] = [
     "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "KITTY_LISTEN_ON", "NVIM", "SSH_AUTH_SOCK",
     "TMUX", "VSCODE_IPC_HOOK_CLI", "WEZTERM_UNIX_SOCKET",
 ];
-/// Databases of this machine: out of reach where its network is.
+/// Databases of this machine: unreachable for a command that cannot reach the machine's network.
 pub(super) const DATABASES: [&str; 3] = ["/run/mysqld", "/run/postgresql", "/run/redis"];
 
 impl Ground {
-    /// `project`: where the session began. `variable`: the environment of the command.
+    /// `project`: where the session began. `variable`: looks up the command's environment.
     pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let worktree = git::worktree_at(project, &env.cwd);
@@ -151,7 +151,7 @@ impl Ground {
         Self::of(env, project, &|name| named(name).map(|(_, value)| value.into()))
     }
 
-    /// The temporary folders that programs write in by themselves, each once.
+    /// The temporary folders that programs write to on their own, without nested ones.
     pub(super) fn private(&self) -> Vec<PathBuf> {
         let often =
             || self.temporary.iter().filter(|folder| SELDOM.iter().all(|known| *folder != Path::new(known)));
@@ -162,7 +162,8 @@ impl Ground {
     }
 }
 
-/// Ours, and those of the clients beside it. Claude Code's has another name on macOS.
+/// Our own administrator's folder and those of the clients next to it. Claude Code's has another name on
+/// macOS.
 fn administered(env: &Env) -> Vec<PathBuf> {
     let names = system_folders().filter(|name| *name != "claudecode");
     let mut folders = vec![env.managed()];
@@ -172,7 +173,7 @@ fn administered(env: &Env) -> Vec<PathBuf> {
     folders
 }
 
-/// The client's folder, the project's and that of the worktree that the command is in, with the files that
+/// The folders of the client, of the project and of the command's worktree, each with the settings files that
 /// guard.
 fn settings_of(env: &Env, project: &Path, worktree: Option<&Path>) -> Vec<(PathBuf, Vec<&'static str>)> {
     let trees = std::iter::once(project).chain(worktree);
@@ -185,6 +186,6 @@ fn socket(value: &Path) -> PathBuf {
     let value = value.to_string_lossy();
     let value = value.strip_prefix("unix:").unwrap_or(&value);
     let value = value.strip_prefix("path=").unwrap_or(value).split([',', ';']).next().unwrap_or_default();
-    // As many slashes as a tool likes: `unix:///run/x`.
+    // Tools write any number of slashes: `unix:///run/x`.
     if value.starts_with('/') { Path::new("/").join(value.trim_start_matches('/')) } else { value.into() }
 }

@@ -1,7 +1,7 @@
-//! What guards the session inside of folders that a command writes for real.
+//! Finds the files that guard the session inside of folders that a command really writes to.
 //!
-//! Looks which files exist; writes nothing. Invariant: what guards, and every folder above it that a command
-//! could rename, stays in its place.
+//! Looks which files exist; writes nothing. Invariant: a file that guards, and every folder above it that a
+//! command could rename, stays in its place.
 
 use super::ground::Ground;
 use super::wishes::{Way, Wishes, lies_in};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 impl Ground {
-    /// What guards the session, our program included.
+    /// The places that guard the session, our program included.
     pub(super) fn guarded(&self, wishes: &mut Wishes) -> Vec<ProtectedPlace> {
         let binaries = vec![own_program(wishes).to_string_lossy().into_owned()];
         Protected { binaries, ..self.guards.protected.clone() }.places()
@@ -26,7 +26,7 @@ impl Ground {
         for place in &protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
-        // One that is not there is not looked at again: this is on the way of every command.
+        // Folders that do not exist are not looked up again: this runs before every command.
         let administered =
             self.guards.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
         let administered: Vec<&PathBuf> = administered.collect();
@@ -48,9 +48,9 @@ impl Ground {
         wishes.pin(&|folder| linked.iter().any(|known| lies_in(known, folder)));
     }
 
-    /// The project is written for real, and everything around it is read-only. So is what guards in it, and
-    /// its repository: a hook or a filter in that would run later, outside of the jail. git refreshes its
-    /// index only where it can.
+    /// The project is really written to, and everything around it is read-only. So are the files in it that
+    /// guard, and its repository: a hook or a filter there would run later, outside of the jail. git works
+    /// even if it cannot refresh its index.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
         let trees = self.trees();
         let worktree = PathBuf::from(&self.guards.protected.worktree);
@@ -78,20 +78,20 @@ impl Ground {
         }
     }
 
-    /// Everything in them that was asked for by now stays in its place.
+    /// Pins every place in them that was wished for so far.
     pub(super) fn pin_trees(&self, wishes: &mut Wishes) {
         let trees: Vec<PathBuf> = self.trees().iter().filter_map(|tree| wishes.look_up(tree)).collect();
         wishes.pin_inside(&trees);
     }
 
-    /// The project, and the worktree of it that the command is in.
+    /// The project, and the worktree of it in which the command runs.
     fn trees(&self) -> Vec<PathBuf> {
         let all = [self.project.clone(), PathBuf::from(&self.guards.protected.worktree)];
         all.into_iter().filter(|tree| tree.is_absolute()).collect()
     }
 
-    /// Folders between which tools link and move files, by real path: caches into the project, a home into
-    /// itself.
+    /// Folders between which tools hard-link and move files, by real path: from caches into the project, and
+    /// within the home.
     fn linked(&self, wishes: &mut Wishes) -> Vec<PathBuf> {
         let home = wishes.look_up(&self.home).unwrap_or_default();
         let project = wishes.look_up(&self.project);
@@ -102,7 +102,7 @@ impl Ground {
     }
 }
 
-/// Without its path it cannot be guarded.
+/// We cannot guard our program if we do not know its path.
 pub(super) fn own_program(wishes: &mut Wishes) -> PathBuf {
     std::env::current_exe().unwrap_or_else(|error| {
         wishes.fail(format!("our own program: {error}"));
@@ -110,8 +110,8 @@ pub(super) fn own_program(wishes: &mut Wishes) -> PathBuf {
     })
 }
 
-/// No new file can be made in this folder; what it holds already stays as it is. A worktree may lie in it,
-/// which is worked in: what guards there is held by itself.
+/// No new file can be made in this folder, and the existing ones stay as they are. The command's worktree may
+/// lie in it and stays writable: the files in it that guard are held on their own.
 fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wishes: &mut Wishes) {
     let Some(items) = wishes.items(folder) else { return };
     wishes.add(folder, Way::ReadOnly, true);
@@ -124,5 +124,5 @@ fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wis
     }
 }
 
-/// How deep texts lie in a folder of ours: `templates/owed/push.md`.
+/// How many folders deep our texts lie: `templates/owed/push.md`.
 const DEEPEST: usize = 2;

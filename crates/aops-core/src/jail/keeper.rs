@@ -1,9 +1,9 @@
-//! The keeper of a throwaway layer: the first process of the command's process namespace.
+//! The keeper of a throwaway layer: the first process of the command's PID namespace.
 //!
-//! It makes the jail, waits for the command's end, and writes down what is gone. When it ends, however that
-//! is, the kernel kills every process that is left of the command. Invariants: it ends with the command, with
-//! the client that waits for the command, and with the session; no process of the command can stop it or look
-//! into it.
+//! It makes the jail, waits for the command's end, and records what was lost. When it ends, for whatever
+//! reason, the kernel kills every remaining process of the command. Invariants: it ends with the command,
+//! with the client that waits for the command, and with the session; no process of the command can stop it or
+//! inspect it.
 
 use super::kernel::{close_all_but, fork, ignore_children, kill_others, leave};
 use super::layer::Layers;
@@ -25,10 +25,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Files that one message brings at most.
+/// At most this many file descriptors come with one message.
 const MOST_FILES: usize = 4;
 
-/// The file that a keeper has locked as long as it lives: the end of the session looks for it. Where it was
+/// A file that its keeper keeps locked as long as it lives; the end of the session looks for it. If it was
 /// removed before it was locked, the session has ended.
 pub(super) struct Mark {
     folder: OwnedFd,
@@ -39,7 +39,7 @@ pub(super) struct Mark {
 impl Mark {
     pub(super) fn new(folder: &Path, name: String) -> std::io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(&name))?;
-        // In the jail the folder is read-only, but not through this.
+        // The jail mounts this folder read-only, but this descriptor still writes.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(CWD, folder, flags, Mode::empty())
             .inspect_err(|_| drop(fs::remove_file(folder.join(&name))))?;
@@ -50,13 +50,13 @@ impl Mark {
         [self.folder.as_raw_fd(), self.file.as_raw_fd()]
     }
 
-    /// Whether it is ours to keep. Whoever claimed it meanwhile may have seen the lock already, and counts on
-    /// us.
+    /// Whether it is ours to keep. If somebody claimed it meanwhile, they may have seen our lock already and
+    /// count on us.
     pub(super) fn lock(&self) -> bool {
         fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok() && self.has_name()
     }
 
-    /// Nobody has removed it, whatever it is called by now.
+    /// The file still exists, even if it was renamed.
     pub(super) fn has_name(&self) -> bool {
         fstat(&self.file).is_ok_and(|own| own.st_nlink > 0)
     }
@@ -66,25 +66,25 @@ impl Mark {
         there.is_ok_and(|there| fstat(&self.file).is_ok_and(|own| own.st_ino == there.st_ino))
     }
 
-    /// Whether it was there.
+    /// Removes the file; false if it was already gone.
     pub(super) fn remove(&self) -> bool {
         self.is_there() && unlinkat(&self.folder, &self.name, AtFlags::empty()).is_ok()
     }
 
-    /// Whoever claimed it has given it this name.
+    /// The same mark under the name that its claimer gave it.
     pub(super) fn renamed(self, name: String) -> Self {
         Self { name, ..self }
     }
 }
 
-/// What a keeper waits for.
+/// The processes a keeper watches, and where it reports.
 pub(super) struct Told {
-    /// The process that the client started.
+    /// A handle of the process that the client started.
     pub(super) command: OwnedFd,
     /// When one of these ends, nobody waits for the command any more.
     pub(super) clients: Vec<OwnedFd>,
     pub(super) receipt: Option<Receipt>,
-    /// The command's number.
+    /// The command's process ID.
     pub(super) number: u32,
 }
 
@@ -107,14 +107,14 @@ impl Told {
     }
 }
 
-/// The calling process ends, and its child goes on: as the first of a process namespace.
+/// The calling process ends; its child continues as the first process of a PID namespace.
 pub(super) fn become_first(plan: &Plan) -> Result<(), String> {
     separate(plan)?;
     match fork() {
         Ok(Some(_)) => leave(0),
         Ok(None) => {
             let _ = setsid();
-            // Whoever has lost its parent is ours, and nobody asks how it ended.
+            // Orphaned processes become our children, and nobody needs their exit codes.
             ignore_children();
             Ok(())
         }
@@ -126,9 +126,9 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Layers, String>
     mount_all(plan, originals)?.ok_or_else(|| "there is no layer".to_owned())
 }
 
-/// Waits for the end of the command, or of who waits for it, and lets nothing of it go on.
+/// Waits until the command, or whoever waits for it, has ended, and then kills what is left of it.
 pub(super) fn keep(layers: &Layers, told: Told) {
-    // From here on the command is in the same user namespace.
+    // From here on the command shares our user namespace and could inspect us.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let watched = std::iter::once(&told.command).chain(&told.clients);
     let mut ends: Vec<PollFd> = watched.map(|process| PollFd::new(process, PollFlags::IN)).collect();
@@ -142,8 +142,8 @@ pub(super) fn keep(layers: &Layers, told: Told) {
     }
 }
 
-/// In a process of its own: a keeper for one command, which it answers with itself and its layers' disk, or
-/// with why there are none.
+/// Runs in a process of its own: a keeper for one command. It answers the command with a handle of itself and
+/// of its layers' disk, or with the reason why there are none.
 pub(super) fn keep_for_one(ground: &Ground, channel: &OwnedFd, mark: Option<&Mark>) -> ! {
     let kept = mark.into_iter().flat_map(Mark::files).chain([channel.as_raw_fd()]);
     close_all_but(&kept.collect::<Vec<_>>());
@@ -182,7 +182,7 @@ pub(super) fn send(channel: &OwnedFd, bytes: &[u8], files: &[BorrowedFd]) -> Opt
     sendmsg(channel, &[IoSlice::new(bytes)], &mut with, flags).ok().map(drop)
 }
 
-/// The next message: its length, and its files.
+/// The next message: its length, and the file descriptors that came with it.
 pub(super) fn receive(channel: &OwnedFd, into: &mut [u8], how: RecvFlags) -> Option<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
     let mut with = RecvAncillaryBuffer::new(&mut space);
@@ -203,8 +203,8 @@ pub(super) fn receive(channel: &OwnedFd, into: &mut [u8], how: RecvFlags) -> Opt
 mod tests {
     use super::*;
 
-    /// The command renames the mark, sees that it is locked, and enters: a keeper that ended now would leave
-    /// the command without its end.
+    /// The command renames the mark, sees that it is locked, and enters: if the keeper ended now, the command
+    /// would die with it.
     #[test]
     fn a_mark_that_was_claimed_before_its_lock_is_kept_and_a_removed_one_is_not() {
         let folder = std::env::temp_dir().join(format!("aops-mark-{}", std::process::id()));

@@ -1,7 +1,7 @@
-//! The few calls of the kernel that no safe crate offers.
+//! The few system calls that no safe crate offers.
 //!
-//! Changes this process alone. Invariant: where `fork` is called there is one thread, or what the others may
-//! have locked is not used afterwards.
+//! Changes this process alone. Invariant: wherever `fork` is called there is only one thread, or the child
+//! uses nothing that another thread may have locked.
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
@@ -10,24 +10,24 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 
-/// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are
-/// made over it.
+/// A folder that exists everywhere, that no program needs and that contains no place of a plan, so we can
+/// mount over it.
 pub(super) const UNSEEN: &str = "/proc/tty";
 
 fn done(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Namespaces of our own: `libc::CLONE_NEW*`.
+/// Gives this process namespaces of its own: `libc::CLONE_NEW*`.
 pub(super) fn unshare(flags: i32) -> io::Result<()> {
     #[expect(unsafe_code, reason = "rustix has it, but not as a safe call")]
     // SAFETY: only namespaces are unshared, never the table of files.
     done(unsafe { libc::unshare(flags) }.into())
 }
 
-/// Makes the mount behind this descriptor, and those below it, read-only or writable.
+/// Makes the mount behind this descriptor read-only or writable; `recursive`: also the mounts below it.
 pub(super) fn set_writable(mount: BorrowedFd, writable: bool, recursive: bool) -> io::Result<()> {
-    // SAFETY: all zero is a value of this plain struct.
+    // SAFETY: all zero is a valid value of this plain struct.
     #[expect(unsafe_code, reason = "rustix has no mount_setattr")]
     let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
     let flag = libc::MOUNT_ATTR_RDONLY;
@@ -51,7 +51,7 @@ pub(super) fn set_writable(mount: BorrowedFd, writable: bool, recursive: bool) -
     })
 }
 
-/// Switches the loopback device of our own network on.
+/// Brings up the loopback device of our own network namespace.
 pub(super) fn raise_loopback() -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe crate here sets a device's flags")]
     // SAFETY: the request is a zeroed plain struct with a name that ends with a zero byte; the socket is
@@ -64,14 +64,14 @@ pub(super) fn raise_loopback() -> io::Result<()> {
             *to = libc::c_char::from_ne_bytes([*from]);
         }
         request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP).unwrap_or(1);
-        // By number: the C libraries disagree on the type of a request.
+        // A cast, since C libraries disagree on the type of an `ioctl` request.
         let raised = done(libc::syscall(libc::SYS_ioctl, socket, libc::SIOCSIFFLAGS, &raw const request));
         libc::close(socket);
         raised
     }
 }
 
-/// Runs this in a child process, which ends with its number, and gives what the child's end said.
+/// Runs this in a child process, which exits with the returned number; returns the child's exit code.
 pub(super) fn in_child(work: impl FnOnce() -> u8) -> io::Result<u8> {
     match fork()? {
         None => leave(work()),
@@ -79,7 +79,7 @@ pub(super) fn in_child(work: impl FnOnce() -> u8) -> io::Result<u8> {
     }
 }
 
-/// What a child ended with; the largest number if it was killed.
+/// The child's exit code; the largest number if a signal killed it.
 pub(super) fn wait_for(child: Pid) -> io::Result<u8> {
     let ended = loop {
         match waitpid(Some(child), WaitOptions::empty()) {
@@ -91,17 +91,17 @@ pub(super) fn wait_for(child: Pid) -> io::Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-/// A second process; nothing is returned to it.
+/// Starts a second process; returns `None` in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "no safe crate forks")]
-    // SAFETY: the C library frees its own locks in the child, that of the memory included; the caller uses no
-    // other.
+    // SAFETY: the C library releases its own locks in the child, including the allocator's; the caller uses
+    // no other locks.
     let pid = unsafe { libc::fork() };
     done(pid.into())?;
     Ok(Pid::from_raw(pid))
 }
 
-/// Ends this process without running anything more.
+/// Ends this process without running any exit handlers.
 pub(super) fn leave(code: u8) -> ! {
     #[expect(unsafe_code, reason = "the end of a forked process")]
     // SAFETY: it does not return.
@@ -110,14 +110,14 @@ pub(super) fn leave(code: u8) -> ! {
     }
 }
 
-/// From here on no file but the three standard streams reaches the next program.
+/// The next program inherits no file but the three standard streams.
 pub fn close_on_exec() {
     #[expect(unsafe_code, reason = "no safe crate offers it")]
     // SAFETY: it touches no memory.
     let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// In a forked process: closes these, so that their readers do not wait for it.
+/// In a forked process: closes its copies of these files, so that their readers see the end of file.
 pub(super) fn close_copies(files: &[i32]) {
     for file in files {
         #[expect(unsafe_code, reason = "the owner of the file is the process that forked")]
@@ -128,7 +128,7 @@ pub(super) fn close_copies(files: &[i32]) {
     }
 }
 
-/// Closes every file but these, in a process that uses no other any more.
+/// Closes every file but these. The process must not use any other afterwards.
 pub(super) fn close_all_but(files: &[i32]) {
     let mut kept: Vec<u32> = files.iter().map(|file| file.unsigned_abs()).collect();
     kept.sort_unstable();
@@ -144,7 +144,7 @@ pub(super) fn close_all_but(files: &[i32]) {
     }
 }
 
-/// From here on the end of a child is taken by the kernel.
+/// From here on the kernel reaps our children.
 pub(super) fn ignore_children() {
     #[expect(unsafe_code, reason = "no safe crate offers it")]
     // SAFETY: no handler of ours is set.
@@ -153,9 +153,9 @@ pub(super) fn ignore_children() {
     }
 }
 
-/// Kills every other process of the namespace whose first process this is.
+/// Kills every other process of the PID namespace whose first process this is.
 pub(super) fn kill_others() {
-    // Anywhere else this would be every process of the user.
+    // In any other process this would kill everything the user runs.
     if std::process::id() == 1 {
         #[expect(unsafe_code, reason = "no safe crate offers it")]
         // SAFETY: it touches no memory.
@@ -165,21 +165,20 @@ pub(super) fn kill_others() {
     }
 }
 
-/// What lies at a real path. A link in it was put there after the path was looked up, and leads nowhere; one
-/// at its end is meant itself.
+/// Opens what lies at a real path. A symlink on the way was put there after the path was looked up, and is
+/// refused; a symlink at its end is opened itself.
 pub(super) fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-/// A copy of the mount in which this lies, from here on; `more`: of what is mounted below, too.
+/// A copy of the mount that contains this; `more`: `AT_RECURSIVE` copies the mounts below it, too.
 pub(super) fn copy_of(place: &OwnedFd, more: OpenTreeFlags) -> rustix::io::Result<OwnedFd> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     open_tree(place, "", flags | more)
 }
 
-/// Mounts a copy over this.
 pub(super) fn mount_copy(copy: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
     move_mount(
         copy,
@@ -190,7 +189,7 @@ pub(super) fn mount_copy(copy: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<
     )
 }
 
-/// Closes these with as few calls as their numbers allow.
+/// Closes these with as few calls as possible: one for each run of consecutive numbers.
 pub(super) fn close_together(files: Vec<OwnedFd>) {
     let mut numbers: Vec<u32> = files.into_iter().map(|file| file.into_raw_fd().unsigned_abs()).collect();
     numbers.sort_unstable();
@@ -198,12 +197,12 @@ pub(super) fn close_together(files: Vec<OwnedFd>) {
         let first = run[0];
         let last = run[run.len() - 1];
         #[expect(unsafe_code, reason = "no safe crate offers it")]
-        // SAFETY: each number in between is that of a file whose owner was given up above.
+        // SAFETY: each number in the range belongs to a file whose owner was given up above.
         let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }
 
-/// A name for an open file, whatever lies over its path by now.
+/// A path of an open file that works even if its own path is mounted over by now.
 pub(super) fn by_number(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

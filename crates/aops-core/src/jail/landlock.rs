@@ -1,8 +1,8 @@
-//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every
-//! jail a border for mounts, in those that change nothing one for signals too.
+//! Landlock: a list of writable folders, used where namespaces are forbidden. In every jail it also forbids
+//! changing mounts, and in jails that change nothing it forbids signals to outside processes.
 //!
 //! Changes this process alone. Invariants: everything but the keys can be read; there are no throwaway
-//! layers; what is protected inside of a folder on the list can be written.
+//! layers; protected files inside of a folder on the list can be written.
 
 use super::kernel::open_at;
 use super::plan::Ground;
@@ -15,10 +15,10 @@ use landlock::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The first version that knows renaming across folders and truncation; older kernels hold less, and are told
-/// apart.
+/// The first version that controls truncation and renaming across folders. Older kernels confine less, and
+/// are recognised as such.
 const VERSION: ABI = ABI::V3;
-/// Where every program writes.
+/// Programs of every kind write to devices.
 const DEVICES: &str = "/dev";
 
 pub(super) fn enter(profile: Profile, ground: &Ground) -> Result<(), String> {
@@ -57,7 +57,7 @@ fn restrict(written: &[PathBuf], read: &[PathBuf]) -> Result<RulesetStatus, Rule
     Ok(rules.restrict_self()?.ruleset)
 }
 
-/// It has its real path, so a link there was just put there.
+/// Callers pass real paths, so a symlink found here was put there just now, and is skipped.
 fn allow(
     rules: RulesetCreated,
     path: &Path,
@@ -69,8 +69,8 @@ fn allow(
     }
 }
 
-/// Everything that is there but this folder: what lies beside it and beside each folder above it. Landlock
-/// can only allow, so what is made in one of those folders later cannot be read.
+/// Everything that exists except for this folder: its siblings and those of each folder above it. Landlock
+/// can only allow, so what is created in one of those folders later cannot be read.
 fn around(folder: &Path) -> Vec<PathBuf> {
     let mut beside = Vec::new();
     for (inside, above) in folder.ancestors().zip(folder.ancestors().skip(1)) {
@@ -81,12 +81,13 @@ fn around(folder: &Path) -> Vec<PathBuf> {
     beside
 }
 
-/// From here on no mount can be made, moved or removed, not even in namespaces of its own: outside of the
-/// jail's mounts nothing would be held. Where nothing may be changed, no signal reaches a process outside,
-/// and no socket without a path. A kernel before 5.19 knows no such border for mounts, one before 6.12 none
-/// for signals.
+/// From here on no mount can be made, moved or removed, not even in new namespaces: the jail consists of
+/// mounts, and without them nothing is confined. In profiles that may change nothing, no signal and no
+/// abstract socket reaches an outside process. Kernels before 5.19 cannot forbid mounts this way, those
+/// before 6.12 cannot forbid signals.
 pub(super) fn lock(changes_nothing: bool, no_new_privileges: bool) -> Result<(), String> {
-    // Handling any right makes the kernel refuse changes of mounts. These two are allowed everywhere.
+    // Landlock refuses changes of mounts as soon as it handles any right. We handle these two and allow them
+    // everywhere.
     let rights = AccessFs::Refer | AccessFs::MakeBlock;
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let Ok(ruleset) = ruleset.handle_access(rights) else { return Ok(()) };
@@ -125,7 +126,7 @@ mod tests {
         let mut wanted = wanted.to_vec();
         wanted.sort();
         assert_eq!(found, wanted);
-        // What is not there yet has no name that could be allowed.
+        // What does not exist yet has no name that could be allowed.
         assert!(around(&root.join("gone/keys")).contains(&root.join("home")));
     }
 }

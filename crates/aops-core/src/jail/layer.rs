@@ -1,8 +1,8 @@
-//! Throwaway layers: overlays whose upper folders lie in one bounded temporary file system, which is gone
-//! with its last process.
+//! Throwaway layers: overlays whose upper folders lie in one temporary file system of limited size, which
+//! disappears with its last process.
 //!
-//! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the
-//! command, however they end.
+//! Mounts and reads; writes only to the layer itself. Invariant: no change of the command outlives its
+//! processes, however they end.
 
 use super::changes::{Covered, Looked, failed, open};
 use super::kernel::{UNSEEN, by_number};
@@ -14,18 +14,18 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Ports of servers that are named.
+/// At most this many ports of listening servers are named.
 const MOST_PORTS: usize = 5;
-/// A folder of the temporary file system in which there is nothing.
+/// An empty folder in the temporary file system.
 const EMPTY: &str = "e";
 
 pub(super) struct Layers {
     disk: OwnedFd,
-    /// The folder over which it is mounted, as it was before.
+    /// The folder on which it is mounted, as it was before.
     unseen: OwnedFd,
-    /// Who made the temporary file system, and everything in it that has no other owner.
+    /// The user and group who made the temporary file system and own everything in it by default.
     own: (u32, u32),
-    /// The project and what is covered inside it; every folder has used a number.
+    /// The project and the layers inside it; each used folder has taken a number.
     covered: Vec<Covered>,
     next: usize,
     project: PathBuf,
@@ -33,19 +33,19 @@ pub(super) struct Layers {
     own_network: bool,
 }
 
-/// The upper folder of this number in the temporary file system, and the one that an overlay works in.
+/// Names of the upper folder with this number, and of the folder that the overlay works in.
 fn names(number: usize) -> [String; 2] {
     [format!("u{number}"), format!("w{number}")]
 }
 
-/// The folder of the temporary file system on which the original of this number is mounted.
+/// Name of the folder on which the original with this number is mounted.
 pub(super) fn name_of_original(number: usize) -> String {
     format!("o{number}")
 }
 
 impl Layers {
-    /// The temporary file system is mounted on a folder that no command needs, used from there, and covered
-    /// again.
+    /// The temporary file system is mounted on a folder that no command needs; we keep a descriptor and cover
+    /// the mount again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
         let unseen = openat(CWD, UNSEEN, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
@@ -60,7 +60,7 @@ impl Layers {
         Ok(Self { disk, unseen, own, covered: Vec::new(), next: 0, project, layer_mb, own_network })
     }
 
-    /// What is changed below this folder from now on goes into a layer of its own.
+    /// From now on changes below this folder go into a layer of its own.
     pub(super) fn cover(&mut self, path: &Path, original: &OwnedFd, over: &OwnedFd) -> Result<(), String> {
         let number = self.next;
         self.next += 1;
@@ -69,7 +69,8 @@ impl Layers {
         for name in [&above, &work] {
             mkdirat(&self.disk, name, Mode::RWXU).map_err(failed)?;
         }
-        // The covered folder looks like its upper one. An owner who has no number here cannot be given.
+        // The merged folder shows its upper folder's owner. We cannot set an owner whose ID is not mapped
+        // here.
         if (like.st_uid, like.st_gid) != self.own {
             let user = rustix::fs::Uid::from_raw(like.st_uid);
             let group = rustix::fs::Gid::from_raw(like.st_gid);
@@ -88,18 +89,16 @@ impl Layers {
         Ok(())
     }
 
-    /// A folder in which there is nothing.
     pub(super) fn nothing(&self) -> Result<OwnedFd, String> {
         open(&self.disk, EMPTY)
     }
 
-    /// Takes the temporary file system out of sight. Unmounting would wait until every core has passed a
-    /// quiet state.
+    /// Hides the temporary file system. Unmounting it would wait until every core has passed a quiet state.
     pub(super) fn put_out_of_sight(&self) -> Result<(), String> {
         mount_bind(by_number(&self.unseen), UNSEEN).map_err(failed)
     }
 
-    /// Keeps a mount of a covered folder as it is, out of sight with the temporary file system.
+    /// Keeps a covered folder's original mount, hidden together with the temporary file system.
     pub(super) fn keep_original(&self, number: usize, original: &OwnedFd) -> Result<(), String> {
         let name = name_of_original(number);
         mkdirat(&self.disk, &name, Mode::RWXU).map_err(failed)?;
@@ -111,7 +110,7 @@ impl Layers {
         self.disk.as_fd()
     }
 
-    /// Ports on which something still listens in the command's own network.
+    /// Ports on which a server still listens in the command's own network.
     pub(super) fn ports(&self) -> Vec<u16> {
         const LISTENS: &str = "0A";
         if !self.own_network {
@@ -131,7 +130,7 @@ impl Layers {
         ports
     }
 
-    /// What was changed in the project, caches aside.
+    /// The files that were changed in the project, without its caches.
     pub(super) fn losses(&self) -> Losses {
         let mut found = Looked::default();
         for covered in &self.covered {

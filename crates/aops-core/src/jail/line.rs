@@ -1,13 +1,13 @@
-//! Finds the agent's command in the line that the client makes of it.
+//! Finds the agent's command in the shell line that the client builds around it.
 //!
-//! Reads text, gives text. `source … && eval '<command>' < /dev/null && pwd -P >| <file>` is what the client
-//! of today runs.
+//! Reads text, gives text. Today's client runs `source … && eval '<command>' < /dev/null && pwd -P >|
+//! <file>`.
 
-/// Between the command and the file that gets the working directory.
+/// What stands between the command and the file that receives the working directory.
 const FOLDER: &str = " && pwd -P >| ";
 const NO_INPUT: &str = " < /dev/null";
 
-/// The commands that this line may have been made of, the likeliest first; the line itself where it has
+/// The commands that this line may have been built from, the likeliest first; the line itself if it has
 /// another form.
 pub fn commands(line: &str) -> Vec<String> {
     let inner = line.rsplit_once(FOLDER).map_or(line, |(inner, _)| inner);
@@ -16,11 +16,11 @@ pub fn commands(line: &str) -> Vec<String> {
     for (at, word) in inner.match_indices("eval ") {
         let starts = at == 0 || inner[..at].ends_with(|c: char| c.is_whitespace() || c == '\\');
         if let Some(command) = unquoted(&inner[at + word.len()..]).filter(|_| starts) {
-            // A pipe's first command gets its empty input inside of the text.
+            // If the command is a pipe, the client puts the empty input inside its text.
             let without = command.replacen(NO_INPUT, "", 1);
             found.extend((without != command).then_some(without));
             found.insert(0, command);
-            // The outermost is the client's; what stands inside of it is the agent's own text.
+            // The outermost `eval` is the client's; any inside of it belongs to the agent's text.
             return found;
         }
     }
@@ -33,13 +33,13 @@ pub fn has_no_input(line: &str) -> bool {
     line.rsplit_once(FOLDER).map_or(line, |(inner, _)| inner).ends_with(NO_INPUT)
 }
 
-/// The file at the end of the line.
+/// The path in which the line reports the working directory.
 pub fn folder_file(line: &str) -> Option<String> {
     let (_, file) = line.rsplit_once(FOLDER)?;
     unquoted(file)
 }
 
-/// The text of one word of the shell; nothing if there is more than one.
+/// The text of one shell word; `None` if it is more than one word.
 fn unquoted(word: &str) -> Option<String> {
     let mut text = String::new();
     let mut rest = word.chars();

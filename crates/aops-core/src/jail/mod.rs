@@ -1,9 +1,9 @@
-//! The jail: the kernel holds what the gates decided about a shell command.
+//! The jail: the kernel enforces what the gates decided about a shell command.
 //!
-//! The client starts every command through `aops-hook shell`, which looks up what the gates said, enters
-//! namespaces of its own (or Landlock, where those are forbidden) and becomes the shell. Invariants: a
-//! command never runs with less than what was decided for it, or it does not run; nothing is left behind when
-//! its last process has ended.
+//! The client starts every command through `aops-hook shell`, which looks up the decision, enters namespaces
+//! of its own (or Landlock, where those are forbidden) and becomes the shell. Invariants: a command runs at
+//! least as confined as was decided for it, or it does not run; when its last process has ended, nothing of
+//! the jail is left.
 
 mod mounts;
 pub mod wishes;

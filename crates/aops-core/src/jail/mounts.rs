@@ -1,8 +1,8 @@
-//! Other paths by which a place is reached: the same file system is mounted there too.
+//! Finds the other paths of a place whose file system is mounted more than once.
 //!
-//! Reads the kernel's list of mounts. Why: a jail covers paths, and a home that is mounted a second time (by
-//! `mount --bind`, in a container) has a second path for everything in it. Invariant: what another mount
-//! covers is no such path.
+//! Reads the kernel's list of mounts. Why: a jail covers paths, and if the home is mounted a second time (by
+//! `mount --bind`, in a container), everything in it has a second path. Invariant: a path that another mount
+//! covers is not counted.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,10 +11,10 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Large enough for most lists: the kernel writes them anew for every small piece.
+/// Large enough for most lists; the kernel generates the list anew for each small read.
 const USUAL: usize = 1 << 16;
 
-/// The kernel's list of what is mounted, as it is written there.
+/// The kernel's list of mounts, unparsed.
 pub(super) fn list() -> Vec<u8> {
     let mut text = Vec::with_capacity(USUAL);
     let _ = fs::File::open("/proc/self/mountinfo").and_then(|mut list| list.read_to_end(&mut text));
@@ -23,16 +23,16 @@ pub(super) fn list() -> Vec<u8> {
 
 struct Mount {
     device: Vec<u8>,
-    /// What of the file system is mounted.
+    /// Which folder of the file system is mounted.
     root: PathBuf,
     point: PathBuf,
 }
 
-/// In the order in which they were made; none where each file system is mounted once.
+/// In mount order; empty if no file system is mounted twice.
 pub(super) struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// None on a system that keeps no such list.
+    /// Empty on a system that keeps no such list.
     pub(super) fn here() -> Self {
         Self::parse(&list())
     }
@@ -46,12 +46,12 @@ impl Mounts {
         };
         let all: Vec<Mount> = text.split(|byte| *byte == b'\n').filter_map(read).collect();
         let mut devices = BTreeSet::new();
-        // Mostly each file system is mounted once, and no path has to be looked for in the list.
+        // Usually each file system is mounted once, and no path needs to be searched for.
         let is_twice = all.iter().any(|mount| !devices.insert(&mount.device));
         if is_twice { Self(all) } else { Self(Vec::new()) }
     }
 
-    /// The other paths of this one, which has no link in it.
+    /// The other paths of this place, which must contain no symlink.
     pub(super) fn twins(&self, place: &Path) -> Vec<PathBuf> {
         let Some(own) = self.over(place) else { return Vec::new() };
         let Mount { device, root, point } = &self.0[own];
@@ -65,19 +65,19 @@ impl Mounts {
         found.collect()
     }
 
-    /// The mount that this path lies on: the deepest, and of those at one point the last.
+    /// The mount that contains this path: the deepest, and of several at one point the last.
     fn over(&self, path: &Path) -> Option<usize> {
         let above = self.0.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
         above.max_by_key(|(at, mount)| (mount.point.as_os_str().len(), *at)).map(|(at, _)| at)
     }
 }
 
-/// Without the slash that an empty rest would bring.
+/// Joins without the trailing slash that an empty rest would add.
 fn joined(folder: &Path, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) }
 }
 
-/// `\040` is a blank.
+/// Decodes the kernel's octal escapes: `\040` is a blank.
 pub(super) fn unescaped(text: &[u8]) -> PathBuf {
     let mut all = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,8 @@
 //! Enters a plan with user and mount namespaces.
 //!
 //! Changes this process alone: its namespaces, mounts, capabilities and working directory. Invariants: an
-//! ordinary user keeps its ids and gets no capability; the superuser goes on in a second user namespace, in
-//! which the mounts are locked; after an error the process must not run the command.
+//! ordinary user keeps its IDs and gets no capability; a superuser continues in a second user namespace,
+//! where the mounts are locked; after an error the process must not run the command.
 
 use super::kernel::{
     UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable,
@@ -19,7 +19,8 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What a superuser keeps: the right to use files as before. What changes mounts, devices or the kernel goes.
+/// Capabilities that a superuser keeps: those for using files. Those that change mounts, devices or the
+/// kernel are dropped.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -30,13 +31,13 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
 
-/// Makes the jail around this process, except that a superuser must still `lock`.
+/// Makes the jail around this process. A superuser must still call `lock`.
 pub(super) fn make(plan: &Plan) -> Result<(), String> {
     separate(plan)?;
     mount_all(plan, &[]).map(drop)
 }
 
-/// Namespaces of our own. That of processes holds for those that this one starts.
+/// Enters namespaces of our own. The PID namespace applies only to processes that this one starts.
 pub(super) fn separate(plan: &Plan) -> Result<(), String> {
     let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
     let processes = if plan.own_processes { libc::CLONE_NEWPID } else { 0 };
@@ -47,7 +48,7 @@ pub(super) fn separate(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Gives the layers, if there are any; the originals of these folders are kept with them.
+/// Returns the throwaway layers, if there are any, which also keep the originals of these folders.
 pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     tried("private mounts", mount_change("/", private))?;
@@ -64,7 +65,8 @@ pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Lay
     if plan.read_only {
         let top = tried("`/`", open_at(Path::new("/")))?;
         tried("read-only mounts", set_writable(top.as_fd(), false, true))?;
-        // Ids are mapped there below; what a superuser could do with it is read-only by its own place.
+        // The ID maps are written there later. What a superuser could change in it is read-only by a place of
+        // its own.
         let proc = tried("`/proc`", open_at(Path::new("/proc")))?;
         let _ = set_writable(proc.as_fd(), true, false);
     }
@@ -85,15 +87,15 @@ pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Lay
     Ok(Some(layers))
 }
 
-/// An empty folder of a temporary file system, which must be mounted while it is used.
+/// An empty folder in a temporary file system. It is only usable while that is mounted.
 fn nothing() -> Result<OwnedFd, String> {
     let size = CString::new("size=4k,mode=0755").unwrap_or_default();
     tried("temporary file system", mount("none", UNSEEN, "tmpfs", MountFlags::RDONLY, &*size))?;
     tried(UNSEEN, open_at(Path::new(UNSEEN)))
 }
 
-/// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that
-/// stays so, and so does the whole.
+/// Mounts a `/proc` of this PID namespace alone. If any part of `/proc` is covered by a mount, the whole
+/// stays as it is.
 fn mount_proc() -> bool {
     let covered = mounts::list().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
         path.starts_with("/proc")
@@ -101,11 +103,11 @@ fn mount_proc() -> bool {
             && path != Path::new("/proc/sys/fs/binfmt_misc")
     });
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // Some kernels and containers refuse it. Then numbers of processes are those outside.
+    // Some kernels and containers refuse it. `/proc` then shows outside process IDs.
     !covered && mount("proc", "/proc", "proc", flags, None).is_ok()
 }
 
-/// The same in mounts of our own, for a process that has unshared them.
+/// The same for a process that has already unshared its mounts.
 pub(super) fn own_proc() -> bool {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).is_ok() && mount_proc()
@@ -123,25 +125,25 @@ fn original(folder: &Path) -> Option<OwnedFd> {
 /// The last step: from here on no mount can be undone.
 pub(super) fn lock(cwd: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
-        // A program's own capabilities would hold in the user namespace that owns the mounts.
+        // A set-user-ID program would get capabilities in the user namespace that owns the mounts.
         return tried("no new privileges", set_no_new_privs(true));
     }
     user::enter(libc::CLONE_NEWNS)?;
     for number in 0..=LAST_CAPABILITY {
         let one = CapabilitySet::from_bits_retain(1 << number);
         if !KEPT.contains(one) {
-            // A kernel that does not know it gives none.
+            // Fails only for a capability that the kernel does not know, and so never grants.
             let _ = remove_capability_from_bounding_set(one);
         }
     }
     tried("working directory", rustix::process::chdir(cwd))
 }
 
-/// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a
-/// view of their surroundings is made in a hidden folder, and on these folders something is mounted there:
-/// what a command sees of them stays one mount, and hard links between them work.
+/// The kernel neither renames nor removes a folder on which something is mounted, not even in another mount
+/// namespace. So we make a view of its surroundings in a hidden folder and mount on these folders there. The
+/// command itself sees one mount, so hard links between the folders work.
 fn hold_in_place(places: &[Place]) -> Result<(), String> {
-    // The deepest first: what is mounted covers what lies below.
+    // The deepest first, since a mount covers the folders below it.
     let held = places.iter().rev().filter(|place| place.way == Way::Held);
     let folders: Vec<&Path> = held.map(|place| place.path.as_path()).collect();
     let Some(around) = folders.last().and_then(|top| {
@@ -168,8 +170,8 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
     Ok(())
 }
 
-/// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies
-/// in such.
+/// A copy of the mount around these folders; with all mounts below it only if one of the folders lies in such
+/// a mount.
 fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let mount = |path: &Path| {
         let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
@@ -179,12 +181,13 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
     let around = open_at(around)?;
     let view = if alone { copy_of(&around, OpenTreeFlags::empty()) } else { Err(rustix::io::Errno::INVAL) };
-    // A mount that must cover what lies below goes along.
+    // The kernel refuses this if one of the mounts below must not be uncovered; then copy those, too.
+    // them.
     view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }
 
-/// With those that only this moment knows: the file that the command tells its folder in, and other file
-/// systems below a layer, which would hide them: each gets a layer of its own.
+/// Adds places that are known only now: the file in which the command reports its folder, and other file
+/// systems below a layer. The layer would hide those, so each gets a layer of its own.
 fn all_places(plan: &Plan) -> Vec<Place> {
     let mut places = plan.places.clone();
     let told = plan.told.clone().map(|path| Place { path, way: Way::Writable, needed: false });
@@ -204,11 +207,11 @@ fn all_places(plan: &Plan) -> Vec<Place> {
     places
 }
 
-/// A place as it is before anything is mounted.
+/// A place as it was before anything was mounted.
 struct Opened<'a> {
     place: &'a Place,
     at: OwnedFd,
-    /// With all mounts below, where that will be mounted over it.
+    /// A copy of the place with all mounts below it, if one will be mounted over it.
     copy: Option<OwnedFd>,
 }
 
@@ -230,18 +233,18 @@ fn found(place: &Place) -> Result<Option<Opened<'_>>, String> {
     }
 }
 
-/// Without it the place is stricter than wanted.
+/// If it fails, the place merely stays stricter than wanted.
 fn is_optional(place: &Place) -> bool {
     !place.needed && matches!(place.way, Way::Layer | Way::Writable)
 }
 
-/// A mount of its own with many below: it is made read-only as it stands.
+/// `/sys` is a mount with many mounts below it: we make it read-only without copying it.
 fn is_kernels(place: &Place) -> bool {
     place.path == Path::new("/sys")
 }
 
-/// Over the very file that was looked up, or over what lies at its path by now where something was mounted
-/// above it.
+/// Mounts over the very file that was looked up; if something was mounted above it meanwhile, over what its
+/// path shows now.
 fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &OwnedFd) -> Result<(), String> {
     let mut mounted: Vec<&Path> = Vec::with_capacity(opened.len());
     let mut used: Vec<OwnedFd> = Vec::with_capacity(3 * opened.len());
@@ -258,8 +261,8 @@ fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &Own
     Ok(())
 }
 
-/// A client replaces its own files while commands start: what was opened is gone then, and what lies there
-/// now is meant.
+/// How often a place may be replaced while we look: a client replaces its own files while commands start, so
+/// we retry with the file that lies there now.
 const MOST_REPLACED: usize = 64;
 
 fn apply_lasting(
@@ -287,7 +290,7 @@ fn apply_lasting(
     Err("it is replaced again and again".to_owned())
 }
 
-/// `at`: as it was; `over`: where it is now.
+/// `at`: the place before any mount; `over`: the same place now.
 struct Found<'a> {
     place: &'a Place,
     at: &'a OwnedFd,
@@ -300,16 +303,16 @@ fn apply(found: &Found, layers: Option<&mut Layers>, nothing: &OwnedFd) -> Resul
     let bind = || copy.map_or(Ok(()), |copy| tried("bind", mount_copy(copy, over)));
     match place.way {
         Way::Held => Ok(()),
-        // What was read-only before us stays so.
+        // What was read-only before stays so.
         Way::Pinned | Way::Writable => bind(),
-        // A file system that cannot be set apart is read-only all the same.
+        // If the file system supports no overlay, the place is at least read-only.
         Way::Apart => set_apart(at, over, nothing).or_else(|_| {
             let copy = tried("bind", copy_of(at, OpenTreeFlags::AT_RECURSIVE))?;
             tried("read-only", set_writable(copy.as_fd(), false, true))?;
             tried("bind", mount_copy(&copy, over))
         }),
         Way::ReadOnly => match set_writable(copy.unwrap_or(at).as_fd(), false, true) {
-            // No mount of the kernel's, but an empty folder.
+            // In some containers `/sys` is not a mount but an empty folder.
             Err(error) if is_kernels(place) && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             done => tried("read-only", done).and_then(|()| bind()),
         },
@@ -318,16 +321,16 @@ fn apply(found: &Found, layers: Option<&mut Layers>, nothing: &OwnedFd) -> Resul
     }
 }
 
-/// Files of an overlay are the same, but the kernel keeps their locks by its own inodes: whoever may read a
-/// file could hold its lock.
+/// An overlay shows the same files, but the kernel keeps locks on the overlay's own inodes. Without it, any
+/// command that can read a lock file could hold its lock.
 fn set_apart(at: &OwnedFd, over: &OwnedFd, nothing: &OwnedFd) -> rustix::io::Result<()> {
-    // It wants two folders below.
+    // An overlay without an upper folder needs two lower ones.
     let options = format!("lowerdir={}:{},userxattr", by_number(at), by_number(nothing));
     let options = CString::new(options).unwrap_or_default();
     mount("overlay", by_number(over), "overlay", MountFlags::RDONLY, &*options)
 }
 
-/// From now on there is nothing in this place, and nothing can be made in it.
+/// From now on this place is empty, and nothing can be created in it.
 fn hide(over: &OwnedFd, nothing: &OwnedFd) -> Result<(), String> {
     let is_folder = tried("hide", fstat(over)).map(|is| FileType::from_raw_mode(is.st_mode).is_dir())?;
     if !is_folder {

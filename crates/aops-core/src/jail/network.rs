@@ -1,8 +1,8 @@
-//! The network of a session: one namespace in which every address is the broker's, and the broker outside
-//! that judges.
+//! The network of a session: a network namespace in which every address leads to the broker, and the broker
+//! outside, which decides.
 //!
-//! Writes the session's list, starts and ends the broker. Invariants: with the mode off nothing here runs; no
-//! command can write the list or stand in for the broker; without the broker no command has a network.
+//! Writes the session's list; starts and ends the broker. Invariants: with the mode off nothing here runs; no
+//! command can write the list or pose as the broker; without the broker no command has a network.
 
 mod derive;
 #[cfg(target_os = "linux")]
@@ -40,48 +40,50 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `aops-hook __network SESSION CLIENT PERSON`: the broker; internal. The last is the process with a person's
-/// environment.
+/// `aops-hook __network SESSION CLIENT PERSON` is the broker; internal. `PERSON` is a process whose
+/// environment a person set.
 pub const VERB: &str = "__network";
 /// In the session's folder, which no command can write.
 const FOLDER: &str = "network";
-/// Locked by the broker as long as it lives. Empty until a command can enter.
+/// The broker keeps it locked as long as it lives. It is empty until commands can enter.
 const MARK: &str = "mark";
 const LIST: &str = "list";
-/// What was reached and what was refused, for those who tell it.
+/// Hosts that were reached and refused, for reports.
 pub const COUNTS: &str = "hosts";
-/// What the ledger does not have yet.
+/// Events that are not in the ledger yet.
 const NEWS: &str = "news";
-/// Hosts that lines wanted, by line.
+/// The hosts that each command line wanted.
 const WANTED: &str = "wanted";
 /// Where the last foreign text came from.
 const FOREIGN: &str = "foreign";
-/// Hosts that one entry of the ledger names.
+/// At most this many hosts per ledger entry.
 const MOST_NEWS: usize = 64;
-/// Wishes of lines that are remembered. What is not is refused all the same, and can be allowed by name.
+/// At most this many wishes of lines are remembered. A host without one is still refused, and can be allowed
+/// by name.
 const MOST_WANTED: usize = 1024;
-/// How long one waits for a broker that reads a list: it is a matter of less than a millisecond.
+/// How long to wait for the broker to read its list; usually it takes less than a millisecond.
 const TAKEN_UP: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_micros(200);
-/// Variables that the broker gets. None that changes where a name leads: a project's settings could set it.
+/// Variables that the broker gets. None of them changes how names resolve: a project's settings could set
+/// those.
 const PASSED_ON: [&str; 4] = ["HOME", "LANG", "PATH", "TZ"];
 
-/// The session's network, for one command.
+/// The network that one command enters.
 #[derive(Debug)]
 pub struct Reach {
-    /// The folder of the session whose network it enters; nothing where the command reaches no network.
+    /// The folder of the session whose network it enters; `None` if the command reaches no network.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(dead_code, reason = "there is no network of a session there")
     )]
     session: Option<PathBuf>,
-    /// What no network holds is closed too, except for these sockets.
+    /// Sockets that stay visible. All others of outside programs are hidden, since no network confines them.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(dead_code, reason = "there is no network of a session there")
     )]
     visible: Option<Vec<PathBuf>>,
-    /// Hosts that a person was asked about; the command starts, so they said yes.
+    /// Hosts that a person was asked about. The command starts, so they were approved.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(dead_code, reason = "there is no network of a session there")
@@ -89,14 +91,14 @@ pub struct Reach {
     wants: Vec<String>,
 }
 
-/// What is to be known about a command.
+/// What we need to know about a command.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub jail: &'a Jail,
     pub network: &'a Network,
     pub hold: Hold,
     pub profile: Profile,
-    /// A hook or server that the client starts.
+    /// The program is a hook or server that the client starts.
     pub harness: bool,
     /// The session's folder, if the session is known.
     pub session: Option<&'a Path>,
@@ -104,7 +106,7 @@ pub struct Asked<'a> {
 }
 
 impl Reach {
-    /// The network that this command enters; nothing where it has the machine's, or none at all.
+    /// The network that this command enters; `None` if it has the machine's, or none at all.
     pub fn of(asked: Asked, ground: &Ground) -> Result<Option<Self>, String> {
         let Asked { jail, network, hold, profile, harness, session, wants } = asked;
         if network.mode == NetworkMode::Off {
@@ -126,16 +128,16 @@ impl Reach {
         }
         let known = || session.ok_or("its session is not known, so neither is its network");
         let session = uses.then(known).transpose()?.map(Path::to_owned);
-        // Without a network there are sockets of programs outside all the same.
+        // Even without any network a command could use sockets of outside programs.
         let visible = network.mode.closes_sockets().then(|| visible(network, &ground.home));
         let is_held = session.is_some() || visible.is_some();
         Ok(is_held.then(|| Self { session, visible, wants: wants.to_vec() }))
     }
 
-    /// Enters it. What is to be hidden beside it is added to the ground.
+    /// Enters the network, and lists in `ground` the sockets that must be hidden from the command.
     #[cfg(target_os = "linux")]
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
-        // The kernel lists the sockets of the network that one is in.
+        // Done before entering: the kernel lists only the sockets of the current network.
         ground.network.shut =
             self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
         let Some(session) = &self.session else { return Ok(()) };
@@ -152,7 +154,7 @@ impl Reach {
     }
 }
 
-/// Sockets that a person wants to stay visible.
+/// Sockets that the configuration keeps visible.
 fn visible(network: &Network, home: &Path) -> Vec<PathBuf> {
     let in_home = |path: &String| match path.strip_prefix("~/") {
         Some(rest) => home.join(rest),
@@ -161,7 +163,7 @@ fn visible(network: &Network, home: &Path) -> Vec<PathBuf> {
     network.sockets.iter().map(in_home).collect()
 }
 
-/// The network of a session, for the programs that we start on an agent's files; nothing where it is off.
+/// The session's network for programs that we start on an agent's files; `None` if it is off.
 pub fn held(
     network: &Network,
     home: &Path,
@@ -172,8 +174,8 @@ pub fn held(
     wanted.then(|| HeldNetwork { closes, session: session(), sockets: visible(network, home) })
 }
 
-/// Enters that network. Where it is gone or nobody knows it, a held program goes on without any: git and many
-/// a check need none.
+/// Enters that network. If it is gone or unknown, the program runs without any: git and many checks need
+/// none.
 #[cfg(target_os = "linux")]
 pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
     ground.network.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
@@ -189,7 +191,8 @@ pub fn hold(_: &HeldNetwork, _: &mut Ground) -> Result<(), String> {
     Ok(())
 }
 
-/// The sockets that are hidden from a command that is tried out, as the command itself will find them.
+/// The sockets that are hidden from a command in a throwaway layer; the command itself will compute the same
+/// list.
 #[cfg(target_os = "linux")]
 pub fn shut_for_trial(network: &HeldNetwork, ground: &Ground) -> Option<Vec<PathBuf>> {
     network.closes.then(|| sockets::foreign(ground, &network.sockets).ok()).flatten()
@@ -200,7 +203,8 @@ pub fn shut_for_trial(_: &HeldNetwork, _: &Ground) -> Option<Vec<PathBuf>> {
     None
 }
 
-/// The own folder of a run, below the client's: its network lies there as that of a session in the session's.
+/// The folder of a run, below the client's. Its network lies there, as a session's lies in the session's
+/// folder.
 pub fn run_folder(env: &Env, run_id: &str) -> PathBuf {
     env.config.join("aops/runs").join(run_id)
 }
@@ -209,7 +213,8 @@ fn folder(session: &Path) -> PathBuf {
     session.join(FOLDER)
 }
 
-/// The broker of this session, if it lives. The kernel says who has locked the file, not the file.
+/// The broker's process ID, if it lives. We ask the kernel who locked the file, since commands cannot forge
+/// that.
 fn broker(mark: &File) -> Option<Pid> {
     fcntl_getlk(mark, &Flock::from(FlockType::ReadLock)).ok()??.pid
 }
@@ -218,7 +223,7 @@ fn open_mark(session: &Path) -> io::Result<File> {
     files::open_itself(folder(session).join(MARK), OpenOptions::new().read(true))
 }
 
-/// The same to write it; made where it is missing.
+/// Opens the mark for writing; creates it if it is missing.
 fn make_mark(session: &Path) -> io::Result<File> {
     let path = folder(session).join(MARK);
     files::open_itself(path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))
@@ -229,12 +234,11 @@ pub fn list(session: &Path) -> Option<List> {
     files::read_text(folder(session).join(LIST)).ok().and_then(|text| List::parse(&text).ok())
 }
 
-/// What was reached and refused in this session so far.
 pub fn counts(session: &Path) -> Option<Counts> {
     files::read_text(folder(session).join(COUNTS)).ok().and_then(|text| Counts::parse(&text))
 }
 
-/// The network of a session in one line; nothing where it is off.
+/// The network of a session in one line; `None` if it is off.
 pub fn describe(session: &Session, folder: &Path) -> Option<String> {
     let mode = session.policy().network.mode;
     let held = session.memory.client.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
@@ -256,7 +260,8 @@ pub fn is_running(session: &Path) -> bool {
     open_mark(session).is_ok_and(|mark| broker(&mark).is_some())
 }
 
-/// Writes the list that the configuration says now; what this session found or a person answered in it stays.
+/// Writes the list of the current configuration. What this session found out or a person answered stays on
+/// it.
 fn write_list(
     session: &Path,
     network: &Network,
@@ -276,22 +281,22 @@ fn put_list(session: &Path, list: &List) -> io::Result<()> {
     files::write_beside(&folder(session).join(LIST), 0o600, |file| file.write_all(text.as_bytes())).map(drop)
 }
 
-/// A running session's network takes up another configuration: whether there was one to tell.
+/// Makes a running session's network use another configuration; false if there was none to tell.
 pub fn renew(session: &Path, network: &Network) -> io::Result<bool> {
     let runs = is_running(session) && write_list(session, network, Vec::new)?;
     if runs { tell_broker(session) } else { Ok(false) }
 }
 
-/// Whether commands get a network of their own, and with whom it ends.
+/// Whether commands get a network of their own, and with which process it ends.
 #[derive(Clone, Copy)]
 pub enum Runs {
-    /// Only words are judged.
+    /// No network: only the text of commands is judged.
     Outside,
     In(Option<i32>),
 }
 
-/// Writes the list of a session that starts, and has its network made behind the hook. One that is there
-/// reads the new list.
+/// Writes the list of a session that starts, and lets a background process make its network. If there is one
+/// already, it reads the new list.
 pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs: Runs) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder(session)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -314,15 +319,15 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
 }
 
-/// It is this process, or one above it. A variable alone names the client, and a project's settings can name
-/// another process, whose environment is an agent's.
+/// The client is this process or one above it. A variable alone is no proof: a project's settings could name
+/// another process, whose environment an agent controls.
 fn started_us(client: i32) -> bool {
     let own = rustix::process::getpid().as_raw_pid();
     client == own || kin::ancestors(own).contains(&client)
 }
 
-/// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and
-/// servers that are reached at another port than inside.
+/// What the broker noted since the last time: hosts new to the session, refusals (each once), and servers
+/// that are reached at another port than inside.
 pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
     let waiting = folder(session).join(NEWS);
     let taken = folder(session).join("news.told");
@@ -350,7 +355,7 @@ pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
     (at_most(lines.iter().filter_map(read).collect()), served)
 }
 
-/// One entry of the ledger names so many; how many more there were is its last row.
+/// Limits the hosts of one ledger entry; its last row says how many were left out.
 fn at_most(mut hosts: Vec<Reached>) -> Vec<Reached> {
     if hosts.len() <= MOST_NEWS {
         return hosts;
@@ -368,9 +373,9 @@ fn at_most(mut hosts: Vec<Reached>) -> Vec<Reached> {
     hosts
 }
 
-/// All that went to each host of the session, up to this moment.
+/// The traffic to each host of the session up to now.
 pub fn all_reached(session: &Path) -> Vec<Reached> {
-    // The broker saves now and then.
+    // The broker saves only now and then.
     let _ = tell_broker(session);
     let counts = counts(session).unwrap_or_default();
     let told = |(host, port, row): (&str, u16, &Row)| Reached {
@@ -414,7 +419,7 @@ pub fn wanted_by(session: &Path, line: &str) -> Vec<(String, u16)> {
     hosts
 }
 
-/// A secret was read, or the task in which it was is over: whether that changed the list.
+/// A secret was read (`wanted`), or the task that read it is over. Returns whether that changed the list.
 pub fn guard(session: &Path, wanted: bool) -> io::Result<bool> {
     let Some(mut list) = list(session).filter(|list| list.guarded != wanted) else { return Ok(false) };
     if wanted {
@@ -426,7 +431,7 @@ pub fn guard(session: &Path, wanted: bool) -> io::Result<bool> {
     tell_broker(session).map(|_| true)
 }
 
-/// Has the broker read the list, and waits until it has: a command that starts now must find its ports open.
+/// Makes the broker read the list and waits until it has: a command that starts now must find its ports open.
 fn tell_broker(session: &Path) -> io::Result<bool> {
     let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) else { return Ok(false) };
     let saved =
@@ -440,14 +445,15 @@ fn tell_broker(session: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The foreign text that came last: whether it is from elsewhere than the one before.
+/// Remembers where the latest foreign text came from. True if it is another source than the one before.
 pub fn note_foreign(session: &Path, what: &str) -> bool {
     let is_new = foreign(session).as_deref() != Some(what);
     let path = folder(session).join(FOREIGN);
     is_new && files::write_beside(&path, 0o600, |file| file.write_all(what.as_bytes())).is_ok()
 }
 
-/// What was read that the list answers to, in a few words; nothing where it is off or passes everything.
+/// What the agent read that made the network stricter, in a few words; `None` if the list is off or lets
+/// everything pass.
 pub fn describe_reading(folder: &Path) -> Option<String> {
     let guarded =
         is_guarded(folder).then(|| "a secret was read, so hosts that take uploads need you again".to_owned());
@@ -460,12 +466,12 @@ pub fn foreign(session: &Path) -> Option<String> {
     files::read_text(folder(session).join(FOREIGN)).ok()
 }
 
-/// A secret was read in this session, so hosts that take uploads need a person again.
+/// A secret was read in this session, so hosts that accept uploads need approval again.
 pub fn is_guarded(session: &Path) -> bool {
     list(session).is_some_and(|list| list.guarded)
 }
 
-/// A person said yes to these hosts: they are on the list as long as the session.
+/// A person approved these hosts for the rest of the session.
 pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
     let Some(mut list) = list(session) else { return Ok(()) };
     let known = list.allow.len();
@@ -481,7 +487,7 @@ pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
     tell_broker(session).map(drop)
 }
 
-/// The session has ended: so does its network.
+/// Ends the network of a session that has ended.
 pub fn end(session: &Path) {
     if let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) {
         let _ = kill_process(broker, Signal::TERM);

@@ -1,8 +1,8 @@
-//! Finds a call of our own program, which writes where no command may: the ledger.
+//! Recognises a call of our own program, which writes to the ledger, where no command may write.
 //!
-//! Reads text and the environment, writes nothing. Invariant: such a call is started directly, with these
-//! very words and by the program that we are: no shell, function or other program of that name takes part,
-//! and what it starts is held.
+//! Reads text and the environment, writes nothing. Invariant: such a call is started directly, with exactly
+//! these words and by the program that we are: no shell, function or other program of that name takes part.
+//! The programs that it starts are confined.
 
 use super::line;
 use aops_shell::verbs;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "aops-hook";
 
-/// The arguments, if this line is nothing but a call of ours that anyone may make: `aops-hook checkpoint
-/// create`.
+/// The arguments, if this line is nothing but a call of ours that anyone may make, such as `aops-hook
+/// checkpoint create`.
 pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option<Vec<String>> {
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);
@@ -25,7 +25,7 @@ pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option
     (is_free && is_ours()).then_some(words)
 }
 
-/// The words of a line that is one command without expansion, redirection or another command beside it.
+/// The words of a line that is a single command without expansion or redirection.
 pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = line.trim_matches([' ', '\n']).chars().peekable();

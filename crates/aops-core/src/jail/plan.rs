@@ -1,8 +1,8 @@
-//! The table of profiles: what each does to which part of the file system.
+//! The table of profiles: what each of them does with which part of the file system.
 //!
-//! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it
-//! wins; of two wishes about one place the stricter wins; what guards the session is writable in no profile
-//! but `none`.
+//! Looks which folders exist; writes nothing. Invariants: a deeper place is applied later, so it wins; of two
+//! wishes about one place the stricter wins; files that guard the session are writable in no profile but
+//! `none`.
 
 use super::ground::{DATABASES, TEMPORARY};
 pub use super::ground::{Ground, GroundNetwork};
@@ -19,22 +19,23 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Everything that is not named below is read-only.
+    /// Everything that is not listed in `places` is read-only.
     pub read_only: bool,
-    /// An empty network with a loopback device of its own.
+    /// An empty network with only a loopback device.
     pub own_network: bool,
-    /// Numbers of processes of its own; all of them end with the first.
+    /// A PID namespace of its own; all its processes end with the first.
     pub own_processes: bool,
-    /// By depth.
+    /// Sorted by depth.
     pub places: Vec<Place>,
     pub layer_mb: u64,
     pub project: PathBuf,
-    /// The file in a temporary folder that stays writable: the command tells the client its working directory
-    /// in it.
+    /// The file in a temporary folder that stays writable, so that the command can report its working
+    /// directory to the client.
     pub told: Option<PathBuf>,
 }
 
-/// What lets the superuser leave any namespace. Where everything is read-only, `/proc` alone is not.
+/// Through these a superuser could leave any namespace. In a read-only profile only those in `/proc` are
+/// still writable.
 const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
 
 impl Ground {
@@ -55,7 +56,7 @@ impl Ground {
             }
             Profile::QuietWork => {
                 self.quiet_work(&mut wishes);
-                // What a build keeps in the project stays.
+                // Only folders outside of the project: what a build stores in the project stays.
                 let outside = |folder: &&PathBuf| !folder.starts_with(&self.project);
                 wishes.add_all(self.temporary.iter().chain(&self.caches).filter(outside), Way::Layer);
             }
@@ -80,12 +81,12 @@ impl Ground {
         wishes.add_all(self.network.shut.iter().flatten(), Way::Hidden);
         if profile != Profile::None {
             wishes.add(&self.guards.keys, Way::Hidden, false);
-            // A file of secrets may be among what was kept.
+            // Checkpoints may contain a file of secrets.
             wishes.add(&self.project.join(OURS), Way::Hidden, false);
-            // The same of the home, once it is a repository.
+            // The same for the home, if it is a repository.
             wishes.add_all(self.guards.kept_at_home(), Way::Hidden);
             wishes.add_all(&self.locks, Way::Apart);
-            // Nothing can be renamed above them, so they come after what is pinned.
+            // Nothing above them can be renamed, so they need no pinning and come last.
             let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");
             wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
         }
@@ -103,7 +104,7 @@ impl Ground {
         })
     }
 
-    /// A socket of the user's in these folders (an agent of ssh, a tmux) answers as ever: in a layer it is
+    /// Keeps the user's sockets in these folders (an SSH agent, a tmux) reachable: in a layer each would be
     /// another file. `named`: the same folders by another name.
     fn keep_answering(&self, wishes: &mut Wishes, named: &[PathBuf], folders: &[PathBuf]) {
         for socket in self.services.iter().filter(|path| named.iter().any(|folder| path.starts_with(folder)))
@@ -115,21 +116,21 @@ impl Ground {
         }
     }
 
-    /// What guards is read-only inside of layers and of what is written for real, too.
+    /// Makes the files that guard read-only, also inside of layers and writable folders.
     fn shut(&self, wishes: &mut Wishes) {
         let project = wishes.look_up(&self.project).unwrap_or_default();
         for folder in &self.kept {
             let Some(folder) = wishes.look_up(folder) else { continue };
-            // A home that holds the project is not thrown away with it.
+            // If the home contains the project, it must not be thrown away with it.
             if wishes.is_inside(&folder) && folder != project {
                 wishes.add(&folder, Way::ReadOnly, true);
             }
         }
     }
 
-    /// Those of these folders which a command writes for real, by real path. Any command of the user may have
-    /// put a link in the place of one, or of a folder above it, so one that leads to what guards is left out,
-    /// and so is a link in a folder where every user may make one.
+    /// Those of these folders that a command may really write to, by real path. Any command of the user may
+    /// have replaced one, or a folder above it, by a symlink. So we leave out a folder that leads to files
+    /// that guard, and a symlink in a folder where every user can create one.
     pub(super) fn free(&self, wishes: &mut Wishes, folders: &[PathBuf]) -> Vec<PathBuf> {
         let mut free = Vec::new();
         for folder in folders {
@@ -151,7 +152,7 @@ impl Ground {
         free
     }
 
-    /// It lies in a temporary folder or in the project.
+    /// The path lies in a temporary folder or in the project, where others can create files.
     fn is_open_to_all(&self, wishes: &mut Wishes, named: &Path) -> bool {
         let open = self.temporary.iter().chain([&self.project]);
         open.filter_map(|folder| wishes.look_up(folder))
@@ -172,13 +173,13 @@ impl Ground {
         let guarded = self.guarded(wishes).into_iter().map(|place| PathBuf::from(place.path));
         let guarded = guarded.chain(self.kept.iter().skip(1).cloned());
         let guarded: Vec<PathBuf> = guarded.filter_map(|place| wishes.look_up(&place)).collect();
-        // A project may lie in the client's folder; it is held by itself.
+        // A project may lie in the client's folder; it is guarded on its own.
         let covers = |place: &PathBuf| place.starts_with(real) && !place.starts_with(&project);
         !guarded.iter().any(|place| real.starts_with(place) || covers(place))
     }
 
-    /// All that a throwaway layer depends on, and what of it is there: where these bytes are the same, so is
-    /// the jail.
+    /// Everything that a throwaway layer depends on, including what exists on the disk: equal bytes mean an
+    /// equal jail.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1 << 13);
         let uid = rustix::process::geteuid().as_raw();
@@ -204,15 +205,15 @@ impl Ground {
     }
 }
 
-/// The file that the client's line writes its working directory to, if it may be one.
+/// Whether the client's line may really report its working directory in this file.
 pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let named = name.starts_with("claude-") && name.ends_with("-cwd");
     named && path.parent().is_some_and(|folder| temporary.iter().any(|known| known == folder))
 }
 
-/// A file of the user's own without another name. It lies where any command of the user may put something
-/// else: a link, a pipe, a second name of another file.
+/// The user's own regular file with a single name. Any command of the user could put something else there: a
+/// symlink, a pipe, a hard link to another file.
 pub(super) fn is_for_telling(file: impl AsFd) -> bool {
     let own = |uid| uid == rustix::process::geteuid().as_raw();
     let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
@@ -226,7 +227,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Folders in which each of these is made, and where everything is in them.
+    /// Makes each of these folders, and a ground that refers to them.
     fn ground(folders: &[&str]) -> (tempfile::TempDir, PathBuf, Ground) {
         let held = tempfile::tempdir().unwrap();
         let root = held.path().canonicalize().unwrap();

@@ -1,10 +1,10 @@
-//! The jail of a command that is tried out, made before the command comes.
+//! A throwaway layer that is made before its command comes.
 //!
-//! The kernel takes a millisecond for the network and the layers. So the hook that lets the command go has
-//! them made by the keeper, while the client is busy with the answer, and the command enters them. Writes one
-//! file beside the session's receipts. Invariants: no two commands get the same jail; a command asks the
-//! kernel, not the file, which process is the keeper, and enters only what was made for the same folders and
-//! variables; where no jail waits, or none is ready, a command has its own made.
+//! The kernel takes a millisecond for the network and the layers. So the hook that allows the command lets
+//! the keeper make them while the client still handles the answer, and the command enters them. Writes one
+//! file next to the session's receipts. Invariants: no two commands get the same jail; a command asks the
+//! kernel, not the file, which process is the keeper, and enters only a jail that was made for the same
+//! folders and variables; if no jail is ready, the command makes its own.
 
 use super::follow::descend;
 use super::keeper::{Mark, Told, become_first, keep, keep_for_one, make, receive, send};
@@ -31,13 +31,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The number of the keeper's file that is the command's end of the channel between them.
+/// Number of the keeper's descriptor that is the command's end of their channel.
 const CHANNEL: i32 = 100;
 
-/// Has a jail made for the next command of this session, if none waits yet: the last thing that a hook does,
-/// since it closes all files. It waits so long for its command. A command could stop the new process before
-/// it has closed copies of its own, and those would keep the session's lock and the client's streams for
-/// good.
+/// Makes a jail for the next command of this session, if none is waiting yet. `patience`: how long it waits
+/// for its command. It must be the last thing that a hook does, since it closes all files: a command could
+/// stop the new process before it has closed its copies, and those would keep the session's lock and the
+/// client's streams forever.
 pub fn prepare(session: &Path, patience: Duration, ground: impl FnOnce() -> Ground) -> io::Result<()> {
     let folder = make_folder(session)?;
     let mark = match Mark::new(&folder, MARK.to_owned()) {
@@ -55,14 +55,15 @@ pub fn prepare(session: &Path, patience: Duration, ground: impl FnOnce() -> Grou
     }
 }
 
-/// In a process of its own: makes the jail, waits for its command, and for the command's end.
+/// Runs in a process of its own: makes the jail, then waits for its command and for the command's end.
 fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     let _ = setsid();
     let patience = Timespec::try_from(patience).ok();
     if let Some((layers, own, _commands)) = offer(ground) {
         let mut asked = [PollFd::new(&own, PollFlags::IN)];
         let mut is_asked = || poll(&mut asked, patience.as_ref()).is_ok_and(|ready| ready > 0);
-        // What cannot be withdrawn was just claimed; where it has no name any more, its command did without.
+        // If we cannot withdraw the mark, somebody has just claimed it; if it has no name any more, its
+        // command did without us.
         if mark.lock()
             && (is_asked() || !mark.remove() && mark.has_name() && is_asked())
             && let Some(told) = Told::receive(&own)
@@ -75,8 +76,8 @@ fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     leave(0)
 }
 
-/// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was
-/// made, and the command's.
+/// Makes the jail, and the two ends of its channel: ours, into which we have written what it was made for,
+/// and the command's.
 fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
     let made_for = ground.to_bytes();
     let plan = ground.plan(Profile::Trial).ok()?;
@@ -96,10 +97,10 @@ fn channel() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 pub struct Trial(OwnedFd);
 
 impl Trial {
-    /// Goes on as the command, in the keeper's process namespace. `clients`: the numbers of processes that
-    /// wait for it.
+    /// Continues as the command, in the keeper's PID namespace. `clients`: process IDs of those who wait for
+    /// it.
     pub fn begin(self, receipt: Option<Receipt>, clients: &[i32]) -> Result<(), String> {
-        // No command may look into this process: it has more rights than the command.
+        // No command may inspect this process, which has more rights than the command.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let process = |number: Pid| pidfd_open(number, PidfdFlags::empty());
         let command = tried("pidfd", process(rustix::process::getpid()))?;
@@ -110,7 +111,7 @@ impl Trial {
     }
 }
 
-/// Enters the jail that waits, or a new one; a superuser must still `lock` it.
+/// Enters the waiting jail, or a new one; a superuser must still call `lock`.
 pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     let trial = if profile == Profile::Trial {
         let session = ground.session.as_ref().filter(|_| !ground.network.open);
@@ -124,12 +125,12 @@ pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Opt
     Ok(trial)
 }
 
-/// Has a jail made for this command alone, and enters it.
+/// Makes a jail for this command alone, and enters it.
 fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
     let mark = ground.watched.as_ref().map(|session| {
         let folder = make_folder(session)?;
         let name = claimed_name(std::process::id());
-        // A keeper that was killed left it, whose command had our number.
+        // A killed keeper left it behind, whose command had the same process ID as we.
         let _ = fs::remove_file(folder.join(&name));
         Mark::new(&folder, name)
     });
@@ -152,7 +153,7 @@ fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
     Ok(commands)
 }
 
-/// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to
+/// Enters the jail that waits in the session's folder, if it was made for this ground. Returns the channel to
 /// its keeper.
 fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     let (keeper, mark) = claim(session)?;
@@ -165,7 +166,7 @@ fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     if let Some((file, number)) = ground.told.as_ref().and_then(|file| Some((file, number(file)?))) {
         let name = Path::new(&name_of_original(number)).join(file.file_name().unwrap_or_default());
         let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        // Without it the client goes on in the folder where it is.
+        // If this fails, the client merely stays in its present folder.
         let copy = open_tree(disk, &name, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW);
         let here = || open_at(&file.parent()?.canonicalize().ok()?.join(file.file_name()?)).ok();
         if let (Ok(copy), Some(here)) = (copy, here()) {
@@ -175,12 +176,12 @@ fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     Some(channel)
 }
 
-/// Enters all namespaces of this process, if it keeps a jail for this ground: the channel to it, and its
-/// layers' disk.
+/// Enters all namespaces of this process, if it keeps a jail for this ground. Returns the channel to it, and
+/// its layers' disk.
 fn enter_of(keeper: &OwnedFd, ground: &Ground) -> Option<(OwnedFd, OwnedFd)> {
     let channel = pidfd_getfd(keeper, CHANNEL, PidfdGetfdFlags::empty()).ok()?;
     let wanted = ground.to_bytes();
-    // One more: a longer one is another.
+    // One byte more than expected, so that a longer message is recognised as a different one.
     let mut found = vec![0; wanted.len() + 1];
     let (length, files) = receive(&channel, &mut found, RecvFlags::DONTWAIT)?;
     let [disk] = files.try_into().ok()?;
@@ -197,8 +198,8 @@ fn enter_spaces(keeper: &OwnedFd, network: bool) -> rustix::io::Result<()> {
         spaces |= ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
     }
     let enter = |spaces| move_into_thread_name_spaces(keeper.as_fd(), spaces);
-    // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was
-    // entered.
+    // A superuser's keeper shares our user namespace, which cannot be entered again. The first call has then
+    // entered nothing.
     enter(spaces | ThreadNameSpaceType::USER).or_else(|_| enter(spaces))
 }
 
@@ -206,8 +207,8 @@ fn claimed_name(number: u32) -> String {
     format!("{MARK}.{number}")
 }
 
-/// The keeper of the jail that waits in the session's folder, which is nobody else's from here on, and the
-/// file that it has locked.
+/// Takes the jail that waits in the session's folder, so that nobody else can. Returns its keeper, and the
+/// file that the keeper has locked.
 fn claim(session: &Path) -> Option<(OwnedFd, PathBuf)> {
     let folder = receipt::folder(session);
     let claimed = folder.join(claimed_name(std::process::id()));
@@ -226,18 +227,18 @@ fn open_mark(path: &Path) -> Option<File> {
 fn keeper_of(mark: &File) -> Option<OwnedFd> {
     let pid = locked_by(mark)?;
     let keeper = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    // It lives still, so no other process had its number meanwhile: a command can kill it and wait for its
-    // number.
+    // Without the lock it could be another process: a command could kill the keeper and wait until its
+    // process ID is reused.
     (locked_by(mark) == Some(pid)).then_some(keeper)
 }
 
-/// The living process that has the file locked for writing.
+/// The living process that has locked the file for writing.
 fn locked_by(file: &File) -> Option<Pid> {
     fcntl_getlk(file, &Flock::from(FlockType::ReadLock)).ok()??.pid
 }
 
-/// The session has ended: nothing goes on that was tried out in it. A keeper that has not locked its mark yet
-/// finds it gone.
+/// The session has ended: ends every command in a throwaway layer. A keeper that has not locked its mark yet
+/// will find it gone.
 pub fn end_all(session: &Path) {
     for entry in fs::read_dir(receipt::folder(session)).into_iter().flatten().flatten() {
         if !receipt::is_mark(&entry.file_name()) {

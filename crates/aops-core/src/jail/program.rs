@@ -1,6 +1,6 @@
-//! Becomes another program.
+//! Replaces this process by another program.
 //!
-//! Invariant: signals, streams and process group go on as they are.
+//! Invariant: signals, streams and process group stay as they are.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsString};
@@ -12,8 +12,8 @@ fn c_text(bytes: &[u8]) -> Result<CString, String> {
     CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
 }
 
-/// This process becomes this program, with these words, the first of which is the name that it is called by;
-/// returns only if that fails.
+/// Runs this program in this process with these words, the first of which is the name it is called by.
+/// Returns only if that fails.
 pub(super) fn become_program<'a>(
     program: &Path,
     words: &[&[u8]],

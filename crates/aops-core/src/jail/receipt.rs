@@ -1,8 +1,8 @@
-//! The proof that a call ran in a jail: one small file per call beside the session's ledger.
+//! The proof that a call ran in a jail: one small file per call next to the session's ledger.
 //!
-//! Written by the program around the command before it starts, a second line after its end, read and removed
-//! when the call has ended. Invariants: a call has one receipt at most; inside of a jail its folder cannot be
-//! written; what is written stays, whatever becomes of the second line.
+//! The program around the command writes it before the command starts, and adds a second line after its end.
+//! The end of the call reads and removes it. Invariants: a call has at most one receipt; commands in a jail
+//! cannot write its folder; the first line stays valid, whatever happens to the second.
 
 use crate::model::profile::Proof;
 use crate::system::files;
@@ -18,30 +18,30 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const FOLDER: &str = "jail";
-/// Empty. The keeper of a jail holds a write lock on it: of one that waits under this name, of one that was
-/// claimed with the command's number behind it. A command in a jail cannot take one: it can open no file of
+/// Name of an empty file on which the keeper of a waiting jail holds a write lock. A claimed jail's file has
+/// the command's process ID appended. A command in a jail cannot take such a lock: it can open no file of
 /// this folder for writing.
 pub(super) const MARK: &str = "prepared";
-/// How long the end of a call waits for its receipt: one in the background may just be starting.
+/// How long the end of a call waits for its receipt: a background command may only just be starting.
 const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub struct Receipt(File);
 
-/// The line about a command that somebody outside of the jail waited for.
+/// The second line, about a command that a process outside of the jail waited for.
 #[derive(Serialize, Deserialize)]
 struct Ended {
     exit: i32,
 }
 
-/// Begins the receipt of this call; fails where there is one already.
+/// Begins the receipt of this call; fails if there is one already.
 pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt> {
     make_folder(session)?;
     begin_at(&path(session, call_id), proof)
 }
 
-/// The receipt of the first of these calls that has none yet.
+/// Begins a receipt for the first of these calls that has none yet.
 pub(super) fn begin_first(folder: &Path, ids: &[String], proof: &Proof) -> Result<Receipt, String> {
     let mut why = "there is none to write".to_owned();
     for id in ids {
@@ -53,7 +53,7 @@ pub(super) fn begin_first(folder: &Path, ids: &[String], proof: &Proof) -> Resul
     Err(format!("its receipt cannot be written: {why}"))
 }
 
-/// The folder of a session's receipts, which is made where it is missing.
+/// The folder of a session's receipts; creates it if it is missing.
 pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
     let folder = folder(session);
     match DirBuilder::new().mode(0o700).create(&folder) {
@@ -62,11 +62,11 @@ pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The same in this file.
+/// Begins a receipt in this file.
 pub fn begin_at(path: &Path, proof: &Proof) -> io::Result<Receipt> {
     let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-    // Held until the last word about the call is in it. A command may have been faster, and must not make
-    // this one wait.
+    // The lock is held until the last line is written. It may fail if the command was faster, and we must not
+    // wait.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let mut receipt = Receipt(file);
     receipt.write(proof)?;
@@ -86,17 +86,17 @@ impl AsFd for Receipt {
 }
 
 impl Receipt {
-    /// The same file, for another process.
+    /// A second handle of the same file, for another process.
     pub(super) fn again(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
-    /// Adds a line: the last one that is whole counts.
+    /// Adds a line. The last complete one counts.
     pub fn write(&mut self, proof: &Proof) -> io::Result<()> {
         self.add(proof)
     }
 
-    /// Adds how the command ended; it stands beside the proof, whichever of the two comes last.
+    /// Adds how the command ended. It is kept in addition to the proof, in either order.
     pub fn end(&mut self, exit: i32) -> io::Result<()> {
         self.add(&Ended { exit })
     }
@@ -108,20 +108,19 @@ impl Receipt {
     }
 }
 
-/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it.
-/// `same`: calls of the same line that have not ended; the command may have taken the receipt of one of these
-/// for its own.
+/// Reads and removes the receipt of a call that has ended. `wait`: until nothing more will be added. `same`:
+/// open calls with the same command line; the command may have taken one of their receipts as its own.
 pub fn take(session: &Path, call_id: &str, same: &[&str], wait: bool) -> Option<Proof> {
     let own = path(session, call_id);
     let others = || same.iter().map(|id| path(session, id)).find(|path| path.exists());
-    // A command that has ended has begun; one in the background may be about to.
+    // A command that has ended must have begun; one in the background may be about to.
     match others().filter(|_| wait && !own.exists()) {
         Some(other) => take_at(&other, wait),
         None => take_at(&own, wait).or_else(|| take_at(&others()?, wait)),
     }
 }
 
-/// The same of this file.
+/// Reads and removes the receipt in this file.
 pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
     let until = Instant::now() + PATIENCE;
     let read = |path: &Path| {
@@ -146,7 +145,7 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
     }
 }
 
-/// Removes those of calls that never ended.
+/// Removes the receipts of calls that never ended.
 pub fn clear(session: &Path) {
     for entry in fs::read_dir(folder(session)).into_iter().flatten().flatten() {
         if !is_mark(&entry.file_name()) {
@@ -172,7 +171,7 @@ mod tests {
     use super::*;
     use crate::model::profile::{Hold, Profile};
 
-    /// Another process of the user may set a limit to how much we write.
+    /// Another process of the user may limit how much we can write.
     #[test]
     fn a_torn_last_line_is_not_the_end_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(proof));
     }
 
-    /// The keeper of a layer and who waits for the command write in any order.
+    /// The keeper of a layer and the process that waits for the command may write in either order.
     #[test]
     fn how_it_ended_stands_beside_the_proof() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! The same table as a profile of macOS' sandbox, in the language of `sandbox-exec`.
+//! Writes a plan as a profile of macOS' sandbox, in the language of `sandbox-exec`.
 //!
-//! Gives text; pure. Invariants: a later rule wins, so a place that lies deeper comes later; there are no
-//! throwaway layers.
+//! Gives text; pure. Invariants: a later rule wins, so a deeper place comes later; there are no throwaway
+//! layers.
 
 use super::plan::Plan;
 use super::wishes::{Place, Way};
 use std::path::Path;
 
-/// The profile for this plan; nothing where it wants a throwaway layer.
+/// The profile for this plan; `None` if the plan needs a throwaway layer.
 pub(super) fn profile(plan: &Plan) -> Option<String> {
     let mut lines = vec!["(version 1)".to_owned(), "(allow default)".to_owned()];
     if plan.read_only {
@@ -25,9 +25,9 @@ pub(super) fn profile(plan: &Plan) -> Option<String> {
 fn rule(place: &Place) -> Option<String> {
     let path = quoted(&place.path)?;
     Some(match place.way {
-        // Renaming a folder, or replacing a link, takes its name away.
+        // Forbids unlinking, which renaming a folder or replacing a link requires.
         Way::Held | Way::Pinned => format!("(deny file-write-unlink (literal {path}))"),
-        // There are no layers here. One that may be missing is of a temporary folder, which stays as it is.
+        // There are no layers here. An optional one is a temporary folder's, which stays writable.
         Way::Layer if place.needed => return None,
         Way::Writable | Way::Layer => format!("(allow file-write* (subpath {path}))"),
         Way::ReadOnly | Way::Apart => format!("(deny file-write* (subpath {path}))"),
@@ -35,7 +35,7 @@ fn rule(place: &Place) -> Option<String> {
     })
 }
 
-/// A path that is no text cannot be told.
+/// A path that is not UTF-8 cannot be written in a profile.
 fn quoted(path: &Path) -> Option<String> {
     Some(format!("\"{}\"", path.to_str()?.replace('\\', "\\\\").replace('"', "\\\"")))
 }
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(profile(&layers), None);
     }
 
-    /// From a home with settings, as the kernel's own profiles are.
+    /// Made from a home with settings, like the profiles for the kernel.
     #[test]
     fn a_profile_is_made_of_the_same_table() {
         let root = tempfile::tempdir().unwrap();

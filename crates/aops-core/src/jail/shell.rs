@@ -1,8 +1,8 @@
-//! `/path/./aops-hook '<command>'`: what the client runs in the place of the shell.
+//! `/path/./aops-hook '<command>'`: what the client runs instead of the shell.
 //!
 //! Reads the session's state; writes one receipt; becomes the shell. Invariants: signals, streams, terminal,
-//! process group and exit code are the command's own; without a decision about the command it runs in the
-//! strictest profile that holds, or not at all, with exit code 126.
+//! process group and exit code are the command's own; a command without a decision runs in the strictest
+//! profile that can be enforced, or not at all, with exit code 126.
 
 use super::enter::{close_on_exec, enter, lock, watch, what_holds};
 use super::environment::Judged;
@@ -33,24 +33,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The same as a verb, which the client's variable can name too: it splits its value before the last ` -`.
+/// The verb, also as the client's variable can spell it: the client splits the variable's value before the
+/// last ` -`.
 pub const VERBS: [&str; 2] = ["shell", "--shell"];
 /// The same for a command step of a run: `__line <profile> <line>`; internal.
 pub const STEP: &str = "__line";
-/// Beside the step's files: the proof of how its command ran.
+/// Name of the receipt of a step's command, among the step's files.
 pub const STEP_RECEIPT: &str = "jailed";
 const CANNOT_RUN: u8 = 126;
-/// With these a command could speak into sessions.
+/// With these a command could send messages into sessions.
 const MESSAGING: [&str; 2] = ["CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"];
-/// The number of the client's process.
+/// The client's process ID.
 const CLIENT: &str = "CLAUDE_PID";
 const SHELL: &str = "/bin/bash";
 const STEP_SHELL: &str = "/bin/sh";
-/// The foreign program that the client's variable named before us.
+/// Another program that the client's variable named before we replaced it.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
 
-/// The whole call is one of these, with a line and nothing else: what stands before a line is never an
-/// option.
+/// Whether the whole call is one of these verbs with a line and nothing else: no options are accepted before
+/// a line.
 pub fn is_call(arguments: &[String]) -> bool {
     match arguments {
         [program, _] => program.ends_with(STARTER),
@@ -60,29 +61,29 @@ pub fn is_call(arguments: &[String]) -> bool {
     }
 }
 
-/// What is to be done with one command.
+/// How to run one command.
 struct Order {
     hold: Hold,
     profile: Profile,
     ground: Ground,
-    /// The session's network, where it does not have the machine's.
+    /// The session's network, unless the session uses the machine's.
     reach: Option<Reach>,
     messaging: bool,
-    /// No shell is needed for it.
+    /// A program to start directly, without a shell.
     direct: Option<Direct>,
-    /// The session's folder, and the calls that it may be: the same command may wait more than once.
+    /// The session's folder, and the calls that this may be: the same command may be open more than once.
     calls: Option<(PathBuf, Vec<String>)>,
-    /// Nobody was asked about it: it runs as it was judged, or not.
+    /// The judgement of a command that no person was asked about. It runs only under the same conditions.
     judged: Judged,
-    /// What it would lose is kept first.
+    /// Files that the command would lose, to be kept first.
     keeps: Option<ToKeep>,
-    /// How it ends is seen from outside of the jail.
+    /// A process outside of the jail watches how it ends.
     watched: bool,
     /// Written to the command's standard error.
     notice: &'static str,
 }
 
-/// What is started as it is, without a shell that would look it up.
+/// A program that is started directly, since a shell would look its name up.
 enum Direct {
     /// Our own program, with these arguments.
     Own(Vec<String>),
@@ -90,7 +91,7 @@ enum Direct {
     Unheld(Unheld),
 }
 
-/// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
+/// Becomes the shell; returns only if it cannot. `arguments`: our own, of which the line is the last.
 pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
     let variables = env.variables(|_| true).into_iter().collect();
     let step = match arguments {
@@ -116,7 +117,7 @@ fn start(
     let line = &*whole.to_string_lossy();
     let order = Order::of(line, step, env, variables)?;
     let proof = Proof::of(order.hold, order.profile);
-    // Before anything else can fail: what does not run is held, too.
+    // Begun before anything else can fail, so that a command that does not run is recorded, too.
     let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
         (Some((folder, ids)), _) => Some(receipt::begin_first(folder, ids, &proof)?),
         (None, Some(job)) if order.hold != Hold::Words => {
@@ -157,7 +158,7 @@ fn start(
     exec(whole, &shell, variables, order.messaging)
 }
 
-/// The processes that wait for this command: who started it, and the client, if that is another.
+/// Process IDs of those who wait for this command: its parent, and the client if that is another process.
 fn waiting(variables: &Variables) -> Vec<i32> {
     let named = variables.get(CLIENT).and_then(|number| number.to_str()?.parse().ok());
     let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_nonzero);
@@ -233,13 +234,13 @@ impl Order {
     }
 }
 
-/// The project that the client was started for.
+/// The project for which the client was started.
 fn start_folder(env: &Env) -> PathBuf {
     let told = &env.client.project;
     if told.as_os_str().is_empty() { env.cwd.clone() } else { told.clone() }
 }
 
-/// The session of this id. Where its record proves nothing, only what needs no decision goes on without one.
+/// The session with this ID. If its record proves nothing, only a command that needs no decision may run.
 fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, Session)>, String> {
     match sessions::find_anywhere(env, id, &env.cwd) {
         Err(_) if undecided || policy(env, None)?.0.level == JailLevel::Off => Ok(None),
@@ -247,8 +248,8 @@ fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, S
     }
 }
 
-/// What the session found at its start. A command that comes before it, or without one (a server of the
-/// client may be started first), finds out by itself, and only about its own profile.
+/// What the session found out at its start. If the command comes earlier or without a session (a client may
+/// start its servers first), we find out here, only for its own profile.
 fn held(
     known: Option<JailState>,
     jail: &Jail,
@@ -277,18 +278,18 @@ fn policy(env: &Env, session: Option<&Session>) -> Result<(Jail, Network), Strin
 struct Chosen {
     profile: Profile,
     calls: Option<(PathBuf, Vec<String>)>,
-    /// An agent made the call, not the main conversation.
+    /// A subagent made the call, not the main conversation.
     by_agent: bool,
     notice: &'static str,
-    /// It leaves the jail, as this program.
+    /// The program to start outside of the jail.
     leaving: Option<Unheld>,
-    /// It only reads, and cannot without the network.
+    /// It only reads, but needs the network for that.
     online: bool,
     keeps: Option<ToKeep>,
     judged: Judged,
     /// Hosts that a person was asked about.
     wants: Vec<String>,
-    /// It is a test, of which an attestation tells how it ended.
+    /// It is a test whose exit code an attestation reports.
     watched: bool,
 }
 
@@ -350,7 +351,7 @@ fn choose(
     })
 }
 
-/// The program that was judged: it is looked up again, since another may have taken its place meanwhile.
+/// The program that was judged. It is looked up again, since another may have taken its place meanwhile.
 fn leaving(command: &str, calls: &[&OpenCall], jail: &Jail, env: &Env) -> Result<Unheld, String> {
     let search = Search { env, cwd: &env.cwd, without: &jail.without };
     let leaving = search.of_command(command).ok_or(
@@ -367,7 +368,7 @@ fn leaving(command: &str, calls: &[&OpenCall], jail: &Jail, env: &Env) -> Result
 
 const UNASKED: &str = "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
 
-/// The command of this line, and the calls of it that wait to be run.
+/// The command of this line, and the open calls that have this command.
 fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a OpenCall>)> {
     let calls = line::commands(line).into_iter().map(|command| {
         let digest = line_digest(&command);
@@ -377,7 +378,7 @@ fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a Open
     calls.into_iter().find(|(_, calls)| !calls.is_empty())
 }
 
-/// What holds for this command, and the profile that can be held with it.
+/// The kind of jail that this command gets, and the profile that it can enforce.
 fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Profile), String> {
     match (state.hold, jail.level) {
         (Hold::Words, JailLevel::Require) => {
@@ -392,8 +393,7 @@ fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Pro
     }
 }
 
-/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not
-/// there.
+/// The file for the working directory. It is created if missing, since a bind mount needs an existing file.
 fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
     let path = PathBuf::from(line::folder_file(line)?);
     if !is_folder_file(&path, &ground.temporary) {
@@ -420,7 +420,7 @@ fn exec(line: &CStr, shell: &Path, variables: &Variables, messaging: bool) -> Re
     become_program(shell, &[shell.as_os_str().as_bytes(), b"-c", &line], kept(variables, messaging))
 }
 
-/// The working directory, told as the shell would have told it.
+/// Reports the working directory as the shell would have.
 fn tell_folder(line: &str, ground: &Ground, env: &Env) -> Result<(), String> {
     let Some((_, mut file)) = folder_file(line, ground) else { return Ok(()) };
     let told = [env.cwd.as_os_str().as_bytes(), b"\n"].concat();
@@ -450,8 +450,8 @@ fn exec_direct(
     }
 }
 
-/// Tells our own program that an agent called it, and in which project, so that it holds what it starts as
-/// the agent's commands are held.
+/// Tells our own program that an agent called it, and in which project, so that it confines the programs that
+/// it starts like the agent's commands.
 fn exec_own(arguments: &[String], project: &Path, variables: &Variables) -> Result<Infallible, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let arguments = arguments.iter().map(String::as_bytes);
@@ -468,7 +468,7 @@ fn kept(variables: &Variables, messaging: bool) -> impl Iterator<Item = (&String
     variables.iter().filter(move |(name, _)| messaging || !MESSAGING.contains(&name.as_str()))
 }
 
-/// One word of a shell line.
+/// Quotes text as one word of a shell line.
 fn quoted(text: &[u8]) -> Vec<u8> {
     let inside = text.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
     [b"'", &inside[..], b"'"].concat()

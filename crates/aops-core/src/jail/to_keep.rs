@@ -1,4 +1,4 @@
-//! Keeps what a command would lose, right before it begins and outside of its jail.
+//! Keeps the files that a command would lose, right before it begins and outside of its jail.
 
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -8,7 +8,7 @@ use crate::undo::before;
 use crate::undo::look::Bounds;
 use std::path::PathBuf;
 
-/// A command that passed because what it would lose is kept.
+/// A command that was allowed because the files it would lose are kept.
 pub(super) struct ToKeep {
     command: String,
     call_id: String,

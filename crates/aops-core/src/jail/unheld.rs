@@ -1,9 +1,9 @@
-//! Programs that leave the jail, since they need rights or ids which it does not have: `sudo`, `podman`.
+//! Programs that leave the jail because they need rights or IDs that it lacks: `sudo`, `podman`.
 //!
-//! Looks at the program's file, writes nothing. Invariants: one leaves only as the superuser's own file,
-//! which we start by its path and with the very words that were judged: no shell looks a name up, no function
-//! or alias takes its place, and what it starts itself is not found in a folder that others can write. For a
-//! superuser nothing leaves.
+//! Looks at the program's file, writes nothing. Invariants: a program leaves only if its file belongs to the
+//! superuser, and we start it by its path with exactly the words that were judged: no shell looks the name
+//! up, no function or alias takes its place, and it finds no program of its own in a folder that others can
+//! write. For a superuser, no program leaves.
 
 use super::own::plain_words;
 use crate::system::env::Env;
@@ -14,38 +14,38 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const PROGRAMS: [&str; 7] = ["buildah", "doas", "fusermount", "newuidmap", "podman", "su", "sudo"];
-/// Variables that bring code into a program, by how they begin.
+/// Prefixes of variables that load code into a program.
 const BRINGING: [&str; 6] = ["BASH", "LD_", "NODE_", "PERL5", "PYTHON", "RUBY"];
-/// Files of the user's own that tell these programs which others to start.
+/// The user's own files that tell these programs which other programs to start.
 const CONFIGURED: [&str; 3] = ["containers.conf", "containers.conf.d", "storage.conf"];
 
-/// Such a program, and its words.
+/// A program that leaves the jail, and its words.
 #[derive(Debug)]
 pub struct Unheld {
     pub program: PathBuf,
     pub words: Vec<String>,
 }
 
-/// Where programs are found.
+/// Where programs are searched for.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
     pub env: &'a Env,
     pub cwd: &'a Path,
-    /// `[jail] without`.
+    /// The configured `[jail] without`.
     pub without: &'a [String],
 }
 
 impl Search<'_> {
-    /// The file that this word starts, if it leaves the jail.
+    /// The file that this word starts, if that program leaves the jail.
     pub fn leaving(&self, word: &str) -> Option<PathBuf> {
-        // A script of such a name elsewhere is held as any other.
+        // A script of the same name elsewhere is confined like any other program.
         let name = program(word, "\0").unwrap_or_default();
         let listed =
             PROGRAMS.contains(&name) || self.without.iter().any(|known| known == name || known == word);
         if listed { superusers::program(word, &self.env.search_path(), self.cwd) } else { None }
     }
 
-    /// The program, if this command is one call of it, in words that no shell would change.
+    /// The program, if this command is a single call of it, in words that no shell would change.
     pub fn of_command(&self, command: &str) -> Option<Unheld> {
         let words = plain_words(command)?;
         let program = self.leaving(words.first()?)?;
@@ -54,7 +54,7 @@ impl Search<'_> {
 }
 
 impl Unheld {
-    /// The user's own configuration that says what this program starts: any command may have written it.
+    /// The user's configuration that says what this program starts. Any command may have written it.
     pub fn configured(&self, env: &Env) -> Option<PathBuf> {
         let name = self.words.first()?.rsplit('/').next()?;
         let folder = env.user_config.parent()?.join("containers");
@@ -64,7 +64,7 @@ impl Unheld {
     }
 }
 
-/// Takes what brings code out of a program's variables, and leaves it the folders of `PATH` that only the
+/// Removes the variables that load code into a program, and the folders of `PATH` that others than the
 /// superuser can write.
 pub(super) fn restrain(variables: &mut BTreeMap<String, OsString>) {
     variables.retain(|name, _| name != "ENV" && !BRINGING.iter().any(|known| name.starts_with(known)));

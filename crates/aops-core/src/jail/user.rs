@@ -1,4 +1,4 @@
-//! User namespaces that map each id to itself.
+//! User namespaces that map each ID to itself.
 //!
 //! Changes this process alone. Invariant: after an error the process must not run the command.
 
@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
-/// An error with what was tried.
+/// Prefixes an error with what was tried.
 pub(super) fn tried<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> Result<T, String> {
     done.map_err(|error| format!("{what}: {}", error.into()))
 }
 
-/// Namespaces of our own, `libc::CLONE_NEW*`. A superuser with all rights needs no user namespace for them.
+/// Enters namespaces of our own, `libc::CLONE_NEW*`. A superuser with all rights needs no user namespace for
+/// them.
 pub(super) fn unshare_as_allowed(flags: i32) -> Result<(), String> {
     if rustix::process::geteuid().is_root() && unshare(flags).is_ok() {
         return Ok(());
@@ -21,14 +22,14 @@ pub(super) fn unshare_as_allowed(flags: i32) -> Result<(), String> {
     enter(flags)
 }
 
-/// A user namespace with the same ids: all of them for a superuser, its own for any other user.
+/// Enters a user namespace with the same IDs: all of them for a superuser, only their own for other users.
 pub(super) fn enter(more: i32) -> Result<(), String> {
     if rustix::process::geteuid().is_root() && enter_with_all_ids(more)? {
         return Ok(());
     }
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
-    // A superuser without the right to map all ids is in it already.
+    // A superuser who may not map all IDs has already entered the namespace.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty());
     if user != 0 || is_mapped() {
         tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
@@ -38,8 +39,8 @@ pub(super) fn enter(more: i32) -> Result<(), String> {
     tried("gid_map", fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
 }
 
-/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the
-/// maps.
+/// Returns whether all IDs could be mapped. Only a process outside of the namespace may do that, so a child
+/// writes the maps.
 fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     let same = |file: &str| -> io::Result<String> {
         let map = fs::read_to_string(format!("/proc/self/{file}"))?;
@@ -53,11 +54,11 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     };
     let users = tried("uid_map", same("uid_map"))?;
     let groups = tried("gid_map", same("gid_map"))?;
-    // Not by its number: that is another one where `/proc` shows other namespaces.
+    // Opened as `/proc/self`, not by process ID: that ID differs if `/proc` shows another namespace.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = tried("/proc/self", openat(CWD, "/proc/self", flags, Mode::empty()))?;
     let (mut ready, go) = tried("pipe", io::pipe())?;
-    // A child waits for the namespace.
+    // The child waits until the namespace exists.
     let Some(child) = tried("fork", fork())? else {
         close_copies(&[go.as_raw_fd()]);
         let open = |file: &str| openat(&parent, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
@@ -68,7 +69,7 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
         leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
     };
     let entered = tried("user namespace", unshare(libc::CLONE_NEWUSER | more));
-    // Without a word the child ends and maps nothing.
+    // If nothing is written, the child ends and maps nothing.
     let said = entered.is_ok() && (&go).write_all(&[1]).is_ok();
     drop(go);
     let mapped = wait_for(child).is_ok_and(|code| code == 1);

@@ -1,7 +1,7 @@
-//! Collects what is wanted for each place, and looks up where the place is.
+//! Collects what is wanted for each place, and resolves the place's real path.
 //!
-//! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once; an
-//! error that does not say that nothing is there makes the whole plan one.
+//! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once;
+//! any error other than "not found" makes the whole plan fail.
 
 use super::mounts::Mounts;
 use rustix::fs::{Access, CWD};
@@ -13,19 +13,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// What becomes of a place, in rising order of strictness.
+/// What happens to a place, in rising order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
+    /// Unchanged, and on the same mount as the folder above it; it cannot be renamed or removed.
     Held,
-    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one.
-    /// The only way of a symlink, which stays what it is.
+    /// The same, but on a mount of its own, which is copied into every namespace made from this one. The only
+    /// way to hold a symlink, which stays a symlink.
     Pinned,
     /// Changes go into a throwaway layer.
     Layer,
     Writable,
     ReadOnly,
-    /// Read-only, and a lock that is taken in it is none outside.
+    /// Read-only, and locks taken in it are invisible outside.
     Apart,
     Hidden,
 }
@@ -34,26 +34,27 @@ pub enum Way {
 pub struct Place {
     pub path: PathBuf,
     pub way: Way,
-    /// Without it the jail does not hold.
+    /// Without it the jail protects nothing, so a failure is an error.
     pub needed: bool,
 }
 
-/// Records of runs lie beside a project's texts; there may be many.
+/// Folder of the records of runs, next to a project's texts. There may be many, so links in it are not
+/// searched.
 const RUNS: &str = "runs";
 
-/// The path as the disk names it, or nothing; or why it cannot be told.
+/// The real path, or nothing if the place does not exist; or why we cannot tell.
 type Found = Result<Option<PathBuf>, String>;
 
-/// What is wanted, by real path. The keys are compared as bytes: comparing paths part by part took a tenth of
-/// the jail's time.
+/// The wishes by real path. Keys are compared as bytes: comparing paths component by component took a tenth
+/// of the jail's time.
 #[derive(Default)]
 pub(super) struct Wishes {
     all: BTreeMap<OsString, (Way, bool)>,
-    /// What was looked up: most places share the folders above them.
+    /// Paths already looked up: most places share the folders above them.
     known: BTreeMap<OsString, Found>,
-    /// The symlinks on the way to them: each in a real folder.
+    /// Symlinks on the way to the places, each in a real folder.
     links: BTreeSet<OsString>,
-    /// Why something that matters could not be looked at.
+    /// Why a path that matters could not be looked at.
     failed: Option<String>,
 }
 
@@ -62,26 +63,26 @@ impl Wishes {
         let path = match self.find(path) {
             Ok(Some(path)) if path.parent().is_some() => path,
             Err(why) if needed || way >= Way::ReadOnly => return self.fail(why),
-            // Without it the plan is stricter.
+            // Leaving it out only makes the plan stricter.
             _ => return,
         };
         let held = self.all.entry(path.into()).or_insert((way, needed));
         *held = (held.0.max(way), held.1 || needed);
     }
 
-    /// The path as the disk names it; nothing where nothing is there.
+    /// The real path; `None` if nothing is there.
     pub(super) fn look_up(&mut self, path: &Path) -> Option<PathBuf> {
         let found = self.find(path);
         self.kept(found)
     }
 
-    /// The same for what may not be there yet: then its name in the folder where it would be.
+    /// The same for a path that may not exist yet: its name in the real folder where it would be.
     pub(super) fn settle(&mut self, path: &Path) -> PathBuf {
         let there = path.ancestors().find_map(|above| Some((above, self.look_up(above)?)));
         there.map_or_else(PathBuf::new, |(above, real)| real.join(path.strip_prefix(above).unwrap_or(path)))
     }
 
-    /// Each folder on the way is looked at once.
+    /// Looks at each folder on the way only once.
     fn find(&mut self, path: &Path) -> Found {
         if let Some(known) = self.known.get(path.as_os_str()) {
             return known.clone();
@@ -105,7 +106,7 @@ impl Wishes {
             Link::Other => return Ok(Some(place)),
             Link::To(to) => to,
         };
-        // A link that leads back to itself leads nowhere.
+        // Noted before it is followed, so that a link that leads back to itself leads nowhere.
         self.known.insert(path.into(), Ok(None));
         self.links.insert(place.into());
         self.find(&folder.join(to))
@@ -115,12 +116,12 @@ impl Wishes {
         self.failed.get_or_insert(why);
     }
 
-    /// Why not all that matters could be looked at.
+    /// Fails if something that matters could not be looked at.
     pub(super) fn whole(&self) -> Result<(), String> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// This name in the folder that the disk names, and what it is: a link is not followed.
+    /// This name in its real folder, and what kind of file it is. A link is not followed.
     pub(super) fn look_at(&mut self, path: &Path) -> Option<(PathBuf, Metadata)> {
         let folder = self.look_up(path.parent()?)?;
         let place = folder.join(path.file_name()?);
@@ -146,9 +147,9 @@ impl Wishes {
         folder.ancestors().any(|above| self.all.get(above.as_os_str()).is_some_and(|(way, _)| loose(*way)))
     }
 
-    /// The folders above each place can be renamed by a command that may write in the folder above them, and
-    /// a symlink on the way can be replaced: then another file could take the place's name. `linked`: no
-    /// mount may lie between this folder and others.
+    /// Holds the folders above each place, and the symlinks on the way to it. A command that can write to the
+    /// parent could rename such a folder or replace such a link, and so give the place's name to another
+    /// file. `linked`: this folder and others must stay on one mount.
     pub(super) fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
         let links = std::mem::take(&mut self.links);
         let places: Vec<OsString> = self.all.keys().chain(&links).cloned().collect();
@@ -168,7 +169,7 @@ impl Wishes {
         }
     }
 
-    /// The same inside of folders that are written for real, where everything around them is read-only.
+    /// The same inside of writable folders whose surroundings are read-only.
     pub(super) fn pin_inside(&mut self, folders: &[PathBuf]) {
         let links = std::mem::take(&mut self.links);
         let strict = self.all.iter().filter(|(_, (way, _))| *way >= Way::ReadOnly).map(|(path, _)| path);
@@ -201,7 +202,7 @@ impl Wishes {
         self.failed.map_or(Ok(places), Err)
     }
 
-    /// What guards is guarded by each of its paths.
+    /// Adds the other paths of each guarded place, if its file system is mounted more than once.
     fn add_twins(&mut self, mounts: &Mounts) {
         let strict = self.all.iter().filter(|(_, (way, _))| *way >= Way::ReadOnly);
         let twins = strict.flat_map(|(path, wish)| {
@@ -213,13 +214,12 @@ impl Wishes {
         }
     }
 
-    /// What lies in this folder.
+    /// The entries of this folder.
     pub(super) fn items(&mut self, folder: &Path) -> Option<Vec<fs::DirEntry>> {
         let items = there(folder, fs::read_dir(folder).and_then(Iterator::collect));
         self.kept(items)
     }
 
-    /// The symlinks in this folder and below it.
     pub(super) fn links_below(&mut self, folder: &Path, depth: usize) -> Vec<PathBuf> {
         let mut links = Vec::new();
         for item in self.items(folder).unwrap_or_default() {
@@ -235,30 +235,30 @@ impl Wishes {
     }
 }
 
-/// How many folders lie above it; of real paths.
+/// How many folders lie above this real path.
 pub(super) fn depth(path: &Path) -> usize {
     path.as_os_str().as_bytes().split(|byte| *byte == b'/').count()
 }
 
-/// Of real paths.
+/// Both must be real paths.
 pub(super) fn lies_in(path: &Path, folder: &Path) -> bool {
     let rest = path.as_os_str().as_bytes().strip_prefix(folder.as_os_str().as_bytes());
     rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
-/// Looks at a place that is another thing each time.
+/// How often we look at a place that keeps changing.
 const MOST_LOOKS: usize = 16;
 
 /// What is at a place.
 enum Link {
     To(PathBuf),
-    /// Something that is no link.
+    /// A file or folder that is not a link.
     Other,
     Nothing,
 }
 
-/// The link at this place. A command may exchange it for a folder and back while it is looked at; that is no
-/// kernel that lacks something, so its error is another.
+/// The link at this place. A command may exchange it for a folder and back while we look. That gets an error
+/// of its own, since it does not mean that the kernel lacks something.
 fn link_at(folder: &Path, place: &Path) -> Result<Link, String> {
     for _ in 0..MOST_LOOKS {
         let Some(is) = there(folder, place.symlink_metadata())? else { return Ok(Link::Nothing) };
@@ -273,9 +273,9 @@ fn link_at(folder: &Path, place: &Path) -> Result<Link, String> {
     Err(format!("`{}`: {}", place.display(), io::Error::from_raw_os_error(libc::EAGAIN)))
 }
 
-/// What was found in this folder. Nothing is there for a command that nobody lets into the folder; its owner
-/// can let itself in. Any other error is one of this moment: another process of the user may take us every
-/// file number.
+/// What was found in this folder. If a command may not enter the folder, nothing is there for it, unless the
+/// user owns the folder and could change its permissions. Any other error is temporary: another process of
+/// the user may use up all file descriptors.
 fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
     let nothing = [libc::ENOENT, libc::ENOTDIR, libc::ELOOP, libc::ENAMETOOLONG];
     match found {
@@ -292,12 +292,12 @@ fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
     }
 }
 
-/// What cannot be looked at may be.
+/// If we cannot stat the folder, assume the user owns it.
 fn is_own(folder: &Path) -> bool {
     folder.symlink_metadata().map_or(true, |is| is.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whether a command can write in this folder, or let itself.
+/// Whether a command can write to this folder, or make it writable.
 fn may_write(folder: &Path) -> bool {
     match rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS) {
         Err(rustix::io::Errno::ROFS) => false,
@@ -319,7 +319,8 @@ mod tests {
         {
             assert_eq!(there(own.path(), error(code)).is_ok(), told, "{code}");
         }
-        // Without it a cache is read-only, but keys would be seen.
+        // Failing to mount these only leaves a cache read-only; failing to mount the strict ones would show
+        // keys.
         let loose = [Way::Layer, Way::Writable];
         let strict = [Way::ReadOnly, Way::Apart, Way::Hidden];
         for (way, whole) in loose.map(|way| (way, true)).into_iter().chain(strict.map(|way| (way, false))) {

@@ -1,5 +1,5 @@
-//! The session as the fold of its chain, and failures of `aops-ledger`, where the chain itself is, as this
-//! program's own.
+//! The session as the fold of its chain. Turns failures of `aops-ledger`, which contains the chain itself,
+//! into this program's own.
 
 pub use aops_ledger::chain::{Damage, end_of_last_batch, is_tear};
 
@@ -35,7 +35,7 @@ impl Fold for Session {
         Ok(())
     }
 
-    /// Most steps of a call change only what gates remember.
+    /// Most steps of a call change only what the gates remember.
     fn take_touched(&mut self) -> bool {
         self.state.take_touched()
     }

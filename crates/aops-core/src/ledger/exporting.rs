@@ -1,5 +1,4 @@
-//! Which entries have their head exported, and whether a ledger has entries whose head must be there and is
-//! not.
+//! Which entries have their head exported, and whether a ledger has entries whose required head is missing.
 
 use crate::ledger::entry::Line;
 use crate::model::call::CallState;
@@ -8,7 +7,7 @@ use crate::session::fact::Fact;
 use crate::system::folder;
 use std::fs::File;
 
-/// The head is exported with everything that would be worth taking back: a refusal, a block and its end, a
+/// The head is exported with every entry that somebody might want to undo: a refusal, a block and its end, a
 /// verdict, a waiver, a violation; and at the end of a turn.
 pub fn exports(fact: &Fact) -> bool {
     match fact {
@@ -25,9 +24,9 @@ pub fn exports(fact: &Fact) -> bool {
     }
 }
 
-/// The exported heads of a ledger end at entry `newest`, but later ones were forced to the disk. A hook that
-/// is killed can leave the last one out, and no other; not even that one if its entry, up to `sealed_to`, is
-/// in the log.
+/// The exported heads of a ledger end at entry `newest`, although later entries were flushed to the disk and
+/// required an export. A killed hook can leave out only the last one; not even that one if its entry, up to
+/// `sealed_to`, is in the log.
 pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Result<(), Failure> {
     let mut owed = Vec::new();
     let mut export = false;
@@ -62,7 +61,8 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Res
     Err(Failure::new(Code::RecoveryFailed, what))
 }
 
-/// A line at which all that came after entry `newest` is still to come; looked for from the end.
+/// Position of a line of entry `newest` or an earlier one, so that all later entries follow it; searched from
+/// the end.
 fn start_of_unexported(ledger: &File, long: u64, newest: u64) -> Result<u64, Failure> {
     let mut window = 64 << 10;
     while window < long {

@@ -1,4 +1,4 @@
-//! Heads of ledgers, kept apart from them in `<config>/aops/heads.jsonl`. The file itself is
+//! Heads of ledgers, stored separately in `<config>/aops/heads.jsonl`. The file itself is handled by
 //! `aops_ledger::heads`.
 
 pub use aops_ledger::heads::{Head, Signed};
@@ -12,8 +12,8 @@ pub fn at(env: &Env) -> Heads {
     Heads::at(&env.config.join("aops"), env.dry_run)
 }
 
-/// The newest head that proves its entry; and the number of a newer one that does not: it was not forced to
-/// the disk, and the machine was off since.
+/// The newest head that proves its entry; and the number of a newer one that does not, because it was not
+/// flushed to the disk and the machine was restarted since.
 pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64), Failure> {
     let newest = at(env).newest(trace)?;
     match newest.as_ref().filter(|head| lapsed(head, boot)) {
@@ -22,7 +22,7 @@ pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64)
     }
 }
 
-/// The same among all heads of the session.
+/// The same, from all heads of the session.
 pub fn proving_among(heads: &[Head], boot: &str) -> (Option<Head>, u64) {
     let newest = heads.last().filter(|head| lapsed(head, boot)).map_or(0, |head| head.seq);
     (heads.iter().rfind(|head| !lapsed(head, boot)).cloned(), newest)
@@ -34,7 +34,7 @@ fn lapsed(head: &Head, boot: &str) -> bool {
 
 pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
     match at(env).export(head) {
-        // Mostly the folder is there.
+        // Usually the folder exists.
         Err(_) => {
             make_all(&env.config.join("aops"))?;
             Ok(at(env).export(head)?)

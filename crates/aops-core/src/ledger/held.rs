@@ -1,8 +1,8 @@
-//! What is in a folder whose name is made of a session's id: the session, another one, or a second ledger of
-//! it.
+//! What a folder contains whose name is derived from a session's ID: the session, another session, or a
+//! second ledger of the session.
 //!
-//! Reads state, ledger and exported heads; a recovery cuts a torn tail. Invariant: without `thorough`, a
-//! state that the ledger commits to is enough, and nothing outside the folder is read.
+//! Reads state, ledger and exported heads; a recovery cuts off a torn tail. Invariant: without `thorough`, a
+//! state to which the ledger commits is enough, and nothing outside the folder is read.
 
 use crate::ledger::chain::Walk;
 use crate::ledger::heads::{self, Head};
@@ -17,16 +17,16 @@ use crate::text::sha256::trace_id;
 use std::fs::File;
 
 pub enum Held {
-    /// It, and whether its exported head was asked.
+    /// The session, and whether it was compared with its exported head.
     Session(Box<Loaded>, bool),
-    /// Another one, whose id begins with the same digits.
+    /// Another session, whose hash begins with the same digits.
     Another,
-    /// A second ledger of it: the exported head is of the one in this folder.
+    /// A second ledger of the session; the exported head belongs to the one in this folder.
     Second(SessionFolder),
 }
 
 impl Held {
-    /// `thorough`: its exported head is asked even where nothing is wrong.
+    /// `thorough`: compare with the exported head even if nothing is wrong.
     pub fn look(
         env: &Env,
         place: &SessionFolder,
@@ -83,7 +83,7 @@ impl Held {
 fn recovered(files: SessionFiles, state_file: &StateFile) -> Result<Loaded, Failure> {
     let is_empty = files.long == 0 && matches!(state_file, StateFile::Missing);
     if is_empty && files.head.as_ref().is_none_or(|head| head.seq == 0) {
-        // A block outlives the ledger it was in.
+        // A block outlives the ledger in which it was recorded.
         let blocked = files.head.filter(|head| head.blocked).map(|head| {
             Fact::Block(Blocked {
                 by: "the exported head".to_owned(),

@@ -1,7 +1,7 @@
-//! `calls.index`: the last entry of each call that ended, so that a repeated id is known in constant time.
+//! `calls.index`: the last entry of each ended call, so that a repeated ID is found in constant time.
 //!
-//! Reads and writes the one file. It is a hint, see `aops_ledger::index`, and is rebuilt after another boot:
-//! it is not synced, so a power loss can keep its header and lose its slots.
+//! Reads and writes this one file. It is a hint, see `aops_ledger::index`, and is rebuilt after a reboot: it
+//! is not synced, so a power loss can keep its header and lose its slots.
 
 use crate::ledger::entry::Line;
 use crate::model::call::CallKey;
@@ -22,8 +22,8 @@ static KEYS: Keys = Keys {
     synced: false,
 };
 
-/// How a call of this key ended last, in the first `long` bytes of this ledger. `boot`: in which the session
-/// was last opened. `read_only`: the table is not brought up to date.
+/// How the last call with this key ended, within the first `long` bytes of this ledger. `boot`: the boot
+/// during which the session was last opened. `read_only`: do not update the table.
 pub fn last_end(
     (dir, lines, long): (&OwnedFd, &File, u64),
     boot: &str,
@@ -31,10 +31,11 @@ pub fn last_end(
     read_only: bool,
 ) -> Result<Option<Step>, Failure> {
     let calls = Indexed { keys: &KEYS, dir, lines, long, tag: short(&[boot.as_bytes()]) };
-    // An id that needs no escapes is in its entries as it is: most lines need no parsing.
+    // An ID without escapes occurs in its entries literally, so most lines need no parsing.
     let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let id = memmem::Finder::new(key.id.as_bytes());
-    // A line with the id that is not as it was written may have been this call's end: it is no "never asked".
+    // A damaged line that contains the ID may have been this call's end, so it does not mean "never asked
+    // about".
     let may_be = |line: &[u8]| read_end(line).map_or_else(|| !is_intact(line), |step| step.call == *key);
     let is = |line: &[u8]| (!plain || id.find(line).is_some()) && may_be(line);
     let found = if read_only {
@@ -61,7 +62,7 @@ fn hash(key: &CallKey) -> u64 {
 
 /// The step in this line, if it ends a call and its digest is right.
 fn read_end(line: &[u8]) -> Option<Step> {
-    // Most lines end no call: search before parsing.
+    // Most lines do not end a call: search before parsing.
     memmem::find(line, b",\"type\":\"call\",")?;
     let line = Line::read(line.strip_suffix(b"\n")?).filter(|line| line.kind == "call")?;
     let Some(Fact::Call(step)) = Fact::read(line.kind, line.with) else { return None };

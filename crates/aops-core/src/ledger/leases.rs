@@ -1,8 +1,8 @@
-//! Which session edits which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
+//! Which session is editing which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
 //!
-//! Read and written before a call that writes files, and where a turn ends. Invariants: of two sessions that
-//! ask at once one gets the file; a client that has ended holds nothing; a list that cannot be looked at is
-//! not an empty one.
+//! Read and written before a call that writes files, and at the end of a turn. Invariants: if two sessions
+//! ask at once, one gets the file; a client that has ended holds nothing; a list that cannot be read does not
+//! count as empty.
 
 use super::{clients, lock};
 use crate::model::error::Failure;
@@ -19,9 +19,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// A process keeps the list locked only while it reads and writes it.
+/// A process locks the list only while it reads and writes it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Of a client that cannot be looked at, since it is on another machine or unknown.
+/// For a client that we cannot check, since it runs on another machine or is unknown.
 const LONGEST_UNSEEN_MS: i64 = 30 * 60_000;
 const MOST: usize = 1000;
 const LOCK: &str = ".lock";
@@ -30,31 +30,32 @@ const LOCK: &str = ".lock";
 pub struct Lease {
     boot: String,
     client: Option<ClientProcess>,
-    /// Its session's turn is over: it holds nothing, and says who wrote the file.
+    /// The session's turn is over: the lease holds nothing any more, and only says who wrote the file.
     #[serde(default)]
     given: bool,
-    /// The machine; a home may be shared by several.
+    /// The machine, since several may share a home.
     host: String,
     pub path: String,
     pub session_id: String,
     /// When this session last wrote the file.
     pub since_ms: i64,
-    /// Sessions that know of it.
+    /// Sessions that were told about it.
     #[serde(default)]
     told: Vec<String>,
 }
 
-/// What came of the wish to take files.
+/// The result of trying to take files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Files that the session did not hold before.
     pub files: Vec<String>,
-    /// Another's lease in the way: then nothing was taken, unless the session goes on.
+    /// Another session's lease on one of the files: in this case nothing was taken, unless the session
+    /// continues anyway.
     pub held: Option<Lease>,
 }
 
-/// Takes these files of this tree; or says why it could not be looked who holds them. A session that
-/// `goes_on` does so in spite of another's lease, and is told of each only once.
+/// Takes these files of this tree, or says why we cannot find out who holds them. A session that `goes_on`
+/// takes them in spite of another's lease, and is told about each lease only once.
 pub fn take(
     env: &Env,
     tree: &Path,
@@ -104,12 +105,12 @@ pub fn take(
     Ok(Taken { files: taken, held })
 }
 
-/// Gives back what this session holds in this tree: these files, or all of them.
+/// Gives back this session's leases in this tree: for these files, or all of them.
 pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String]>) {
     let Ok(Some((_held, list, mut leases))) = open(env, tree, false) else { return };
     let given = |lease: &Lease| only.is_none_or(|paths| paths.contains(&lease.path));
     let before = leases.len();
-    // What a refused call took it never wrote.
+    // Files that a refused call had taken were never written.
     let kept = |lease: &Lease| only.is_none() && lease.is_told(env.now_ms);
     leases.retain(|lease| lease.session_id != session_id || !given(lease) || kept(lease));
     for lease in &mut leases {
@@ -123,7 +124,7 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
     }
 }
 
-/// The files of this tree that other sessions wrote since then.
+/// The files of this tree that other sessions have written since then.
 pub fn written_by_others(env: &Env, tree: &Path, session_id: &str, since_ms: i64) -> BTreeSet<String> {
     let others = of_others(env, tree, session_id).into_iter();
     others.filter(|(_, at)| *at >= since_ms).map(|(path, _)| path).collect()
@@ -131,7 +132,7 @@ pub fn written_by_others(env: &Env, tree: &Path, session_id: &str, since_ms: i64
 
 /// The files of this tree that other sessions wrote, and when they last did.
 pub fn of_others(env: &Env, tree: &Path, session_id: &str) -> BTreeMap<String, i64> {
-    // Where nobody can be asked, what changed counts as the task's own.
+    // If the list cannot be read, all changes count as the task's own.
     let Ok(Some((_held, _list, leases))) = open(env, tree, false) else { return BTreeMap::new() };
     let mut others = BTreeMap::new();
     for lease in leases.into_iter().filter(|lease| lease.session_id != session_id) {
@@ -141,7 +142,7 @@ pub fn of_others(env: &Env, tree: &Path, session_id: &str) -> BTreeMap<String, i
     others
 }
 
-/// The oldest that is given back makes room.
+/// Makes room by removing the oldest lease that was given back.
 fn has_room(leases: &mut Vec<Lease>) -> bool {
     if leases.len() >= MOST
         && let Some(at) = leases.iter().position(|lease| lease.given)
@@ -152,7 +153,7 @@ fn has_room(leases: &mut Vec<Lease>) -> bool {
 }
 
 impl Lease {
-    /// A command of another session may still run that began before this write.
+    /// A command of another session that began before this write may still be running.
     fn is_told(&self, now_ms: i64) -> bool {
         now_ms - self.since_ms < LONGEST_UNSEEN_MS
     }
@@ -176,14 +177,14 @@ struct List {
 }
 
 impl List {
-    /// Whole or not at all: a part of a list would name nobody.
+    /// Written completely or not at all: part of a list would name nobody.
     fn write(&self, leases: &[Lease]) -> Result<(), Failure> {
         let text = serde_json::to_vec(leases).unwrap_or_default();
         Ok(folder::replace(&self.dir, &self.name, &format!(".{}.new", self.name), &text)?)
     }
 }
 
-/// The list, locked until the file is dropped; nothing where there is none and none is to be made.
+/// The list, locked until the file is dropped; `None` if there is none and `make` is false.
 fn open(env: &Env, tree: &Path, make: bool) -> Result<Option<(File, List, Vec<Lease>)>, Failure> {
     let at = env.config.join("aops/leases");
     let make = make && !env.dry_run;
@@ -204,7 +205,7 @@ fn open(env: &Env, tree: &Path, make: bool) -> Result<Option<(File, List, Vec<Le
     if let Ok(leases) = serde_json::from_slice(&text) {
         return Ok(Some((held, list, leases)));
     }
-    // Said once: the next one begins a list.
+    // A damaged list is reported once: the next call begins a new one.
     if make {
         list.write(&[])?;
     }

@@ -34,7 +34,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Contexts of one kind that stay in `context/`.
+/// How many contexts of one kind stay in `context/`.
 const CONTEXTS_KEPT: usize = 8;
 
 #[derive(Debug)]
@@ -46,11 +46,11 @@ pub struct Ledger {
     loaded: Loaded,
     /// Facts are folded, but nothing is written.
     dry_run: bool,
-    /// A batch was folded but not written: nothing more is appended.
+    /// A batch was folded but not written, so nothing more is appended.
     failed: bool,
     /// Why the newest head is not exported.
     unexported: Option<Failure>,
-    /// This ledger was compared with its exported head.
+    /// This ledger was already compared with its exported head.
     compared: bool,
 }
 
@@ -63,9 +63,9 @@ pub struct Recent {
 }
 
 impl Ledger {
-    /// The ledger of this session, wherever it is, and made where there is none anywhere. Two ids that share
-    /// eight digits get a folder each. `thorough`: compare it with its exported head too, which reveals an
-    /// older copy of both state and ledger.
+    /// The ledger of this session, wherever it is; it is created if there is none anywhere. Two IDs whose
+    /// hashes share eight digits get separate folders. `thorough`: also compare it with its exported head,
+    /// which reveals an older copy of both state and ledger.
     pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
         let mut search = key.search(env);
         let [mut width, wider] = WIDTHS;
@@ -73,7 +73,8 @@ impl Ledger {
             let far = found == Found::Far;
             match Self::enter(env, key.session_id, place, thorough || far)? {
                 Some(ledger) => {
-                    // Its head names the place from now on, so that the next event need not look everywhere.
+                    // The exported head names its place from now on, so that the next event need not search
+                    // everywhere.
                     if far && !env.dry_run && !ledger.session().is_new() {
                         ledger.export(env)?;
                     }
@@ -94,7 +95,7 @@ impl Ledger {
         Self::enter(env, trace, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
     }
 
-    /// An existing folder; `None` where it is another session's.
+    /// Opens an existing folder; `None` if it belongs to another session.
     fn enter(
         env: &Env,
         session_id: &str,
@@ -121,7 +122,7 @@ impl Ledger {
         Ok(Some(ledger))
     }
 
-    /// The ledger that counts, in the place of a second one of the same session, which is set aside.
+    /// Opens the ledger that counts, instead of a second one of the same session, which is set aside.
     fn enter_instead(
         env: &Env,
         session_id: &str,
@@ -136,7 +137,7 @@ impl Ledger {
         Ok(Some(ledger))
     }
 
-    /// A new ledger in an empty folder. The exported head is not asked: a person gives up what it proves.
+    /// A new ledger in an empty folder. The exported head is ignored: the person gives up what it proves.
     pub fn begin(path: &Path, trace: &str) -> Result<Self, Failure> {
         let place = session_folder::existing(path)?;
         let lock = Lock::acquire(&place.dir)?;
@@ -157,7 +158,7 @@ impl Ledger {
         &self.loaded.walk.folded
     }
 
-    /// Bytes that are written.
+    /// Number of bytes written.
     pub fn length(&self) -> u64 {
         self.loaded.walk.bytes
     }
@@ -185,7 +186,7 @@ impl Ledger {
             .collect()
     }
 
-    /// Writes a text for an agent or a person to `context/`, printable.
+    /// Writes a text for an agent or a person to `context/`, without control characters.
     pub fn write_context(&self, name: &str, text: &str) -> Result<(), Failure> {
         if self.dry_run {
             return Ok(());
@@ -197,7 +198,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes a file beside the ledger, such as the halt report, printable.
+    /// Writes a file next to the ledger, such as the halt report, without control characters.
     pub fn write_beside(&self, name: &str, text: &str) -> Result<(), Failure> {
         if !self.dry_run {
             folder::replace(&self.place.dir, name, ".new", plain(text).as_bytes())?;
@@ -210,7 +211,7 @@ impl Ledger {
         recover::baseline(&self.session().memory, &self.file, self.loaded.walk.bytes)
     }
 
-    /// What the session owes in the working tree around this folder.
+    /// What the session owes in the working tree that contains this folder.
     pub fn owed(&self, env: &Env, cwd: &Path) -> Result<Worktree, Failure> {
         written::owed(env, self.session(), cwd, (&self.file, self.loaded.walk.bytes))
     }
@@ -222,7 +223,7 @@ impl Ledger {
     }
 }
 
-/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
+/// Keeps only the newest contexts of the same kind: `audit-31.md` is of the kind `audit`.
 fn remove_old_contexts(folder: &Path, name: &str) {
     let Some((kind, _)) = name.rsplit_once('-') else { return };
     let number =
@@ -233,7 +234,7 @@ fn remove_old_contexts(folder: &Path, name: &str) {
     if same.len() <= CONTEXTS_KEPT {
         return;
     }
-    // By age first: a ledger that was set aside leaves higher numbers behind.
+    // By age first: a ledger that was set aside may have left higher numbers behind.
     same.sort_by_cached_key(|(number, path)| {
         (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
     });
@@ -242,7 +243,7 @@ fn remove_old_contexts(folder: &Path, name: &str) {
     }
 }
 
-/// The ledger's file and its length; in a dry run none is made.
+/// The ledger's file and its length; a dry run does not create it.
 fn open_file(place: &SessionFolder, dry_run: bool) -> Result<(File, u64), Failure> {
     if !dry_run {
         return Ok(folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?);
@@ -253,7 +254,7 @@ fn open_file(place: &SessionFolder, dry_run: bool) -> Result<(File, u64), Failur
     }
 }
 
-/// A snapshot is due after so many entries or bytes.
+/// A snapshot is due after this many entries or bytes.
 const SNAPSHOT_ENTRIES: u64 = 1024;
 const SNAPSHOT_BYTES: u64 = 1 << 20;
 const SPARE_FILE: &str = ".session-state.spare";
@@ -261,7 +262,7 @@ const SPARE_FILE: &str = ".session-state.spare";
 impl Ledger {
     pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
         let mut facts: Vec<Fact> = self.loaded.repairs.drain(..).chain(facts).collect();
-        // The first entry is always `open`, also before repairs.
+        // The first entry is always `open`, even before repairs.
         if let Some(open) = facts.iter().position(|fact| matches!(fact, Fact::Open(_))) {
             facts[..=open].rotate_right(1);
         }
@@ -276,7 +277,7 @@ impl Ledger {
         let sync = facts.iter().any(Fact::must_sync);
         let export = facts.iter().any(exports) || std::mem::take(&mut self.loaded.lapsed);
         let older = if export { self.compare(env, &facts)? } else { None };
-        // From here to the end of the writes the session in memory is ahead of the disk.
+        // Until the writes end, the session in memory is ahead of the disk.
         self.failed = true;
         let batch = self.batch(env, &facts)?;
         if self.dry_run {
@@ -297,15 +298,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps the newest digest apart from the ledger.
+    /// Stores the newest digest separately from the ledger.
     pub fn export(&self, env: &Env) -> Result<(), Failure> {
         self.export_head(env, true, None)
     }
 
-    /// Compares the ledger with its exported head before a newer one hides that entries are gone. A block is
-    /// recorded even then; the head that must stay is returned.
+    /// Compares the ledger with its exported head before a newer head hides that entries are missing. Even
+    /// then a block is recorded; the head that must stay is returned.
     fn compare(&mut self, env: &Env, facts: &[Fact]) -> Result<Option<Head>, Failure> {
-        // One that cannot be read cannot be replaced either: the export says so.
+        // A list of heads that cannot be read cannot be replaced either: the export reports it.
         let newest = heads::at(env).newest(&self.trace).ok().flatten();
         let Some(head) = newest.filter(|_| !self.compared) else { return Ok(None) };
         match recover::check_exported(Some(&head), &self.file, &self.loaded.walk) {
@@ -330,13 +331,13 @@ impl Ledger {
         })
     }
 
-    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that
-    /// at the end.
+    /// A committed entry stays committed even if its head cannot be exported. The caller reports that at the
+    /// end.
     pub fn exported(&self) -> Result<(), Failure> {
         self.unexported.clone().map_or(Ok(()), Err)
     }
 
-    /// Folds the facts and makes their lines; the last line has the mark.
+    /// Folds the facts and builds their lines; the last line has the mark.
     fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Vec<u8>, Failure> {
         let ts = timestamp(env.now_ms);
         let mut lines = Vec::new();
@@ -378,7 +379,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// After one more entry.
+    /// Whether a snapshot is due after one more entry.
     fn snapshot_due(&self, new_bytes: u64) -> bool {
         let walk = &self.loaded.walk;
         walk.folded.seq + 1 - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1

@@ -1,9 +1,9 @@
-//! Which session of a project did something last, found without a look into each of its folders.
+//! Finds the session of a project that was active last, without looking into each folder.
 //!
-//! Reads the names in a project's folder; reads and appends the list `.aops-recent` beside them: a line for
-//! each session as it begins and as it is spoken to, newest last. Invariants: the list says the order alone;
-//! which sessions there are the folder says, and one that is not on the list is looked at itself. So a list
-//! that is gone, cut or behind costs time once and hides no session.
+//! Reads the names in a project's folder; reads and appends the list `.aops-recent` there: a line for each
+//! session when it begins and when it is prompted, newest last. Invariants: the list only determines the
+//! order; the folder says which sessions exist, and a session that is not on the list is examined itself. So
+//! a missing, cut or outdated list costs time once and hides no session.
 
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::session_folder::is_session_folder;
@@ -18,16 +18,16 @@ use std::time::SystemTime;
 
 /// Protected by its name: see `gate::guard`.
 pub const FILE: &str = ".aops-recent";
-/// The newest on the list are compared by the time of their ledger: sessions that run side by side overtake
-/// each other.
+/// For this many of the newest on the list, the times of their ledgers are compared, since parallel sessions
+/// overtake each other.
 const COMPARED: usize = 8;
-/// A list with so many lines more than twice the sessions is written anew.
+/// A list is rewritten when it has this many lines more than twice the number of sessions.
 const SLACK: usize = 64;
-/// Bytes from the end of the list that are read: 40,000 lines.
+/// How many bytes are read from the end of the list: 40,000 lines.
 const LARGEST: u64 = 1 << 20;
 
-/// Puts this session at the end of its project's list. Only a hint: an error changes nothing but the time of
-/// the next look.
+/// Adds this session to the end of its project's list. Only a hint: after an error the next search merely
+/// takes longer.
 pub fn note(own: &Path) {
     let list = own.parent().and_then(|project| List::open(project, true));
     if let (Some(mut list), Some(name)) = (list, name_of(own)) {
@@ -35,8 +35,8 @@ pub fn note(own: &Path) {
     }
 }
 
-/// The folder of the session beside this one whose ledger was written last. `notes`: the list may be brought
-/// up to date.
+/// The folder of that other session of the project whose ledger was written last. `notes`: the list may be
+/// updated.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
     let project = own.parent()?;
     let name = name_of(own)?;
@@ -68,7 +68,7 @@ pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
     newest
 }
 
-/// Each session of the list that is still there, once.
+/// Each session on the list that still exists, once.
 fn newest_first<'a>(lines: &'a [String], there: &'a HashSet<String>) -> impl Iterator<Item = &'a str> {
     let mut seen = HashSet::new();
     lines
@@ -99,8 +99,8 @@ struct List {
 }
 
 impl List {
-    /// The list of this project, made where there is none and `makes` says so; nothing where a file cannot be
-    /// had there.
+    /// The list of this project, created if it is missing and `makes` is true; `None` if there cannot be a
+    /// file.
     fn open(project: &Path, makes: bool) -> Option<Self> {
         let path = project.join(FILE);
         let open = |new: bool| {
@@ -111,7 +111,7 @@ impl List {
         let file = match open(false) {
             Err(error) if makes && error.kind() == ErrorKind::NotFound => {
                 let made = open(true).ok()?;
-                // The umask may have taken the owner's own bits away.
+                // The umask may have removed the owner's own bits.
                 made.set_permissions(Permissions::from_mode(0o600)).ok()?;
                 made
             }
@@ -121,7 +121,7 @@ impl List {
         Some(Self { path, file, long })
     }
 
-    /// Oldest first. What is no session's name is passed over.
+    /// Oldest first. A line that is not a session's name is skipped.
     fn read(&self) -> Vec<String> {
         let read = self.long.min(LARGEST);
         let bytes = folder::read_at(&self.file, FILE, self.long - read, read).unwrap_or_default();
@@ -129,17 +129,17 @@ impl List {
         names.filter(|name| is_session_folder(name)).map(str::to_owned).collect()
     }
 
-    /// One write, so that sessions beside this one do not cut it.
+    /// One write, so that parallel sessions do not cut the line.
     fn append(&mut self, names: &[impl AsRef<str>]) {
-        // What a killed process left of a line begins no name.
+        // Begins with a line feed, since a killed process may have left an incomplete line.
         let lines: String = names.iter().flat_map(|name| ["\n", name.as_ref()]).collect();
         if !lines.is_empty() {
             let _ = self.file.write_all(lines.as_bytes());
         }
     }
 
-    /// What another process appends meanwhile may be lost: then that session is found as one that is not
-    /// listed, or is a few places too low until it is spoken to again.
+    /// A line that another process appends meanwhile may be lost: that session then counts as not listed, or
+    /// is a few places too low until its next prompt.
     fn rewrite(&self, names: &[&str]) {
         let write = |file: &mut File| file.write_all(names.join("\n").as_bytes());
         let _ = files::write_beside(&self.path, 0o600, write);
@@ -186,8 +186,8 @@ mod tests {
         let sessions: Vec<PathBuf> = (1..40).map(|n| project.session(n, n)).collect();
         assert_eq!(newest_beside(&own, true).as_ref(), sessions.last());
         assert_eq!(newest_beside(&own, true).as_ref(), sessions.last(), "the list names them now");
-        // One that nobody listed, one that came back, one whose ledger is gone, and one that is no folder of
-        // a session.
+        // One that nobody listed, one that came back, one whose ledger is gone, and a folder that is not a
+        // session's.
         let unlisted = project.session(77, 77);
         fs::create_dir(project.at("20260101-aaaaaaaa")).unwrap();
         fs::create_dir(project.at("memory")).unwrap();

@@ -1,8 +1,8 @@
-//! `session-state.json`, and recovery when state and ledger do not agree: replay, cut a torn tail, or refuse.
+//! `session-state.json`, and recovery if state and ledger do not agree: replay, cut a torn tail, or refuse.
 //!
-//! Reads both; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call
-//! is run again; a ledger shorter than a witness proves is accepted only after a power loss, and only with
-//! all synced entries; a state that does not match its digest proves nothing, but a block in it counts.
+//! Reads both; cuts only bytes that were never acknowledged, and stores them in `torn-*`. Invariants: no call
+//! is run again; a ledger that is shorter than a witness proves is accepted only after a power loss, and only
+//! with all synced entries; a state that does not match its digest proves nothing, but a block in it counts.
 
 use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
@@ -28,18 +28,18 @@ use std::os::fd::OwnedFd;
 pub const LEDGER_FILE: &str = "ledger.jsonl";
 /// The version of this program.
 pub const OURS: &str = env!("CARGO_PKG_VERSION");
-/// Snapshots are at most this far apart.
+/// Greatest distance between two snapshots.
 const WINDOW: u64 = 2 << 20;
 /// The longest first entry.
 const LONGEST_OPEN: u64 = 64 << 10;
 
-/// A session read from its ledger, and the repairs that this took.
+/// A session read from its ledger, with the necessary repairs.
 #[derive(Debug)]
 pub struct Loaded {
     pub walk: Walk,
     /// Recorded before the facts of the next batch.
     pub repairs: Vec<Fact>,
-    /// An exported head may be of an entry that a power loss took: a newer one is due.
+    /// An exported head may belong to an entry that was lost in a power failure, so a newer one is due.
     pub lapsed: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct SessionFiles<'a> {
     pub trace: &'a str,
     pub long: u64,
     pub head: Option<Head>,
-    /// The number of a head that a power loss can have left without its entry.
+    /// The number of a head whose entry a power loss may have removed.
     pub lapsed: u64,
     pub boot: &'a str,
     /// Torn bytes are not set aside.
@@ -92,7 +92,7 @@ impl SessionFiles<'_> {
                 self.resume(session, witness)
             }
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
-            // A snapshot of another format would be taken for one of ours.
+            // A snapshot of another format would be mistaken for one of ours.
             _ => match self.other_format() {
                 Some(failure) => return Err(failure),
                 None => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
@@ -115,7 +115,7 @@ impl SessionFiles<'_> {
         walk
     }
 
-    /// The ledger still has the last line of this state, and that line commits to this state.
+    /// The ledger still contains the last line of this state, and that line commits to this state.
     pub fn holds(&self, session: &Session, witness: &Witness) -> Result<bool, Failure> {
         if self.long < witness.bytes || witness.last > witness.bytes || witness.last < 2 {
             return Ok(false);
@@ -131,7 +131,7 @@ impl SessionFiles<'_> {
         }))
     }
 
-    /// False only where an intact first entry names another session. A torn or damaged one is repaired or
+    /// False only if an intact first entry names another session. A torn or damaged entry is repaired or
     /// refused later.
     pub fn is_ours(&self) -> Result<bool, Failure> {
         let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN))?;
@@ -140,8 +140,7 @@ impl SessionFiles<'_> {
         Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
-    /// The version that began the ledger, and the format that it names; nothing where the first entry is
-    /// damaged.
+    /// The version that began the ledger, and the format that it names; `None` if the first entry is damaged.
     fn opened(&self) -> Option<(String, u64)> {
         let first =
             folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
@@ -150,7 +149,7 @@ impl SessionFiles<'_> {
         Some((opened.text_of("binary")?, opened.number_of("format").unwrap_or_default()))
     }
 
-    /// A ledger of another format is not damaged, and not for us to read.
+    /// A ledger of another format is not damaged, but we must not read it.
     fn other_format(&self) -> Option<Failure> {
         let (version, format) = self.opened().filter(|(_, format)| *format != u64::from(FORMAT))?;
         let code = if format > u64::from(FORMAT) { Code::WrittenByNewer } else { Code::WrittenByOlder };
@@ -160,7 +159,7 @@ impl SessionFiles<'_> {
         Some(Failure::new(code, what))
     }
 
-    /// What another version recorded is not damaged: this one does not know all of it.
+    /// A ledger of another version is not damaged: this version does not know everything in it.
     pub fn explain(&self, failure: Failure, state_file: &StateFile) -> Failure {
         if let Some(other) = self.other_format().filter(|_| failure.code.is_integrity()) {
             return other;
@@ -185,7 +184,7 @@ impl SessionFiles<'_> {
         }
     }
 
-    /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, and may be.
+    /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, which is permitted.
     pub fn witnessed(&self, state_file: &StateFile, walk: &Walk) -> Result<Option<u64>, Failure> {
         let by_state = match state_file {
             StateFile::Whole(_, witness) => witness.seq,
@@ -242,12 +241,12 @@ impl SessionFiles<'_> {
     }
 }
 
-/// A version by its numbers, so that two can be compared; what follows a `-` does not count.
+/// A version as numbers, so that two can be compared; anything after a `-` is ignored.
 fn numbers(version: &str) -> Vec<u64> {
     version.split('-').next().unwrap_or_default().split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 
-/// A block outlives its ledger: where nothing is left of that, it can still be cleared.
+/// A block outlives its ledger: even if nothing is left of the ledger, the block can be cleared.
 fn cut_off(has: u64, proven: u64, head: Option<&Head>) -> Failure {
     let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
     let blocked = head.filter(|head| head.blocked && has == 0).map(|head| {
@@ -260,7 +259,7 @@ fn cut_off(has: u64, proven: u64, head: Option<&Head>) -> Failure {
     Failure::new(Code::RecoveryFailed, what + &blocked.unwrap_or_default())
 }
 
-/// The entry that the exported head is of must still be there.
+/// The entry to which the exported head belongs must still be there.
 pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result<(), Failure> {
     let Some(head) = head.filter(|head| head.seq > 0) else { return Ok(()) };
     let seq = head.seq;
@@ -278,7 +277,7 @@ pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result
     }
 }
 
-/// The digest of an entry, looked for from the end: the newest head is of one of the last.
+/// The digest of an entry, searched from the end: the newest head belongs to one of the last entries.
 fn digest_at(ledger: &File, long: u64, seq: u64) -> Result<Option<String>, Failure> {
     let mut window = (16 << 10).min(long);
     loop {
@@ -292,7 +291,7 @@ fn digest_at(ledger: &File, long: u64, seq: u64) -> Result<Option<String>, Failu
     }
 }
 
-/// What is left after a walk was never acknowledged.
+/// Checks that the bytes after a walk were never acknowledged.
 pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
     if is_tear(rest) {
         return Ok(());
@@ -301,8 +300,8 @@ pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
     Err(Failure::new(Code::ChecksumMismatch, what))
 }
 
-/// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may
-/// contain it.
+/// End and session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain
+/// it.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     let trace = quoted(trace);
     memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
@@ -321,8 +320,9 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     })
 }
 
-/// Where some snapshots end, about evenly spread, and the session that each holds. Each part of the ledger is
-/// looked through only up to its first one, and a part that cannot be read has none: the walk says why.
+/// Where some snapshots end, spread about evenly, and the session in each. Each part of the ledger is
+/// searched only up to its first snapshot, and a part that cannot be read contributes none: the walk says
+/// why.
 pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     const PARTS: u64 = 16;
     let parts: Vec<u64> = (1..PARTS).collect();
@@ -340,7 +340,7 @@ pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     found
 }
 
-/// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the
+/// Uncommitted files when the session began, from the entry that recorded them: usually the second of the
 /// ledger.
 pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
     let Some(digest) = &memory.place.baseline_sha256 else { return Ok(BTreeMap::new()) };
@@ -371,7 +371,7 @@ pub enum StateFile {
     Missing,
     /// It matches its digest.
     Whole(Box<Session>, Box<Witness>),
-    /// Torn, edited or of another program.
+    /// Torn, edited or written by another program.
     Untrusted(Vec<u8>),
 }
 
@@ -380,7 +380,8 @@ impl StateFile {
         Self::read_as(dir, |state, digest| digest_of(state) == digest)
     }
 
-    /// The same for one that asks the ledger whether it `holds`, which makes a digest of every part.
+    /// The same without checking the digest: the caller asks the ledger whether it `holds`, which computes
+    /// the digests of all parts.
     pub fn read_unproven(dir: &OwnedFd) -> Result<Self, Failure> {
         Self::read_as(dir, |_, _| true)
     }
@@ -413,7 +414,7 @@ impl StateFile {
         )
     }
 
-    /// It matches its own digest, and is not what the last entry commits to.
+    /// It matches its own digest, but is not the state to which the last entry commits.
     pub fn contradicts(&self, walk: &Walk) -> Option<Failure> {
         let StateFile::Whole(session, witness) = self else { return None };
         let same = digest_of(&session.state) == digest_of(&walk.folded.state)
@@ -422,7 +423,7 @@ impl StateFile {
         (witness.seq == walk.folded.seq && !same).then(|| Failure::new(Code::RecoveryFailed, what()))
     }
 
-    /// The version that wrote it, whether or not this one knows its form.
+    /// The version that wrote it, even if this version does not know its form.
     fn written_by(&self) -> Option<String> {
         match self {
             StateFile::Whole(_, witness) => Some(witness.binary.clone()),

@@ -1,9 +1,9 @@
-//! A second ledger of one session, as versions that looked by place could begin it: which one counts, and
-//! where the other goes.
+//! Handles a second ledger of one session, which older versions could begin because they searched by place:
+//! decides which one counts, and where the other one goes.
 //!
-//! Reads and renames session folders. Invariants: the ledger counts that the newest exported head is of; the
-//! other one is kept under a name that no event looks for, is named in the one that counts, and a block in it
-//! holds on.
+//! Reads and renames session folders. Invariants: the ledger counts to which the newest exported head
+//! belongs; the other one is kept under a name that no event searches for, and the ledger that counts names
+//! it; a block in it stays in force.
 
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -17,8 +17,8 @@ use crate::text::sha256::trace_id;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of the ledger that this head is of, where this place is another project's and both hold the
-/// session.
+/// The folder of the ledger to which this head belongs, if the present place is in another project and both
+/// folders contain the session.
 pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Option<SessionFolder> {
     let is_here =
         place.parent().and_then(Path::file_name).is_some_and(|project| project == head.project.as_str());
@@ -32,7 +32,7 @@ pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Optio
     found.into_iter().find(|other| is_its(&other.path))
 }
 
-/// Renames this second ledger; what the one that counts records of it.
+/// Renames this second ledger; returns the facts that the counting ledger must record about it.
 pub fn set_aside(env: &Env, second: &Path) -> Result<Vec<Fact>, Failure> {
     let _folders = guard(env)?;
     let Some(place) = session_folder::open(second.to_owned())? else { return Ok(Vec::new()) };

@@ -1,8 +1,8 @@
-//! Finds the folder of a session, or makes it.
+//! Finds the folder of a session, or creates it.
 //!
-//! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes
-//! from outside is used only as one part of a path; the session's own folder is never a symlink; a session is
-//! found by its id on later days too, and wherever its working directory and its transcript are.
+//! Reads and creates folders below a project's folder; touches no file in them. Invariants: a name from
+//! outside is used only as a single component of a path; the session's own folder is never a symlink; a
+//! session is found by its ID on later days too, and wherever its working directory and its transcript are.
 
 use crate::ledger::heads::{self, Head};
 use crate::model::client::Ability;
@@ -39,12 +39,12 @@ pub struct SessionKey<'a> {
 
 const DAY_MS: i64 = 86_400_000;
 const NONE: [ErrorKind; 5] = [NotFound, NotADirectory, PermissionDenied, InvalidFilename, InvalidInput];
-/// So many digits of the hash are in a folder's name: more where two ids share the first ones.
+/// How many digits of the hash a folder's name contains: more if two IDs share the first ones.
 pub const WIDTHS: [usize; 2] = [8, 16];
 
 impl SessionKey<'_> {
-    /// The project folders it can be in: that of a well-formed transcript path, then that of the working
-    /// directory.
+    /// The project folders that may contain it: that of a well-formed transcript path, then that of the
+    /// working directory.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
         if !env.host.can(Ability::HoldsRecords) {
@@ -62,8 +62,8 @@ impl SessionKey<'_> {
     }
 }
 
-/// The project folder that the transcript is in, where neither the session is held in it nor the working
-/// directory explains it: in a worktree, and where a session is resumed elsewhere, the client keeps the
+/// The project folder that contains the transcript, if it neither contains the session nor follows from the
+/// working directory: in a worktree, and when a session is resumed elsewhere, the client stores the
 /// transcript by that folder.
 pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
     let named =
@@ -76,31 +76,32 @@ pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> 
 /// How a folder was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// In one of the projects that were named, or in the one that the exported head names.
+    /// In one of the given projects, or in the one that the exported head names.
     Near,
-    /// Only by a look at every project: dear, so that the next one must not need it.
+    /// Only by searching every project, which is expensive and must not be needed next time.
     Far,
 }
 
-/// The folders that may hold a session, the likeliest first. It is looked for by its id, since working
-/// directory and transcript move within a session: to a worktree and back, or with a resume from elsewhere.
+/// The folders that may contain a session, the likeliest first. It is searched by its ID, since working
+/// directory and transcript can change within a session: to a worktree and back, or when it is resumed
+/// elsewhere.
 #[derive(Debug)]
 pub struct Search<'a> {
     env: &'a Env,
     trace: String,
     hash: String,
-    /// Those to look in first.
+    /// Projects to search first.
     near: Vec<PathBuf>,
-    /// All that there are.
+    /// All projects.
     every: fn(&Env) -> Vec<PathBuf>,
     step: Step,
     ready: VecDeque<(SessionFolder, Found)>,
 }
 
-/// What is looked at next.
+/// What is searched next.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Today's or yesterday's folder of a project that was named: no listing of perhaps thousands of entries.
+    /// Today's or yesterday's folder of a given project, without listing perhaps thousands of entries.
     Recent(usize),
     Older,
     ByHead,
@@ -129,7 +130,7 @@ impl<'a> Search<'a> {
         Self { every: Env::all_projects, ..self }
     }
 
-    /// The next folder whose name is made of this id; whether it is the session's, its ledger says.
+    /// The next folder whose name is derived from this ID; its ledger says whether it belongs to the session.
     pub fn next_place(&mut self) -> Result<Option<(SessionFolder, Found)>, Failure> {
         loop {
             if let Some(found) = self.ready.pop_front() {
@@ -157,7 +158,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// In the project that the exported head names.
+    /// Searches the project that the exported head names.
     fn look_by_head(&mut self) -> Result<(), Failure> {
         let head = heads::at(self.env).newest(&self.trace).ok().flatten();
         let project =
@@ -179,13 +180,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The folder of the project that this head names, which is one part of a path.
+/// The folder of the project that this head names, which must be a single path component.
 pub fn of_head(env: &Env, head: &Head) -> Option<PathBuf> {
     let is_part = Path::new(&head.project).file_name() == Some(head.project.as_ref());
     is_part.then(|| env.projects().join(&head.project))
 }
 
-/// The folders that may hold this session in one project.
+/// The folders that may contain this session in one project.
 pub fn find_in(env: &Env, project: &Path, session_id: &str) -> Result<Vec<SessionFolder>, Failure> {
     in_project(env, project, &sha256(&[session_id.as_bytes()]))
 }
@@ -207,7 +208,7 @@ fn recent(env: &Env, project: &Path, hash: &str) -> Result<Option<SessionFolder>
     Ok(None)
 }
 
-/// A new folder for this session. Two processes get the same one.
+/// A new folder for this session. If two processes ask, they get the same one.
 pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = key.projects(env).swap_remove(0);
     make_all(&project)?;
@@ -220,7 +221,7 @@ pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder,
     existing(&path)
 }
 
-/// In its place for a dry run: a folder that always exists and holds no session. Nothing is made.
+/// For a dry run: a folder that always exists and contains no session. Nothing is created.
 pub fn imagine(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     Ok(SessionFolder { path: new_path(env, key, width), ..existing(Path::new("/"))? })
 }
@@ -232,7 +233,7 @@ fn new_path(env: &Env, key: SessionKey, width: usize) -> PathBuf {
 
 const GUARD: &str = "folders.lock";
 
-/// While this lock is held, no other process makes a session folder.
+/// While this lock is held, no other process creates a session folder.
 pub fn guard(env: &Env) -> Result<File, Failure> {
     let path = env.config.join("aops");
     make_all(&path)?;
@@ -240,7 +241,7 @@ pub fn guard(env: &Env) -> Result<File, Failure> {
     Ok(lock::take(lock::open_or_make(&dir, GUARD)?, GUARD, PATIENCE)?)
 }
 
-/// An existing folder, never through a symlink.
+/// Opens an existing folder, never through a symlink.
 pub fn open(path: PathBuf) -> Result<Option<SessionFolder>, Failure> {
     Ok(folder::enter(CWD, &path, false)?.map(|dir| SessionFolder { dir, path }))
 }
@@ -249,12 +250,12 @@ pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
     open(path.to_owned())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
 }
 
-/// The folders in this project whose names are made of this hash, the oldest first.
+/// The folders in this project whose names are derived from this hash, the oldest first.
 fn all_in(project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
     let names = match std::fs::read_dir(project) {
         Ok(names) => names,
-        // No folder, no name of one, or another user's: no session of ours is in it. Other trouble does not
-        // say so.
+        // The folder does not exist, cannot exist, or belongs to another user, so it contains no session of
+        // ours. Other errors do not prove that.
         Err(error) if NONE.contains(&error.kind()) => return Ok(Vec::new()),
         Err(error) => return Err(Failure::storage(project.display(), error)),
     };
@@ -276,7 +277,7 @@ pub fn is_session_folder(name: &str) -> bool {
         && hash.bytes().all(hex)
 }
 
-/// `/…/projects/<name>/<session_id>.jsonl`, absolute and plain: its folder.
+/// The folder of `/…/projects/<name>/<session_id>.jsonl`, if the path is absolute and plain.
 fn well_formed(transcript: &str, session_id: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = transcript.strip_prefix('/')?.split('/').collect();
     let plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
@@ -285,7 +286,7 @@ fn well_formed(transcript: &str, session_id: &str) -> Option<PathBuf> {
     (named && parts.iter().all(plain)).then(|| Path::new(transcript).parent().map(Path::to_path_buf))?
 }
 
-/// The client's name for a project: every character but letters and digits is a dash.
+/// The client's name for a project: every character but letters and digits becomes a dash.
 pub fn dashed(cwd: &str) -> String {
     const LONGEST: usize = 200;
     let name: String = cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

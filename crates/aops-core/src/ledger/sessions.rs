@@ -1,7 +1,7 @@
-//! The sessions on disk: by id, by the beginning of an id, or the one meant in this project; and a full check
-//! of one.
+//! The sessions on disk: by ID, by the beginning of an ID, or the one meant in this project; and a full check
+//! of one session.
 //!
-//! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session
+//! Reads session folders, writes nothing. Invariants: a folder that cannot be read is still listed; a session
 //! whose folder is gone is still known by its exported head.
 
 use crate::ledger::chain::Walk;
@@ -56,19 +56,18 @@ pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     ours.filter_map(|item| on_disk(item.path())).collect()
 }
 
-/// Every session of the project of this one, itself among them.
+/// Every session of this session's project, including itself.
 pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
     session.path.parent().map(|project| in_project(project.to_owned())).unwrap_or_default()
 }
 
-/// The state of the newest session of the same project beside this one. Reads one state file. `notes`: see
-/// `recent`.
+/// The state of the newest other session of the same project. Reads one state file. `notes`: see `recent`.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<Box<State>> {
     let place = session_folder::open(recent::newest_beside(own, notes)?).ok()??;
     Some(in_place(&place)?.state.into_inner())
 }
 
-/// The session in this folder; nothing where none was recorded yet.
+/// The session in this folder; `None` if none was recorded yet.
 pub fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
@@ -94,8 +93,8 @@ fn first_name(place: &SessionFolder) -> Option<String> {
     Some(json::read(line.trace_id).ok()?.text()?.into_owned())
 }
 
-/// The session with this id or prefix; without one that of the project around the working directory: of those
-/// whose client is there the newest, else the newest of all.
+/// The session with this ID or prefix. Without one, a session of the project that contains the working
+/// directory: the newest whose client is alive, otherwise the newest of all.
 pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let Some(given) = given else { return chosen_here(env) };
     let trace = trace_id(given);
@@ -138,7 +137,7 @@ fn chosen_here(env: &Env) -> Result<SessionOnDisk, String> {
     Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
 }
 
-/// A run of `claude -p` that has ended is not what a person means while they sit before another client.
+/// While a person sits at another client, they do not mean an ended run of `claude -p`.
 fn newest_live(mut all: Vec<SessionOnDisk>, boot: &str) -> Option<SessionOnDisk> {
     all.retain(|found| is_live(found, boot));
     newest(all)
@@ -148,9 +147,9 @@ fn is_live(found: &SessionOnDisk, boot: &str) -> bool {
     session(found).is_some_and(|session| clients::is_live(&session, boot))
 }
 
-/// The one whose client did something last. What a person did to a session since, such as lifting its block,
-/// makes it no newer: its file is, and so the others are looked at as far as they can have been active after
-/// it.
+/// The session whose client was active last. Actions of a person, such as lifting a block, do not make a
+/// session newer, although they change its file; so we also look at all others that may have been active
+/// after it.
 fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
     all.sort_by_key(|session| std::cmp::Reverse(session.changed));
     let mut best: Option<(SystemTime, SessionOnDisk)> = None;
@@ -166,11 +165,11 @@ fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
     best.map(|(_, session)| session)
 }
 
-/// Facts that a person makes, or that are made for one who looks.
+/// Facts made by a person, or for a person who looks at the session.
 const OF_PERSONS: [&str; 8] =
     ["block", "unblock", "task", "waiver", "insights", "checkpoint", "rollback", "undo"];
 
-/// When the client last did something, as far as the end of the ledger shows it.
+/// When the client was last active, according to the end of the ledger.
 fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {
     const END: u64 = 32 << 10;
     let place = session_folder::open(session.path.clone()).ok()??;
@@ -187,12 +186,12 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
     heads::at(env).newest(&trace_id(given)).ok()?
 }
 
-/// The state file as it is, if it can be trusted.
+/// The state file, if it can be trusted.
 pub fn state(found: &SessionOnDisk) -> Option<Box<State>> {
     Some(session(found)?.state.into_inner())
 }
 
-/// The same, with the memory of the gates.
+/// The same, including what the gates remember.
 pub fn session(found: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(found.path.clone()).ok()??)
 }
@@ -202,7 +201,7 @@ pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
     first(key.search(env), &trace_id(key.session_id))
 }
 
-/// The same where any of these projects may hold it.
+/// The same, if any of these projects may contain it.
 pub fn find_near(env: &Env, session_id: &str, projects: Vec<PathBuf>) -> Option<Session> {
     first(Search::new(env, session_id, projects), &trace_id(session_id))
 }
@@ -216,8 +215,8 @@ fn first(mut search: Search, trace: &str) -> Option<Session> {
     None
 }
 
-/// The session of this id with its folder, wherever it began: looked for in the project of this folder and of
-/// those above it, then by its id alone. An error where its folder is there and what it holds proves nothing.
+/// The session with this ID and its folder, wherever it began: searched in the projects of this folder and of
+/// its parents, then by its ID alone. An error if its folder exists but the content proves nothing.
 pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(PathBuf, Session)>, Failure> {
     if session_id.is_empty() {
         return Ok(None);
@@ -233,11 +232,11 @@ pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(
     Ok(None)
 }
 
-/// The session of this folder, if it is this one and the ledger still holds the entry that its state was
-/// written with.
+/// The session in this folder, if it is the right one and the ledger still contains the entry with which its
+/// state was written.
 fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure> {
     let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "is gone");
-    // Read without the lock: a hook may swap the state meanwhile, so try again.
+    // Read without the lock: a hook may replace the state meanwhile, so try again.
     for _ in 0..3 {
         let state_file = StateFile::read_unproven(&place.dir)?;
         let (file, long) = match (folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?, &state_file) {
@@ -260,14 +259,14 @@ fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure
 }
 
 fn in_place(place: &SessionFolder) -> Option<Session> {
-    // Read without the lock: a hook may swap the file meanwhile, so try again.
+    // Read without the lock: a hook may replace the file meanwhile, so try again.
     (0..3).find_map(|_| match StateFile::read(&place.dir) {
         Ok(StateFile::Whole(session, _)) => Some(*session),
         _ => None,
     })
 }
 
-/// Walks the whole ledger and compares it with the state and the exported head. Writes nothing.
+/// Reads the whole ledger and compares it with the state and the exported head. Writes nothing.
 pub fn check(env: &Env, found: &SessionOnDisk) -> Result<Checked, Failure> {
     check_locked(env, found, false)
 }
@@ -307,8 +306,8 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
     Ok(Checked { session: walk.folded, torn_bytes, failure, seq })
 }
 
-/// The exported heads of a ledger that is intact must be there too. `sealed_to`: entries up to this one are
-/// in the log, which got them after their heads were exported.
+/// The exported heads of an intact ledger must exist, too. `sealed_to`: entries up to this one are in the
+/// log, to which they were added after their heads were exported.
 pub fn check_heads(
     env: &Env,
     found: &SessionOnDisk,
@@ -326,7 +325,7 @@ pub fn check_heads(
     }
 }
 
-/// Sessions of which only the exported head is left, oldest first. One that a person removed is none of them.
+/// Sessions of which only the exported head is left, oldest first, without those that a person removed.
 pub fn lost(env: &Env) -> Vec<Head> {
     let names: BTreeSet<String> = all(env).iter().filter_map(|found| hash_in(&found.path)).collect();
     let is_there = |head: &Head| {
@@ -339,13 +338,13 @@ pub fn lost(env: &Env) -> Vec<Head> {
     gone
 }
 
-/// What stands for the id in a folder's name.
+/// The hash of the ID in a folder's name.
 fn hash_in(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_str()?.split_once('-')?.1.to_owned())
 }
 
-/// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins
-/// with, so a snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
+/// Reads the parts between snapshots in parallel. A part ends with the snapshot with which the next one
+/// begins, so a snapshot counts only if the entries before it lead to it. `bad`: the first wrong entry.
 fn walk_all(
     walk: &mut Walk,
     file: &File,
@@ -373,8 +372,8 @@ fn walk_all(
     Ok(torn)
 }
 
-/// From where this walk stands to `end`: the bytes after the last batch, or what is wrong and with which
-/// entry.
+/// Continues this walk up to `end`. Returns the number of bytes after the last batch, or what is wrong and
+/// with which entry.
 fn walk_part(mut walk: Walk, file: &File, end: u64) -> (Walk, Result<u64, (Failure, Option<u64>)>) {
     let mut window = 1 << 20;
     loop {

@@ -1,8 +1,9 @@
-//! What the calls of a session wrote, or may have written, since the uncommitted files were last recorded.
+//! What the calls of a session wrote, or may have written, since its uncommitted files were last recorded.
 //!
-//! Reads the ledger, the list of leases and the times of files; only where it is asked what a task owes.
-//! Invariants: the file of an edit is the session's own, whoever saves it later; any other file is so if it
-//! last changed while a command ran, or after one that may go on, and no other session edited it meanwhile.
+//! Reads the ledger, the list of leases and the times of files, only when we need to know what a task owes.
+//! Invariants: the file of an edit is the session's own, whoever saves it later; any other file is its own if
+//! it last changed while a command was running, or after one that may still be running, and no other session
+//! edited it meanwhile.
 
 use super::entry::Line;
 use super::leases;
@@ -29,14 +30,14 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The time of a file is that of the last tick before.
+/// File times are only as precise as one clock tick.
 const TICK_MS: i64 = 20;
 
 #[derive(Debug, Default)]
 struct Written {
-    /// Of edits.
+    /// Files of edits.
     files: BTreeSet<PathBuf>,
-    /// When calls ran that change something: from, until.
+    /// When calls were running that change something: from, until.
     spans: Vec<(i64, i64)>,
     /// Files that other sessions edited, and when they last did.
     others: BTreeMap<String, i64>,
@@ -66,7 +67,7 @@ impl Written {
                 };
                 match tells.then(|| Fact::read(line.kind, line.with)).flatten() {
                     Some(Fact::Call(step)) => written.note(env, memory, &mut begun, &step, at),
-                    // It was never asked for, so its start is unknown: count from the entry before.
+                    // It was never asked about, so its start is unknown: count from the entry before.
                     Some(Fact::Violation(violation)) if violation.unasked.is_some() => {
                         written.spans.push((last_ms, at));
                     }
@@ -87,7 +88,7 @@ impl Written {
         for call in begun {
             written.keep(call, i64::MAX);
         }
-        // Where the task is weighed, its own files are known by name.
+        // If the task is weighed, its own files are known by name.
         written
             .files
             .extend(memory.progress.weight.grown.files.iter().map(|file| real(&root.join(&file.path))));
@@ -117,7 +118,7 @@ impl Written {
         self.files.extend(call.file);
     }
 
-    /// This file is as the session left it, or may be; or the session edited it at some time.
+    /// This file is, or may be, as the session left it; or the session edited it at some time.
     fn is_own(&self, place: &Path) -> bool {
         if self.files.contains(&real(place)) {
             return true;
@@ -129,13 +130,13 @@ impl Written {
     }
 }
 
-/// What this session owes in its working tree. The ledger is read only where something there is new.
+/// What this session owes in its working tree. The ledger is read only if something there is new.
 pub fn owed(env: &Env, session: &Session, cwd: &Path, ledger: (&File, u64)) -> Result<Worktree, Failure> {
     let (file, long) = ledger;
     let baseline = recover::baseline(&session.memory, file, long)?;
     let read = || Written::read(env, &session.state.session_id, &session.memory, file, long);
     let written = LazyCell::new(|| read().ok());
-    // What cannot be read may have been written.
+    // If the ledger cannot be read, the session may have written any file.
     let is_own = |place: &Path| written.as_ref().is_none_or(|written| written.is_own(place));
     Ok(git::owed(env, cwd, Path::new(&session.memory.place.root), &baseline, &is_own))
 }
@@ -167,13 +168,13 @@ impl Begun {
     }
 }
 
-/// In its real folder; the last name may be a link, which is a file of its own.
+/// The path with its real folder; its last component may be a link, which counts as a file of its own.
 fn real(place: &Path) -> PathBuf {
     let folder = place.parent().and_then(|folder| folder.canonicalize().ok());
     folder.zip(place.file_name()).map_or_else(|| place.to_owned(), |(folder, name)| folder.join(name))
 }
 
-/// When this file last changed, as no program can set it; of one that is gone, its folder.
+/// When this file last changed (`ctime`), which no program can set; for a deleted file, its folder.
 fn changed_ms(place: &Path) -> i64 {
     let known = place.ancestors().find_map(|at| fs::symlink_metadata(at).ok());
     known.map_or(i64::MAX, |about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000)

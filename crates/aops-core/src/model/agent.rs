@@ -1,15 +1,15 @@
-//! The five agents that owe a verdict: their names, and what a verdict of each is called.
+//! The five agents that owe a verdict: their names, and the possible verdicts of each.
 //!
-//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name, with our plugin's prefix,
-//! or with the one that our file has where the bare name is taken, and in no other spelling; a call that
-//! starts an agent may use any spelling that the client accepts.
+//! Reads nothing, writes nothing. Invariant: a verdict counts only under the bare name, with our plugin's
+//! prefix, or with the name that our file has if the bare name is taken; a call that starts an agent may use
+//! any spelling that the client accepts.
 
 use crate::model::named::named;
 use unicode_normalization::UnicodeNormalization;
 
-/// Before our agents' names where they come from our plugin.
+/// Prefix of our agents' names if they come from our plugin.
 pub const PLUGIN_PREFIX: &str = "aops:";
-/// Before the name of one whose bare name a foreign file has taken.
+/// Prefix of an agent's name if a foreign file uses the bare name.
 pub const FILE_PREFIX: &str = "aops-";
 
 named! {
@@ -26,13 +26,13 @@ named! {
 pub struct Agent {
     pub id: AgentId,
     pub name: &'static str,
-    /// May change nothing but the tracker and the memory, or run tests.
+    /// What it may change: nothing but the tracker and the memory; or it may run tests.
     pub may: May,
-    /// The exact form of its block, for an agent that forgot it.
+    /// The exact form of its block, to show to an agent that forgot it.
     pub form: &'static str,
 }
 
-/// What one of our agents may do beside reading.
+/// What one of our agents may do apart from reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum May {
     OnlyRead,
@@ -79,14 +79,14 @@ pub fn ours(agent_type: &str) -> Option<&'static Agent> {
     AGENTS.iter().find(|agent| agent.name == bare)
 }
 
-/// A name without our prefixes. `aops-helper` is no name of ours and stays.
+/// A name without our prefixes. `aops-helper` is not one of our names and stays.
 pub fn bare(agent_type: &str) -> &str {
     let is_ours = |name: &&str| AGENTS.iter().any(|agent| agent.name == *name);
     let by_plugin = agent_type.strip_prefix(PLUGIN_PREFIX);
     by_plugin.or_else(|| agent_type.strip_prefix(FILE_PREFIX).filter(is_ours)).unwrap_or(agent_type)
 }
 
-/// Which of our agents the client would start under this name: it knows `QA_Verifier` as `qa-verifier`.
+/// Which of our agents the client would start under this name: it accepts `QA_Verifier` for `qa-verifier`.
 pub fn meant(spelled: &str) -> Option<String> {
     let spelled = folded(spelled);
     let names = AGENTS.iter().flat_map(|agent| {
@@ -96,7 +96,8 @@ pub fn meant(spelled: &str) -> Option<String> {
     names.into_iter().find(|name| folded(name) == spelled)
 }
 
-/// As the client compares names: compatible forms made one, case, white space and dashes left out.
+/// The name in the form in which the client compares names: compatible characters unified, without case,
+/// white space and dashes.
 pub fn folded(name: &str) -> String {
     let dash = |c: char| matches!(c, '-' | '_' | '\u{2010}'..='\u{2015}' | '\u{2212}');
     name.nfkc().flat_map(char::to_lowercase).filter(|c| !c.is_whitespace() && !dash(*c)).collect()

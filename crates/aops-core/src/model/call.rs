@@ -1,7 +1,7 @@
-//! A typed look at one tool call, and the machine each call walks through.
+//! A typed view of one tool call, and the state machine of calls.
 //!
-//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; a transition that
-//! it does not list is invalid.
+//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole state machine; a transition
+//! that it does not list is invalid.
 
 pub use aops_shell::effect::Effect;
 
@@ -9,7 +9,7 @@ use crate::model::named::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Where a call stands. Moore machine: the state alone says what the client was told.
+    /// The state of a call. A Moore machine: the state alone determines what the client was told.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "UPPERCASE")]
     pub enum CallState {
@@ -37,7 +37,7 @@ impl CallState {
     }
 }
 
-/// What makes two calls the same call.
+/// Two calls with the same key are the same call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallKey {
     pub id: String,
@@ -48,7 +48,7 @@ pub struct CallKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     pub key: CallKey,
-    /// The tool's input, canonical and redacted, whole.
+    /// The tool's whole input, canonical and redacted.
     pub input: String,
     /// The input for the ledger: canonical, redacted, clipped.
     pub clipped: String,
@@ -57,33 +57,33 @@ pub struct ToolCall {
     pub duration_ms: Option<u64>,
     /// `PostToolUseFailure`: what went wrong, clipped.
     pub error: String,
-    /// `PostToolUse` of a call that started an agent: it goes on in the background.
+    /// `PostToolUse` of a call that started an agent: the agent continues in the background.
     pub launched: bool,
     /// `PostToolUse` of a command: the client put it into the background, or stopped it.
     pub unended: bool,
-    /// A todo list in the input: done, all.
+    /// A todo list in the input: how many are done, and how many there are.
     pub todos: Option<(u64, u64)>,
-    /// `PostToolUse` of `ExitPlanMode`: the plan it ended with.
+    /// `PostToolUse` of `ExitPlanMode`: the resulting plan.
     pub plan: Option<PlanMade>,
-    /// `PostToolUse`, `PostToolUseFailure`: what came out.
+    /// `PostToolUse`, `PostToolUseFailure`: the result.
     pub result: Option<ToolResult>,
 }
 
-/// What is kept of a tool's result.
+/// The part of a tool's result that we keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// Size of the result as the client sent it.
     pub bytes: u64,
-    /// Its first lines, redacted; empty where it is no text.
+    /// Its first lines, redacted; empty if it is not a text.
     pub head: String,
     /// SHA-256 of the result as the client sent it.
     pub sha256: String,
-    /// Its last lines, redacted, where the first ones are not all of it.
+    /// Its last lines, redacted, if the first ones are not the whole text.
     pub tail: String,
 }
 
 impl ToolResult {
-    /// The lines that are kept, on one line.
+    /// The kept lines, joined into one.
     pub fn lines(&self) -> String {
         let ends = [&self.head, &self.tail].into_iter().filter(|text| !text.is_empty());
         ends.map(|text| text.lines().map(str::trim).collect::<Vec<_>>().join(" | "))
@@ -92,7 +92,7 @@ impl ToolResult {
     }
 }
 
-/// The plan that plan mode ended with.
+/// The plan with which plan mode ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanMade {
     pub file: String,

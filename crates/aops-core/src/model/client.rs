@@ -1,7 +1,7 @@
 //! The clients whose events we know.
 //!
-//! Reads nothing, writes nothing. What each can do is the table in `host`. Invariant: Claude Code is the one
-//! that needs no registration of its own; every other counts only where it was registered by name.
+//! Reads nothing, writes nothing. The table in `host` says what each can do. Invariant: only Claude Code
+//! needs no registration of its own; every other client counts only if it was registered by name.
 
 use crate::model::named::named;
 
@@ -19,26 +19,26 @@ named! {
     }
 }
 
-/// What a client can do, where we ask before we rely on it.
+/// What a client can do, checked before we rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// It ends a turn by itself that was refused its end too often.
+    /// It limits by itself how often the end of a turn can be refused.
     CapsStops,
-    /// A call has an id; else we make one.
+    /// Its calls have IDs; otherwise we make one.
     NamesCalls,
-    /// It can start agents that are ours.
+    /// It can start our agents.
     StartsAgents,
-    /// One of ours that lost its name to a file of the project can be started by a second one.
+    /// If a project's file takes the name of one of our agents, that agent can be started by its second name.
     RenamesAgents,
-    /// It says how a shell command ended.
+    /// It reports the exit code of a shell command.
     TellsExits,
-    /// Its transcript says who interrupted a turn, and what a person answered.
+    /// Its transcript records who interrupted a turn, and what a person answered.
     RecordsPersons,
-    /// What we record of a session lies beside its transcript.
+    /// We store a session's record next to its transcript.
     HoldsRecords,
-    /// It asks a person at its terminal, or is told our answer in their place.
+    /// It asks a person at its terminal, or accepts our answer in their place.
     AsksPersons,
-    /// It sends `SessionStart` before all else, however a session comes to it.
+    /// It sends `SessionStart` before anything else, however a session begins.
     SendsStarts,
     /// It starts shell commands through a program that its settings name.
     StartsShellsThroughUs,
@@ -48,23 +48,23 @@ pub enum Ability {
     ReadsAgentsPage,
 }
 
-/// What is to be known of a client before its folder in `host` is asked: who it is, where its files are, what
-/// it can do.
+/// The facts about a client that are needed before its folder in `host` is asked: who it is, where its files
+/// are, what it can do.
 #[derive(Debug)]
 pub struct ClientRow {
     pub client: Client,
-    /// What its main agent is called by others.
+    /// The name that others use for its main agent.
     pub agent_name: &'static str,
-    /// Whose models it asks, by the names of OpenTelemetry's conventions.
+    /// The provider of its models, in the terms of OpenTelemetry's conventions.
     pub provider: &'static str,
-    /// Its configuration: the variable that moves it, what it is below the home without, and what follows
-    /// either.
+    /// Its configuration folder: the variable that moves it, its default below the home, and what is appended
+    /// to either.
     pub folder: [&'static str; 3],
-    /// What it sets for everything that it starts.
+    /// Variables that it sets for everything that it starts.
     pub sets: &'static [&'static str],
     /// An administrator's folders for it, below `/etc` or `/Library/Application Support`.
     pub system: &'static [&'static str],
-    /// Its packages, and other names that start it.
+    /// Names of its packages, and other names that start it.
     pub packages: &'static [&'static str],
     pub abilities: &'static [Ability],
 }
@@ -155,17 +155,17 @@ impl Client {
         self.row().abilities.contains(&ability)
     }
 
-    /// Counts only where it was registered by name: every client but Claude Code.
+    /// It counts only if it was registered by name: true for every client but Claude Code.
     pub fn is_registered_by_name(self) -> bool {
         self != Self::default()
     }
 
-    /// The clients that are registered by name, but for this one.
+    /// The clients that are registered by name, without this one.
     pub fn others_by_name(self) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |other| other.is_registered_by_name() && *other != self)
     }
 
-    /// What the registration of this client says after the event: ` --client codex`, or nothing.
+    /// What the registration of this client appends to the event: ` --client codex`, or nothing.
     pub fn option(self) -> String {
         if self.is_registered_by_name() {
             format!(" {} {}", Self::OPTION, self.name())
@@ -174,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Whose model it is, by the names of OpenTelemetry's conventions; of a model that is not known, the
+    /// The provider of a model, in the terms of OpenTelemetry's conventions; for an unknown model, the
     /// client's own.
     pub fn provider_of(self, model: Option<&str>) -> &'static str {
         const MODELS: [(&str, &str); 13] = [
@@ -198,7 +198,7 @@ impl Client {
         match MODELS.iter().find(|(name, _)| model.contains(name)) {
             Some((_, provider)) => provider,
             None if is_openai() => "openai",
-            // Their models are many people's.
+            // Many providers offer such models.
             None if !model.is_empty() => UNKNOWN,
             None => self.row().provider,
         }

@@ -23,7 +23,7 @@ named! {
     }
 }
 
-/// One thing a task owes, and the shipped line that says how to give it.
+/// One thing that a task owes, and the shipped line that says how to pay it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debt {
     pub id: DebtId,
@@ -31,7 +31,7 @@ pub struct Debt {
 }
 
 impl DebtId {
-    /// The gate that asks for it: a refused stop is counted under this one.
+    /// The gate that requires it: a refused stop is counted for this gate.
     pub fn gate(self) -> GateId {
         match self {
             Self::Hydrator => GateId::Sandbox,
@@ -51,7 +51,7 @@ impl DebtId {
         AgentId::ALL.into_iter().any(|agent| Self::from(agent) == self)
     }
 
-    /// The name of the gate that asks for it; what another version owed is counted as itself.
+    /// The name of the gate that requires it; a debt of another version is counted under its own name.
     pub fn gate_name(owed: &Stored<Self>) -> &str {
         owed.known().map_or(owed.name(), |debt| debt.gate().name())
     }

@@ -1,4 +1,4 @@
-//! Us being broken: a stable code, what happened, and what a person can do. Never a ruling.
+//! A failure of aops-hook itself: a stable code, what happened, and what a person can do. Never a ruling.
 //!
 //! Reads nothing, writes nothing. Invariant: every code has a way out.
 
@@ -59,12 +59,12 @@ impl Code {
         }
     }
 
-    /// Nothing is wrong with the ledger: another version recorded it.
+    /// Nothing is wrong with the ledger: another version wrote it.
     pub fn is_of_another_version(self) -> bool {
         matches!(self, Code::WrittenByNewer | Code::WrittenByOlder)
     }
 
-    /// The ledger itself is not what it says it is.
+    /// The ledger itself is damaged.
     pub fn is_integrity(self) -> bool {
         matches!(
             self,
@@ -84,7 +84,7 @@ impl Failure {
         Self { code, what: what.into() }
     }
 
-    /// Storage trouble with the file's name before the system's words.
+    /// A storage error: the file's name, followed by the system's message.
     pub fn storage(file: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::new(Code::StorageFailed, format!("`{file}`: {error}"))
     }

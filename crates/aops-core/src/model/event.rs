@@ -1,14 +1,14 @@
-//! The kinds of event of Claude Code, and one event as we understand it.
+//! The kinds of events of Claude Code, and the form in which we represent one event.
 //!
 //! Reads nothing, writes nothing. `EVENTS` is the only table of kinds: `hooks.json`, the wire forms, the
-//! installer and the docs follow from it. Invariant: an unknown name is an event too, never an error.
+//! installer and the docs are derived from it. Invariant: an unknown name is an event too, never an error.
 
 use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
 use crate::model::named::Named;
 use std::time::Duration;
 
-/// How a kind of event spells a refusal. The spelling itself is the wire's business.
+/// How a kind of event expresses a refusal. The exact format is the wire's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Cannot be refused: a `Deny` becomes a warning.
@@ -19,11 +19,11 @@ pub enum Refusal {
     Dialog,
     /// A top-level block with its reason.
     Block,
-    /// The reason on stderr alone: the client would show the model both.
+    /// The reason only on stderr: otherwise the client would show it to the model twice.
     Words,
 }
 
-/// What is fixed for one kind of event.
+/// The fixed properties of one kind of event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EventRow {
     pub kind: EventKind,
@@ -31,19 +31,19 @@ pub struct EventRow {
     /// If aops-hook itself is broken, this event is refused.
     pub guarding: bool,
     pub refusal: Refusal,
-    /// Takes text for the model.
+    /// Accepts text for the model.
     pub context: bool,
-    /// Seconds the client waits for the hook; 0: not registered.
+    /// How many seconds the client waits for the hook; 0 if it is not registered.
     pub timeout: u32,
 }
 
-/// Makes the enum and its table out of the same rows, so that `EVENTS[kind as usize]` is the row of `kind`.
+/// Generates the enum and its table from the same rows, so that `EVENTS[kind as usize]` is the row of `kind`.
 macro_rules! events {
     ($($name:ident: $guarding:literal, $refusal:ident, $context:literal, $timeout:literal;)*) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub enum EventKind {
             $($name,)*
-            /// A name that this version does not know. `Event::name` has it.
+            /// A name that this version does not know. `Event::name` contains it.
             #[default]
             Other,
         }
@@ -65,7 +65,8 @@ events! {
     Setup: false, None, false, 10;
     SessionStart: false, None, true, 15;
     InstructionsLoaded: false, None, false, 10;
-    // A prompt, PreToolUse and Stop run the user's checks; `policy::check::BUDGET_MS` stays below.
+    // At a prompt, PreToolUse and Stop we run the user's checks; `policy::check::BUDGET_MS` is below their
+    // timeouts.
     UserPromptSubmit: true, Block, true, 600;
     UserPromptExpansion: false, None, true, 10;
     PreToolUse: true, Permission, true, 600;
@@ -86,10 +87,10 @@ events! {
     CwdChanged: false, None, false, 10;
     DirectoryAdded: false, None, false, 10;
     FileChanged: false, None, false, 10;
-    // A registered hook would have to create the worktree in git's place.
+    // A registered hook would have to create the worktree instead of git.
     WorktreeCreate: false, None, false, 0;
     WorktreeRemove: false, None, false, 0;
-    // Fires for every piece of text shown; the transcript has all of it.
+    // Sent for every piece of displayed text; the transcript contains all of it.
     MessageDisplay: false, None, false, 0;
     PreModelSwitch: false, None, false, 10;
     PostModelSwitch: false, None, false, 10;
@@ -100,7 +101,7 @@ events! {
     SessionEnd: false, None, false, 10;
 }
 
-/// Recorded and passed.
+/// An unknown event is recorded and passes.
 static UNKNOWN: EventRow = EventRow {
     kind: EventKind::Other,
     name: "",
@@ -113,7 +114,7 @@ static UNKNOWN: EventRow = EventRow {
 /// The session is never locked longer than this for one event: other hooks of the session wait six seconds
 /// for it.
 const LONGEST_LOCKED: Duration = Duration::from_secs(3);
-/// The client gives all hooks of a session's end 1.5 s together, whatever they registered.
+/// The client allows all hooks at a session's end 1.5 s in total, whatever their registered timeouts.
 const SESSION_END: Duration = Duration::from_millis(1400);
 
 impl Named for EventKind {
@@ -140,7 +141,7 @@ impl EventKind {
         word.starts_with(|c: char| c.is_ascii_uppercase())
     }
 
-    /// Whether the client tells a call with it.
+    /// Whether the client describes a call in it.
     pub fn is_about_call(self) -> bool {
         matches!(
             self,
@@ -152,7 +153,7 @@ impl EventKind {
         )
     }
 
-    /// How long the hook may keep the session locked: a third of the registered timeout, within
+    /// How long the hook may keep the session locked: a third of the registered timeout, at most
     /// `LONGEST_LOCKED`.
     pub fn time_locked(self) -> Duration {
         match (self, self.row().timeout) {
@@ -163,10 +164,11 @@ impl EventKind {
     }
 }
 
-/// One event: what every kind has, and what this kind adds. Texts are whole; clipping is for the ledger.
+/// One event: what every kind contains, and what this kind adds. Texts are complete; clipping is for the
+/// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    /// As the client said it, also where the kind is `Other`.
+    /// The client's own name for it, even if the kind is `Other`.
     pub name: String,
     pub session_id: String,
     pub transcript_path: String,
@@ -176,12 +178,11 @@ pub struct Event {
     pub agent_id: Option<String>,
     pub agent_type: Option<String>,
     pub what: What,
-    /// Everything else the event carried: canonical, clipped, redacted JSON.
+    /// Everything else in the event: canonical, clipped, redacted JSON.
     pub about: String,
 }
 
-/// What happened. A kind that adds nothing that we read is `Plain`, and so is a call's event without its
-/// call.
+/// What happened. A kind without fields that we read is `Plain`, and so is a call's event without its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// `SessionStart`
@@ -209,14 +210,14 @@ pub enum What {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionStart {
-    /// `startup`, `resume`, `clear`, `compact`, `fork`; empty where the client leaves it out.
+    /// `startup`, `resume`, `clear`, `compact`, `fork`; empty if the client leaves it out.
     pub source: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptSent {
     pub text: String,
-    /// Agents' calls that are over, where this prompt is the client's own and tells it.
+    /// Ended calls of agents, if this prompt is the client's own and reports them.
     pub ends: Vec<AgentEnd>,
 }
 
@@ -224,31 +225,31 @@ pub struct PromptSent {
 pub struct EndedCall {
     pub call: ToolCall,
     pub failed: bool,
-    /// The call of an agent that is over with it.
+    /// The agent's call that has ended with it.
     pub ends: Vec<AgentEnd>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndedBatch {
-    /// Agents' calls that are over.
+    /// Agents' calls that have ended.
     pub ends: Vec<AgentEnd>,
-    /// Ids of calls whose agents go on in the background.
+    /// IDs of calls whose agents continue in the background.
     pub launched: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentStopped {
-    /// The last thing the agent said.
+    /// The agent's last message.
     pub report: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnStopped {
-    /// The last thing the agent said.
+    /// The agent's last message.
     pub report: String,
-    /// Other agents that are still at work and will report; of one without an id an empty text.
+    /// Other agents that are still at work and will report; an empty text for one without an ID.
     pub busy_with: Vec<String>,
-    /// What the client lists as still running; nothing where it lists no background work at all.
+    /// What the client lists as still running; `None` if it lists no background work at all.
     pub running: Option<Vec<String>>,
     /// The prompts that timers of the session will send.
     pub timers: Vec<String>,
@@ -259,14 +260,14 @@ pub struct SettingsChanged {
     pub file_path: String,
 }
 
-/// The call of an agent is over, as another event than the agent's own `SubagentStop` tells it.
+/// An agent's call has ended, according to an event other than the agent's own `SubagentStop`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentEnd {
-    /// The id of the call that started it.
+    /// The ID of the call that started it.
     pub call: String,
     pub agent_id: Option<String>,
     pub how: AgentEndKind,
-    /// What the agent said last, as far as the call's result holds it.
+    /// The agent's last message, if the call's result contains it.
     pub report: String,
 }
 
@@ -276,7 +277,7 @@ pub enum AgentEndKind {
     Completed,
     /// The call failed, and the agent may never have begun.
     Failed,
-    /// Somebody stopped the agent.
+    /// Somebody stopped the agent before its end.
     Stopped,
 }
 
@@ -287,7 +288,7 @@ impl Default for What {
 }
 
 impl What {
-    /// An event of this kind of which nothing more is known.
+    /// An event of this kind without any details.
     fn of(kind: EventKind) -> Self {
         match kind {
             EventKind::SessionStart => Self::Started(SessionStart::default()),
@@ -318,13 +319,13 @@ impl Event {
         Self { name: name.to_owned(), what: What::of(EventKind::of(name)), ..Self::default() }
     }
 
-    /// The same about this call, where its kind is about calls.
+    /// The same event about this call, if its kind is about calls.
     #[must_use]
     pub fn with_call(self, call: ToolCall) -> Self {
         Self { what: What::of_call(self.kind(), call, Vec::new()), ..self }
     }
 
-    /// The same event as one that we know no more about than this name.
+    /// The same event as if we knew only this name.
     #[must_use]
     pub fn known_as(self, name: &str) -> Self {
         Self { name: name.to_owned(), what: What::Plain(EventKind::Other), ..self }
@@ -347,7 +348,6 @@ impl Event {
         }
     }
 
-    /// The call that the event is about.
     pub fn call(&self) -> Option<&ToolCall> {
         match &self.what {
             What::Asked(call) | What::Shown(call) | What::Refused(call) => Some(call),
@@ -364,22 +364,22 @@ impl Event {
         }
     }
 
-    /// The call that is about to be made; nothing for any other kind of event.
+    /// The call that is about to be made; `None` for any other kind of event.
     pub fn asked_call(&self) -> Option<&ToolCall> {
         if let What::Asked(call) = &self.what { Some(call) } else { None }
     }
 
-    /// What was said to the session; nothing for any other event.
+    /// The text of a prompt; empty for any other event.
     pub fn prompt(&self) -> &str {
         if let What::Prompted(said) = &self.what { &said.text } else { "" }
     }
 
-    /// Why the session starts, as far as it starts and the client says so.
+    /// Why the session starts, if it starts and the client says so.
     pub fn source(&self) -> &str {
         if let What::Started(start) = &self.what { &start.source } else { "" }
     }
 
-    /// What the agent said last, where its turn or its work ends.
+    /// The agent's last message, if its turn or its work ends.
     pub fn report(&self) -> &str {
         match &self.what {
             What::AgentStopped(stop) => &stop.report,
@@ -388,12 +388,11 @@ impl Event {
         }
     }
 
-    /// The end of a turn.
     pub fn stopped(&self) -> Option<&TurnStopped> {
         if let What::Stopped(stop) = &self.what { Some(stop) } else { None }
     }
 
-    /// Agents' calls that are over, as this event tells it.
+    /// Agents' calls that have ended according to this event.
     pub fn ends(&self) -> &[AgentEnd] {
         match &self.what {
             What::Prompted(said) => &said.ends,
@@ -403,12 +402,12 @@ impl Event {
         }
     }
 
-    /// The client is in plan mode: the plan is made there, and a person approves it.
+    /// The client is in plan mode: it makes the plan, and a person approves it.
     pub fn is_planning(&self) -> bool {
         self.permission_mode.as_deref() == Some("plan")
     }
 
-    /// One of our agents sent this, by its name: the main agent has no id.
+    /// The agent of ours that sent this, by its name; the main agent has no ID.
     pub fn by_our_agent(&self) -> Option<&'static Agent> {
         self.agent_id.as_ref().and(self.agent_type.as_deref()).and_then(agent::ours)
     }

@@ -1,10 +1,11 @@
-//! Who speaks in an answer: the gates, and the parts of the program that only tell something. Stored by name.
+//! Who speaks in an answer: the gates, and the parts of the program that only report something. Stored by
+//! name.
 
 use crate::model::named::named;
 
 named! {
-    /// In the order of `GATES` as far as there is a row; behind it what only has a level, and what only
-    /// tells.
+    /// In the order of `GATES` for those with a row there; then those that only have a level, and those that
+    /// only report.
     #[derive(PartialOrd, Ord)]
     pub enum GateId {
         Block = "block",
@@ -27,7 +28,7 @@ named! {
         Close = "close",
         Commit = "commit",
         Push = "push",
-        /// Asked for by two gates, so it is counted as its own.
+        /// Two gates require it, so it is counted separately.
         Format = "format",
         /// The driver of a run settled the call.
         Run = "run",
@@ -40,13 +41,13 @@ named! {
         Quiet = "quiet",
         Workflow = "workflow",
         Log = "log",
-        /// The program itself broke.
+        /// The program itself failed.
         Failure = "failure",
     }
 }
 
 impl GateId {
-    /// A person can waive it for a while; a prompt that begins with a dot waives all of these.
+    /// A person can waive each of these for a while; a prompt that begins with a dot waives all of them.
     pub const WAIVABLE: [Self; 9] = [
         Self::Sandbox,
         Self::Audit,

@@ -1,4 +1,4 @@
-//! The words that every other folder uses: errors, events, calls, agents, verdicts, phases.
+//! The types that every other folder uses: errors, events, calls, agents, verdicts, phases.
 //!
 //! Plain data. Pure: no module here touches files, the clock, the environment or a process.
 

@@ -1,4 +1,4 @@
-//! How the names of enums are stored that `named!` makes.
+//! How enums made with `named!` are stored: by name.
 
 pub use aops_ledger::named;
 pub use aops_ledger::names::Named;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A name in a ledger. One that only another version knows equals none of ours, and is written back as it was
-/// read.
+/// A name in a ledger. A name that only another version knows equals none of ours, and is written back
+/// unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Stored<T> {
     Known(T),

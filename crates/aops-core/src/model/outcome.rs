@@ -1,11 +1,11 @@
-//! How things end: what our agents say, how a phase, a check, a session and a run come out. Stored by name.
+//! How things end: verdicts of our agents, outcomes of a phase, a check, a session and a run. Stored by name.
 
 use crate::model::named::named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 named! {
-    /// The word of a reviewer's report.
+    /// The verdict in a reviewer's report.
     pub enum AgentVerdict {
         Proceed = "PROCEED",
         Revise = "REVISE",
@@ -28,21 +28,21 @@ named! {
     /// How a phase of the loop, a step of a run, a gate or a check ends. Only `Pass` is success.
     pub enum PhaseOutcome {
         Pass = "PASS",
-        /// What comes next is for a person to say.
+        /// A person must decide what comes next.
         AskUser = "ASK_USER",
-        /// It is mended, and tried again.
+        /// It is repaired, and tried again.
         InterventionRequired = "INTERVENTION_REQUIRED",
         Halt = "HALT",
     }
 }
 
 named! {
-    /// What a session came to. A report draws them in this order.
+    /// The result of a session. A report draws them in this order.
     pub enum SessionOutcome {
         Success = "success",
         Partial = "partial",
         Failure = "failure",
-        /// No loop was enforced, so nothing was to be verified.
+        /// No loop was enforced, so nothing had to be verified.
         Completed = "completed",
     }
 }
@@ -55,7 +55,7 @@ named! {
         Blocked = "BLOCKED",
         /// A person must allow a call, or waive a failed check.
         WaiverRequested = "WAIVER_REQUESTED",
-        /// Of a step: the verifier found issues, and an intervention follows.
+        /// For a step: the verifier found issues, and an intervention follows.
         InterventionRequired = "INTERVENTION_REQUIRED",
         /// A person must look: budget or time ran out, or a process was killed.
         EscalationRequested = "ESCALATION_REQUESTED",
@@ -63,7 +63,7 @@ named! {
 }
 
 impl RunOutcome {
-    /// How the phase of the step ends.
+    /// The outcome of the step's phase.
     pub fn of_phase(self) -> PhaseOutcome {
         match self {
             Self::Pass => PhaseOutcome::Pass,
@@ -88,9 +88,9 @@ impl RunOutcome {
 pub enum CheckEnding {
     Exit(i32),
     Signal(i32),
-    /// It used up its time.
+    /// It exceeded its timeout.
     CutOff,
-    /// It is about other files, and was not run.
+    /// It concerns other files, and was not run.
     NotConcerned,
     /// Why it did not start.
     NotStarted(String),

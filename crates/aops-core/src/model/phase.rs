@@ -1,10 +1,9 @@
-//! The phases of the loop, and its sandbox. Stored by name.
+//! The phases of the loop, and the state of the plan gate. Stored by name.
 
 use crate::model::named::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Where the loop stands.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Phase {

@@ -14,18 +14,18 @@ named! {
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Profile {
-        /// Judged by words alone: a program that cannot run inside a jail.
+        /// Only its text is judged: a program that cannot run inside a jail.
         None = "none",
-        /// As is, except that what guards the session cannot be changed.
+        /// Unconfined, except that files that guard the session cannot be changed.
         Work = "work",
-        /// The project is written, its repository is not; caches and temporary files are thrown away; no
+        /// The project can be written, its repository cannot; caches and temporary files are thrown away; no
         /// network, no daemon.
         QuietWork = "quiet-work",
         /// Nothing can be changed; temporary files are thrown away; no network, unless the line needs it.
         Read = "read",
-        /// The same, and no daemon: for a line that nobody is asked about.
+        /// The same without any daemon: for a line that no person is asked about.
         QuietRead = "quiet-read",
-        /// What is changed is thrown away; no network.
+        /// Changes are thrown away; no network.
         Trial = "trial",
     }
 }
@@ -36,20 +36,20 @@ impl Profile {
         Self::of(word).unwrap_or(Self::Trial)
     }
 
-    /// It takes the place of a person's answer, so it holds whole or the command does not run.
+    /// It replaces a person's answer, so it must be enforced completely or the command does not run.
     pub fn is_quiet(self) -> bool {
         matches!(self, Self::QuietWork | Self::QuietRead)
     }
 }
 
 named! {
-    /// What holds a jailed command.
+    /// What confines a jailed command.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Hold {
         /// User and mount namespaces.
         Namespaces = "namespaces",
-        /// Landlock: no throwaway layers, and what is protected inside the project is not held.
+        /// Landlock: no throwaway layers, and protected files inside the project are not protected.
         Landlock = "landlock",
         /// The sandbox of macOS: no throwaway layers; untested.
         Seatbelt = "seatbelt",
@@ -58,16 +58,16 @@ named! {
     }
 }
 
-/// The jail of a session, as its start found it.
+/// The jail of a session, as found out at its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JailState {
     pub hold: Hold,
-    /// The folder that the session began in.
+    /// The folder in which the session began.
     pub project: String,
     /// Commands can run in a throwaway layer, with an empty network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trial: bool,
-    /// Why it is not more than that.
+    /// Why the jail offers no more.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
@@ -77,22 +77,22 @@ impl JailState {
         self.hold != Hold::Words
     }
 
-    /// Whether this profile is all that it says. Only namespaces have an empty network and layers, which a
-    /// quiet one needs; any other profile holds as far as the jail does.
+    /// Whether this profile can be enforced. Only namespaces have the empty network and the layers that a
+    /// quiet profile needs; any other profile is enforced as far as the jail can.
     pub fn holds(&self, profile: Profile) -> bool {
         if profile.is_quiet() { self.hold == Hold::Namespaces && self.trial } else { self.is_on() }
     }
 }
 
-/// What the program around a command says it did.
+/// What the program around a command says about how it ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// How the command ended, where somebody outside of the jail waited for it. The ledger has it with the
+    /// The command's exit code, if somebody outside of the jail waited for it. The ledger records it with the
     /// call's end.
     #[serde(skip)]
     pub exit: Option<i32>,
     pub hold: Hold,
-    /// Results that are gone with a throwaway layer.
+    /// Results that were lost with a throwaway layer.
     #[serde(default, skip_serializing_if = "Losses::is_empty")]
     pub lost: Losses,
     pub profile: Profile,
@@ -118,35 +118,35 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostFile {
     pub loss: Loss,
-    /// From the project.
+    /// Relative to the project.
     pub path: String,
 }
 
-/// What a command did in a throwaway layer, and what is gone with it.
+/// What a command did in a throwaway layer, and what was lost with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<LostFile>,
-    /// The layer could hold no more than this, and was full.
+    /// The size of the layer in MB, if it was full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_mb: Option<u64>,
-    /// Files that are not listed.
+    /// Number of files that are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// Servers that listened when the command ended, and were stopped.
+    /// Ports of servers that were listening when the command ended, and were stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
 }
 
 impl Losses {
-    /// Names in one sentence.
+    /// At most this many names in one sentence.
     const NAMED: usize = 5;
 
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.more == 0 && self.full_mb.is_none() && self.ports.is_empty()
     }
 
-    /// As much as the ledger keeps.
+    /// Cuts the list to what the ledger keeps.
     pub fn cut(&mut self, most: usize) {
         let over = self.files.len().saturating_sub(most);
         self.files.truncate(most);
@@ -189,7 +189,7 @@ impl Losses {
     }
 }
 
-/// A command as the ledger knows it: without its secrets.
+/// Digest of a command in the form in which the ledger knows it: without its secrets.
 pub fn line_digest(command: &str) -> String {
     sha256(&[redact(command).as_bytes()])
 }

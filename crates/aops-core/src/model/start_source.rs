@@ -1,4 +1,4 @@
-//! How a session starts, as the client says it.
+//! How a session starts, according to the client.
 
 use crate::model::named::named;
 
@@ -13,7 +13,7 @@ named! {
 }
 
 impl StartSource {
-    /// The client's process is a new one: timers and hooks of the one before it are gone.
+    /// The client's process is new: timers and hooks of the previous one are gone.
     pub fn is_new_client(self) -> bool {
         matches!(self, Self::Startup | Self::Resume)
     }

@@ -6,9 +6,9 @@ named! {
     pub enum CheckpointTrigger {
         /// A task is about to make its first change.
         Start = "start",
-        /// Git brought commits into the tree: from then on the task is measured against it.
+        /// Git brought commits into the tree: from now on the task is compared with this checkpoint.
         Moved = "moved",
-        /// A person is asked about a call: whatever they answer, the tree can be put back.
+        /// A person is asked about a call: whatever they answer, the tree can be restored.
         Asked = "asked",
         Phase = "phase",
         Approval = "approval",

@@ -8,7 +8,7 @@ use crate::model::named::named;
 use crate::text::template::Phrase;
 
 named! {
-    /// From silence to refusal. The order is the strictness.
+    /// From silence to refusal, in rising order of strictness.
     #[derive(Default, PartialOrd, Ord)]
     pub enum Ruling {
         #[default]
@@ -17,42 +17,42 @@ named! {
         Allow = "allow",
         /// A person decides.
         Ask = "ask",
-        /// A person decides later: the run pauses with the call undone.
+        /// A person decides later: the run pauses without making the call.
         Defer = "defer",
         Deny = "deny",
     }
 }
 
-/// One ruling with its reason, and what goes to the model and the user beside it.
+/// One ruling with its reason, and what else goes to the model and the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub ruling: Ruling,
-    /// Who spoke; nobody on silence.
+    /// Who spoke; `None` for silence.
     pub gate: Option<GateId>,
-    /// The rule of that gate, where it has several.
+    /// The gate's rule, if it has several.
     pub rule: Option<String>,
     /// For the model: what was refused and the next step.
     pub reason: String,
-    /// For the model, beside any ruling.
+    /// For the model, in addition to any ruling.
     pub context: String,
-    /// For the model, of a call that has ended: its result is not what it says. The client shows it as an
-    /// error of ours.
+    /// For the model after a call has ended: its result is not what it seems. The client shows it as an error
+    /// of ours.
     pub feedback: String,
     /// For the user only.
     pub notice: String,
-    /// The notice of a refusal stands on stderr too: a person may see nothing else of the run.
+    /// The notice of a refusal is also written to stderr: a person may see nothing else of the run.
     pub aloud: bool,
-    /// Would be a refusal if its gate were enforced.
+    /// It would be a refusal if its gate were enforced.
     pub softened: bool,
     /// Ends the turn.
     pub halt: bool,
-    /// Where the reason, or without one the notice, is a shipped text: filled in by `hook`.
+    /// Set if the reason, or without one the notice, is a shipped text that `hook` fills in.
     pub phrase: Option<Phrase>,
-    /// What a task still owes: name and line of each, for the reason's list.
+    /// What a task still owes: name and line of each debt, for the list in the reason.
     pub debts: Vec<Debt>,
-    /// The whole new input of the call.
+    /// The complete new input of the call.
     pub input: Option<String>,
-    /// Mode `observe`: the refusal of the mode that is rehearsed. It is recorded and said to no one.
+    /// Mode `observe`: what the rehearsed mode would have refused. It is recorded, and nobody is told.
     pub rehearsed: Option<Box<Verdict>>,
     /// Hosts on no list are part of the question.
     pub asks_hosts: bool,
@@ -61,7 +61,7 @@ pub struct Verdict {
 /// What a call would lose, kept before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptFirst {
-    /// The danger rule that would ask without it.
+    /// The danger rule that would ask otherwise.
     pub rule: Option<String>,
     pub files: u64,
     pub bytes: u64,
@@ -76,7 +76,7 @@ impl Verdict {
         Self { ruling: Ruling::Deny, gate: Some(gate), reason: reason.into(), ..Self::default() }
     }
 
-    /// A refusal in the words of a shipped text.
+    /// A refusal with a shipped text.
     pub fn refuse(gate: GateId, phrase: Phrase) -> Self {
         Self { ruling: Ruling::Deny, gate: Some(gate), phrase: Some(phrase), ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl Verdict {
         Self { gate: Some(gate), context: text.into(), ..Self::default() }
     }
 
-    /// A refusal as a mere warning.
+    /// A refusal, reduced to a warning.
     #[must_use]
     pub fn soften(self) -> Self {
         if self.ruling < Ruling::Ask {
@@ -112,7 +112,7 @@ impl Verdict {
         Self { ruling: Ruling::Pass, reason: String::new(), notice, halt: false, softened: true, ..self }
     }
 
-    /// The stricter of the two speaks; at equal strictness the first. Context and notices add up.
+    /// The stricter of the two wins; at equal strictness the first. Context and notices add up.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         let (mut first, second) = if other.ruling > self.ruling { (other, self) } else { (self, other) };

@@ -2,29 +2,30 @@
 //!
 //! Reads nothing, writes nothing.
 
-/// What is not yet committed or pushed of what this session changed.
+/// Which of this session's changes are not committed or pushed yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worktree {
-    /// Commits of the upstream that are not here, as far as the last fetch knows.
+    /// Number of upstream commits that are missing here, according to the last fetch.
     pub behind: u64,
-    /// Files that somebody else changed meanwhile.
+    /// Files that somebody else has changed meanwhile.
     pub foreign: Vec<String>,
-    /// Changes that are not this session's stand uncommitted, too.
+    /// There are also uncommitted changes that are not this session's.
     pub others: bool,
     pub uncommitted: Vec<String>,
-    /// How to push, and what is ahead; nothing where there is nowhere to push to.
+    /// How to push, and what is ahead; `None` if there is no remote to push to.
     pub push: Option<(String, String)>,
     pub asked: Asked,
 }
 
-/// What became of the question what is owed.
+/// Whether we could find out what is owed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
-    /// All of it is known.
+    /// Everything is known.
     #[default]
     Answered,
-    /// There is none to close the work in.
+    /// There is no repository for closing the work.
     NoRepository,
-    /// There is one, or may be, and git could not be asked: why. What is owed may be more than what is known.
+    /// There is, or may be, a repository, but git could not be asked, for this reason. More may be owed than
+    /// we know.
     Unasked(String),
 }

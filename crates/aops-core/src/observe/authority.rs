@@ -1,10 +1,10 @@
-//! Whose words these are: whether a client is a person's own, a prompt was given by a person, an agent was
+//! Who is speaking: whether a client is a person's own, a prompt was given by a person, and an agent was
 //! started by a call that we saw.
 //!
-//! Reads the processes above the client, the record of clients and the timers that a project keeps; writes
-//! nothing. Invariants: a client that a session's client started is inside that session; where nothing says
-//! otherwise, a prompt is a person's, also one of `claude -p` in a script; the environment of no process is
-//! read.
+//! Reads the parent processes of the client, the record of clients and the timers that a project keeps;
+//! writes nothing. Invariants: a client that a session's client started is inside that session; a prompt
+//! counts as a person's unless there is evidence against it, even one of `claude -p` in a script; no
+//! process's environment is read.
 
 use crate::config::texts;
 use crate::ledger::clients;
@@ -23,26 +23,27 @@ use crate::text::json::{self, Json};
 use crate::text::sha256::sha256;
 use std::path::Path;
 
-/// The step under way, if the client was started for it: only the driver and the client it started know the
-/// key.
+/// The current step, if the client was started for it: only the driver and the client that it started know
+/// the key.
 pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
     let stage = session.memory.run.as_ref()?;
     let (run, key) = env.run.proof.as_ref()?;
     (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
 }
 
-/// Another client of this session is alive, and this event is not from it.
+/// This event comes from a second client, while the session's own is alive.
 pub fn is_beside(env: &Env, session: &Session) -> bool {
     let Some(known) = &session.memory.client.process else { return false };
     !env.client.pid.is_empty() && env.client.pid != known.pid.to_string() && clients::is_alive(known)
 }
 
-/// This client is inside a session, as far as its start told.
+/// This client runs inside a session, as far as we know from its start.
 pub fn is_inside(env: &Env, session: &Session) -> bool {
     session.memory.client.unproven.is_some() || is_beside(env, session)
 }
 
-/// Why what this client says is no person's: it is the second on its session, or was started inside one.
+/// Why what this client says does not count as a person's: it is the session's second client, or was started
+/// inside a session.
 pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let known = session.memory.client.process.as_ref();
     if is_beside(env, session) {
@@ -56,9 +57,9 @@ pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> 
     .or_else(|| session.memory.client.unproven.clone().filter(|_| event.kind() != EventKind::SessionStart))
 }
 
-/// The client sends a start before all else, and sent none of this session that we saw: its hook was killed,
-/// or we were not there yet. What the start would have told is not known: timers of the session before, hooks
-/// that send the first prompt, which session was forked.
+/// The client sends `SessionStart` before anything else, but we saw none from it: its hook was killed, or we
+/// were not installed yet. So we do not know what that event would have shown: timers of the session before,
+/// hooks that send the first prompt, which session was forked.
 pub fn is_unstarted(env: &Env, session: &Session, event: &Event) -> bool {
     let kind = event.kind();
     if kind == EventKind::SessionStart {
@@ -71,7 +72,7 @@ pub fn is_unstarted(env: &Env, session: &Session, event: &Event) -> bool {
             && lacks_start(env, session, event)
 }
 
-/// Nothing of these comes before a start; a `Notification` or loaded instructions may.
+/// These events never come before `SessionStart`; a `Notification` or loaded instructions may.
 fn is_of_turn(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -87,14 +88,14 @@ fn is_of_turn(kind: EventKind) -> bool {
     )
 }
 
-/// Only where the client's process is known. A plain call compares numbers alone.
+/// Only if the client's process ID is known. For an ordinary call this only compares numbers.
 fn lacks_start(env: &Env, session: &Session, event: &Event) -> bool {
     let Ok(pid) = env.client.pid.parse() else { return false };
     let memory = &session.memory;
     match &memory.client.process {
         None => memory.place.root.is_empty() && kin::started(pid).is_some(),
         Some(known) if known.pid == pid => false,
-        // One beside it that has started is the session's client when the other has ended.
+        // A second client that sent its own start becomes the session's client when the first has ended.
         Some(known) => {
             let started_it = || clients::session_of(env, pid).is_some_and(|id| id == event.session_id);
             !clients::is_alive(known) && kin::started(pid).is_some() && !started_it()
@@ -113,7 +114,8 @@ fn above(env: &Env) -> Option<String> {
     Some(format!("this client was started inside session `{outer}`"))
 }
 
-/// What the prompt means, and why it is no person's where that changes its meaning.
+/// What the prompt means. If only a person may say that and we cannot attribute it to one: what it means
+/// without authority, and the reason.
 pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
     let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
     let prompt = Prompt::read(event.prompt(), is_file);
@@ -128,7 +130,8 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
     (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
 }
 
-/// A hook of the project may have sent the first prompt, unless the client was started with it.
+/// A hook of the project may have sent the first prompt, unless the prompt was given on the client's command
+/// line.
 fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let file = session.memory.client.greets.as_ref()?;
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
@@ -137,7 +140,7 @@ fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
 }
 
-/// This word of the client's command line is its prompt, and no value of an option that is not known here.
+/// This word of the client's command line is its prompt, and not the value of an option that we do not know.
 fn is_operand(line: &[String], at: usize) -> bool {
     const BARE: [&str; 8] =
         ["-c", "-p", "--", "--continue", "--dangerously-skip-permissions", "--ide", "--print", "--verbose"];
@@ -153,7 +156,7 @@ fn is_operand(line: &[String], at: usize) -> bool {
         || at == option + 1 && name.contains('=')
 }
 
-/// A timer of the session or of the project says the same, as far as is known.
+/// A known timer of the session or of the project sends the same text.
 fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let prompt = SpokenPrompt::of(event.prompt());
     let memory = &session.memory;
@@ -175,7 +178,7 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
         .find_map(|folder| of_kept_timers(&folder.join(".claude/scheduled_tasks.json"), &prompt))
 }
 
-/// A timer that this file keeps says the same; or it is there and cannot be read.
+/// A timer in this file sends the same text; or the file exists and cannot be read.
 fn of_kept_timers(file: &Path, prompt: &SpokenPrompt) -> Option<String> {
     file.symlink_metadata().ok()?;
     let text = super::tampering::settings(&file.to_string_lossy());
@@ -187,7 +190,7 @@ fn of_kept_timers(file: &Path, prompt: &SpokenPrompt) -> Option<String> {
     }
 }
 
-/// Some `prompt` in this list of timers says the same. What is nested too deep to be read may.
+/// Some `prompt` in this list of timers has the same text. A value nested too deep to be read counts as one.
 fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
     match kept {
         Json::Object(members) => members.iter().any(|(name, value)| {
@@ -200,13 +203,13 @@ fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
     }
 }
 
-/// A call of this client that starts this agent, whose start we did not see yet.
+/// This client has an open call that starts this agent, and we did not see the agent start yet.
 fn is_called(env: &Env, session: &Session, id: AgentId) -> bool {
     let called = |at: &AtWork| at.name == id && at.agent_id.is_none() && at.client == env.client.pid;
     session.memory.agents.at_work.iter().any(called)
 }
 
-/// Why the verdict of this agent of ours, which begins or ends now, does not count.
+/// Why the verdict of one of our agents, which begins or ends now, does not count.
 pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let agent = event.agent_type.as_deref().and_then(ours)?;
     if is_beside(env, session) {

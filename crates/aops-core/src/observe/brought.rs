@@ -1,9 +1,9 @@
-//! What a repository brings that runs without asking us: listed for the person once, and again when it
+//! Lists for the person what a repository brings that runs without asking us: once, and again when it
 //! changes.
 //!
 //! Reads `.claude` and `.mcp.json` of the project when a session starts; writes one small file per project
-//! below `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is
-//! told nothing of it.
+//! below `<config>/aops/brought`. Invariants: our own files are not listed; lists are bounded; the model does
+//! not see them.
 
 use crate::config::texts::Reading;
 use crate::host::claude::disarm;
@@ -19,27 +19,27 @@ use crate::text::template::one_line;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Most that one notice names.
+/// A notice names at most this many.
 const MOST_NAMED: usize = 8;
-/// Settings under which a program stands.
+/// Settings whose value is a program to run.
 const PROGRAMS: [&str; 5] =
     ["statusLine", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
 
-/// The event of a permission prompt.
+/// The event at which the client asks for a permission.
 const PROMPTS: &str = "PermissionRequest";
-/// Where a plugin keeps its hooks, and where texts lie that may have some.
+/// Files in which a plugin keeps its hooks, and folders of texts that may contain hooks.
 const MANIFESTS: [&str; 2] = ["hooks/hooks.json", ".claude-plugin/plugin.json"];
 const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
-/// Hooks of others that are named.
+/// At most this many hooks of others are named.
 const MOST_ANSWERERS: usize = 50;
 
-/// What our plugin registers.
+/// The hooks that our plugin registers.
 const OUR_HOOKS: &str = include_str!("../../hooks/hooks.json");
 
-/// How the registration of a project starts us.
+/// Commands by which a project's registration starts us.
 const IN_PROJECT: [&str; 2] = [SCRIPT_COMMAND, SCRIPT_IN_SHELL];
 
-/// The words for the person, where they have not read them yet.
+/// The notice for the person, unless they have already read it.
 pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
     let root = env.root();
     let found = find(env, cwd, root);
@@ -66,22 +66,23 @@ pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
     ))
 }
 
-/// A file of the project or a plugin with a hook, not ours, for the start of a session: its answer may be run
-/// as a prompt.
+/// A file of the project or of a plugin, with a hook (not ours) for the start of a session: the client may
+/// run its answer as a prompt.
 pub fn greets(env: &Reading, cwd: &Path) -> Option<String> {
     let script = has_script(env);
     let greets = |text: &str| may_run(text, script, "SessionStart", |_| true);
     hooked_file(env, cwd, &plugin_roots(env, cwd), greets)
 }
 
-/// Of plugins that are not ours.
+/// The roots of all plugins but ours.
 fn plugin_roots(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     let roots = plugins::all(env, cwd).into_iter().map(|(_, root)| root);
     let hooks = |root: &Path| env.short(&root.join("hooks/hooks.json")).is_some_and(|text| text == OUR_HOOKS);
     roots.filter(|root| !(hooks(root) && plugins::is_our_plugin(env, root))).collect()
 }
 
-/// The first file of settings, or of a plugin, of which this is true. What cannot be read may be one.
+/// The first settings or plugin file that meets this condition. A file that cannot be read is assumed to meet
+/// it.
 fn hooked_file(
     env: &Reading,
     cwd: &Path,
@@ -94,7 +95,7 @@ fn hooked_file(
     found.map(|path| path.display().to_string())
 }
 
-/// The project's files in which hooks may stand: settings, and those of plugins among its skills.
+/// The project's files that may contain hooks: settings, and those of plugins among its skills.
 fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     let root = env.root();
     let folders =
@@ -107,8 +108,8 @@ fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of
-/// the project, a plugin, a skill, a command or an agent. What cannot be read may be one.
+/// A file with a hook (not ours) that may answer in a person's place when the client asks about a plan: of
+/// the project, a plugin, a skill, a command or an agent. A file that cannot be read is assumed to have one.
 pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     let roots = plugin_roots(env, cwd);
     let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
@@ -132,8 +133,8 @@ pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     None
 }
 
-/// Files with a hook, not ours, that may answer the client's permission prompts, and what it runs: of an
-/// administrator, the user, the project, a plugin, a skill, a command or an agent. The first answer to a
+/// Files with a hook (not ours) that may answer the client's permission prompts, and what the hook runs: of
+/// an administrator, the user, the project, a plugin, a skill, a command or an agent. The first answer to a
 /// prompt wins.
 pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
     let roots = plugin_roots(env, cwd);
@@ -160,7 +161,7 @@ pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
     for folder in plugins::folders(env, cwd).iter().chain(&roots) {
         let mut texts = Vec::new();
         for name in TEXTS {
-            // A list for a person to look at.
+            // A list that is too long is cut: it is only shown to a person.
             let _ = list(&folder.join(name), 4, &mut texts);
         }
         let hooked = texts.into_iter().filter(|path| env.short(path).is_some_and(|text| says_prompts(&text)));
@@ -170,7 +171,7 @@ pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// What answers permission prompts in a text of hooks, without us.
+/// The commands in a text of hooks that answer permission prompts, without ours.
 fn prompt_hooks(text: &str, script: bool) -> Vec<String> {
     let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else {
         return vec!["a file that is no JSON".to_owned()];
@@ -193,13 +194,13 @@ fn prompt_hooks(text: &str, script: bool) -> Vec<String> {
     all.filter(|hook| !is_ours(hook)).map(what).collect()
 }
 
-/// A text whose own hooks answer permission prompts.
+/// A text that has hooks of its own for permission prompts.
 fn says_prompts(text: &str) -> bool {
     brings(text).is_some() && text.to_lowercase().contains(&PROMPTS.to_lowercase())
 }
 
-/// A text of hooks in which one, not ours, may be run at this event. One that is no JSON to us may be to the
-/// client.
+/// A text of hooks that may run one (not ours) at this event. The client may be able to read a text that is
+/// not JSON to us.
 fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool) -> bool {
     let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else { return true };
     // A plugin may keep its hooks in a file of another name.
@@ -215,7 +216,7 @@ fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool
     elsewhere || groups.is_some_and(|groups| groups.iter().any(|group| meets(group) && runs_others(group)))
 }
 
-/// A list of names is compared as the client does; any other pattern may match.
+/// A list of names is compared as the client compares it; any other pattern may match.
 fn may_match(matcher: Option<&str>, tool: &str) -> bool {
     let matcher = matcher.unwrap_or_default();
     let is_list =
@@ -224,7 +225,7 @@ fn may_match(matcher: Option<&str>, tool: &str) -> bool {
     matcher.trim().is_empty() || !is_list || named()
 }
 
-/// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
+/// What the repository brings, each with its text: `.claude/skills/x/SKILL.md (hooks)`.
 fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let script = has_script(env);
@@ -245,7 +246,7 @@ fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
         }
         let mut texts = Vec::new();
         for name in ["skills", "commands", "agents"] {
-            // A list for a person to look at.
+            // A list that is too long is cut: it is only shown to a person.
             let _ = list(&claude.join(name), 3, &mut texts);
         }
         let skills = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
@@ -271,7 +272,7 @@ fn of_settings(text: &str, script: bool) -> Option<&'static str> {
     PROGRAMS.iter().any(|name| json.get(name).is_some_and(runs)).then_some("programs")
 }
 
-/// A command in it is not our program, or it is run in another way than by a command.
+/// Some entry runs a command that is not our program, or does something else than run a command.
 fn runs_others(json: &Json, script: bool) -> bool {
     match json {
         Json::Object(members) => members.iter().any(|(name, value)| match name.as_ref() {
@@ -288,13 +289,13 @@ fn is_other(command: &Json, script: bool) -> bool {
     command.text().is_some_and(|command| !runs_us(&command, script))
 }
 
-/// The script by which a project's registration finds the program is there, and ours.
+/// The script through which a project's registration finds our program exists, and is unchanged.
 fn has_script(env: &Reading) -> bool {
     env.short(&env.root().join(SCRIPT_PATH)).is_some_and(|text| text == SCRIPT)
 }
 
-/// The line starts this very program, by its path and with plain words alone: a name would be any program's.
-/// Or it starts the project's `script` for that.
+/// The line starts this very program by its path, with plain words only: a bare name could be any program. Or
+/// it starts the project's script that does so.
 fn runs_us(line: &str, script: bool) -> bool {
     let line = line.trim();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_');
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn ours_is_this_very_program_and_what_cannot_be_read_is_not() {
         let own = std::env::current_exe().unwrap().display().to_string();
-        // The program of this test has another name than ours, by which an entry of ours is known too.
+        // In this test our program has another name, so entries are not recognised by name.
         for (line, ours) in [
             (own.clone(), true),
             (format!("'{own}' SessionStart"), true),

@@ -1,6 +1,6 @@
-//! What the user's configuration asks of a call, and where their plan mode may write.
+//! What the user's configuration requires of a call, and where the user's plan mode may write.
 //!
-//! Reads links of the paths that a call names; decides nothing.
+//! Resolves links in the paths that a call names; decides nothing.
 
 use crate::config::policy::Policy;
 use crate::gate::{CallContext, CheckFacts, Evidence, RuleFacts};
@@ -15,7 +15,7 @@ use crate::tool::{table, tracking};
 use aops_shell::syntax::Word;
 use std::path::{Path, PathBuf};
 
-/// What the user's rules, checks and commands ask of a call that reaches this.
+/// What the user's rules, checks and commands require of a call that reaches these targets.
 pub(super) fn asked(
     env: &Env,
     policy: &Policy,
@@ -32,7 +32,7 @@ pub(super) fn asked(
         let (paths, read, commands) = named::list(event, call, &reach);
         seen.rules = RuleFacts { paths, read, commands };
     }
-    // Other clients do not tell how a command ended.
+    // Other clients do not report exit codes.
     let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
     let roots = [project, event.cwd.as_str()];
     seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));

@@ -1,8 +1,8 @@
 //! Gathers the context of one event before any gate decides.
 //!
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it.
-//! Invariant: a plain tool call costs one look into the index and nothing else; without randomness an audit
-//! is drawn.
+//! Invariants: a plain tool call costs one look into the index and nothing else; if there is no randomness,
+//! an audit is drawn.
 
 use crate::config::policy::Policy;
 use crate::config::policy::quiet::QuietLevel;
@@ -58,7 +58,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
         }
         EventKind::SessionStart => {
             let start = start(env, ledger, event)?;
-            // The session learns of them with this very event.
+            // The session learns the new names from this very event.
             context.agents.renamed.clone_from(&start.clashes);
             context.found = Found::Start(Box::new(start));
             context.unproven = authority::of_client(env, session, event);
@@ -104,7 +104,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
     Ok(context)
 }
 
-/// What came before this event: a turn without its end, calls without theirs, the same call.
+/// What happened before this event: a turn without a Stop, calls without an end, the same call earlier.
 fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     unstopped::look(env, ledger, event, context)?;
     unstopped::look_at_plan(env, ledger, event, context)?;
@@ -115,14 +115,14 @@ fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -
     Ok(())
 }
 
-/// What the prompt means, and why it is no person's where that changes its meaning.
+/// What the prompt means. If only a person may say that and we cannot attribute it to one: also why.
 fn prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
     let (prompt, unproven) = authority::of_prompt(env, session, event);
     let message = session.policy().jail.messaging && jailed::is_message(event.prompt());
     (if message { Prompt::Ordinary } else { prompt }, unproven)
 }
 
-/// What a call does that ended and was never asked about.
+/// What a call did that ended without ever having been asked about.
 fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Result<Option<Unasked>, Failure> {
     let session = ledger.session();
     let is_open = event.call().is_none_or(|call| session.open_call(&call.key).is_some());
@@ -172,7 +172,7 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
     }
 }
 
-/// How a call of this key ended earlier, where the event is about one that is not open.
+/// How a call with this key ended earlier, if the event concerns a call that is not open.
 fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
     let session = ledger.session();
     let of_call = matches!(
@@ -186,7 +186,7 @@ fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
     }
 }
 
-/// Foreign files with our agents' names, and blocked sessions beside a new one.
+/// Foreign files with our agents' names, and blocked sessions of the same project.
 fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Failure> {
     let cwd = Path::new(&event.cwd);
     let session_starts = event.kind() == EventKind::SessionStart;
@@ -218,14 +218,14 @@ fn is_attended(env: &Env, event: &Event) -> bool {
     env.client.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
 }
 
-/// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's
-/// rules, in the folders and at the time of then. The caller adds what only the ledger knows, such as the
-/// working tree.
+/// Rebuilds the context of a recorded event as far as possible: what the call does and reaches by today's
+/// rules, in the folders and at the time of the event. The caller adds what only the ledger knows, such as
+/// the working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
     made(env, session, event, then_ms, false)
 }
 
-/// The same of a call that might be made now: what it would lose is looked at.
+/// The same for a call that might be made now, including what it would lose.
 pub fn tried(env: &Env, session: &Session, event: &Event) -> Context {
     made(env, session, event, env.now_ms, true)
 }
@@ -240,7 +240,8 @@ fn made(env: &Env, session: &Session, event: &Event, then_ms: i64, is_now: bool)
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
-            // What lay there then is not known; the text says that all of it could be kept.
+            // We do not know what was on the disk then. If the text shows what the call loses, assume that
+            // all of it could be kept.
             let keeps = |loses| if loses { Keeps::Nothing } else { Keeps::Untold };
             if let Some((mut call, lost)) = call(env, session, event) {
                 call.danger.keeps = keeps(lost.is_some());
@@ -267,7 +268,7 @@ fn made(env: &Env, session: &Session, event: &Event, then_ms: i64, is_now: bool)
 fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = authority::stage(env, session);
     let prefixed = stage.is_some() || env.client.is_plugin;
-    // Who is inside a session is not asked as a person, whatever terminal the client has.
+    // Nobody inside a session is asked like a person, even if the client has a terminal.
     let attended = is_attended(env, event) && !authority::is_inside(env, session);
     let renamed = renamed(session);
     let cwd = Path::new(&event.cwd);
@@ -287,8 +288,8 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     }
 }
 
-/// The client ends with the call undone, and a worker goes on with it when a person has answered. Only a
-/// client without a terminal does that.
+/// A client without a terminal ends without making the call, and a worker continues with it when a person has
+/// answered.
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();
@@ -302,7 +303,7 @@ fn renamed(session: &Session) -> Vec<String> {
     session.memory.client.names_taken.as_ref().map(|taken| taken.names.clone()).unwrap_or_default()
 }
 
-/// What a call does and reaches, and what its line would take away.
+/// What a call does and reaches, and what its command line would destroy.
 fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Option<Lost>)> {
     let call = event.call()?;
     let tool = &call.key.tool;
@@ -317,7 +318,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let variables = real_paths::variables(&protected);
     let home = protected.home.clone();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
-    // Parsed once: the guard asks what the line touches, the sandbox what it does.
+    // Parsed once for both: the guard asks what the line touches, the plan gate what it does.
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected, &mut others);
@@ -361,7 +362,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     Some((seen, lost))
 }
 
-/// What a call must not touch; other clients are added where it may.
+/// What a call must not touch, including other clients' files if the call may reach them.
 fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     let mut protected = tampering::protected(env, event);
     protected.on_disk.real = behind(&protected, &session.memory.watched.linked);
@@ -369,19 +370,20 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     protected
 }
 
-/// What the skill or agent that a call starts brings, where it may bring a change.
+/// What the skill or agent brings that this call starts, where that may change something.
 fn brought(env: &Env, session: &Session, event: &Event, call: &ToolCall) -> Option<String> {
     let shut = session.is_shut() || session.memory.run.is_some();
     if shut { executable::used(env, Path::new(&event.cwd), call) } else { None }
 }
 
-/// What the user's `[effects]` say of a command in the line of a tool; the tracker's program is the tracker.
+/// What the user's `[effects]` say about a command in a tool's line; the tracker's program counts as the
+/// tracker.
 fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<Effect> {
     let listed = policy.effects.of_command(tool, program, || certain(words));
     listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
 }
 
-/// What an agent found that is waited for; and what any auditor found, since its BLOCK stands.
+/// The findings of an agent that we wait for, and of any auditor, since its BLOCK counts in any case.
 fn report(
     env: &Reading,
     session: &Session,

@@ -2,8 +2,8 @@
 //!
 //! Starts `sh` in the project's folder, reads the file that a save would change, asks `git` what changed.
 //! Invariants: a check that times out is killed with everything it started; only the end of its output is
-//! kept, redacted and clipped; a check that cannot be started has failed. The session is not locked
-//! meanwhile.
+//! kept, redacted and clipped; a check that cannot be started has failed. The session is not locked while
+//! checks run.
 
 use crate::config::{policy::Check, policy::check::Moment, texts};
 use crate::gate::Context;
@@ -23,7 +23,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of output held, and what is reported of them: the last lines, up to this many characters.
+/// How many bytes of output are held, and how much is reported: the last lines, up to this many characters.
 const KEPT: usize = 64 << 10;
 const MOST_LINES: usize = 20;
 const MOST_TOLD: usize = 1500;
@@ -33,7 +33,7 @@ pub struct About {
     cwd: PathBuf,
     root: String,
     baseline: BTreeMap<String, String>,
-    /// The file that would be saved, and what would be in it.
+    /// The file that would be saved, with its new content.
     saves: Option<(String, Vec<u8>)>,
 }
 
@@ -53,20 +53,20 @@ impl About {
         Ok(Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves })
     }
 
-    /// The files that a check's `paths` are matched with; nothing where they are not known, and then the
-    /// check is run.
+    /// The files that a check's `paths` are compared with. `None` if we do not know them; the check is then
+    /// run.
     fn files(&self, env: &Env, on: Moment) -> Option<Vec<String>> {
         match on {
             Moment::Save => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
             Moment::Commit | Moment::Prompt => git::dirty(env, &self.cwd),
-            // A shell command says beforehand what it will change only by its words.
+            // For a shell command we cannot know beforehand which files it will change.
             Moment::Sandbox => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
             Moment::Stop => git::changed(env, &self.cwd, &self.baseline),
         }
     }
 }
 
-/// Runs the checks that concern the changed files. The others pass without being run.
+/// Runs the checks that concern the changed files. All others count as passed.
 pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
     let folder = match about.root.as_str() {
         "" => texts::project(env, &about.cwd),
@@ -106,7 +106,7 @@ fn as_checked(check: &Check, outcome: PhaseOutcome) -> Checked {
 
 fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     let began = Instant::now();
-    // Both streams in the order they were written in; `eval` keeps the line as it stands in the
+    // Both streams in the order in which they were written; `eval` runs the line exactly as it is in the
     // configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
     let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
@@ -148,7 +148,7 @@ fn last_lines(said: &[u8]) -> String {
     }
 }
 
-/// Terminal sequences and other control characters out of a text.
+/// Removes terminal sequences and other control characters.
 fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -168,7 +168,7 @@ fn without_escapes(text: &str) -> String {
 
 const LARGEST: u64 = 8 << 20;
 
-/// The whole new text; nothing where the tool would fail too, or is not known.
+/// The whole new text; `None` if the tool would fail, or is unknown.
 pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<u8>> {
     let input = json::read(input).ok()?;
     match tool {
@@ -185,7 +185,7 @@ pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<
     }
 }
 
-/// The text of a file; empty where there is none, nothing where it cannot be read.
+/// The text of a file; empty if it does not exist, `None` if it cannot be read.
 pub(super) fn current_text(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = match files::open(path) {
@@ -197,7 +197,8 @@ pub(super) fn current_text(path: &Path) -> Option<String> {
     (plain && file.take(LARGEST).read_to_string(&mut text).is_ok()).then_some(text)
 }
 
-/// One replacement, under the rules of the tool: the old text is there, and only once unless all are meant.
+/// One replacement by the tool's rules: the old text must occur, and exactly once unless all are to be
+/// replaced.
 fn edit_once(text: &str, edit: &Json) -> Option<Vec<u8>> {
     let old = edit.text_of("old_string")?;
     let new = edit.text_of("new_string")?;

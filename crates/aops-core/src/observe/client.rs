@@ -1,8 +1,8 @@
-//! What the client was started with: the mode that was asked for, and whether it can start agents.
+//! What the client was started with: the requested mode, and whether it can start agents.
 //!
-//! Reads the client's command line and its settings, when a session starts; sessions on disk only where a
-//! lower mode is asked for. Invariants: a lower mode holds only where a person outside of any tool call asked
-//! for it; a mode that cannot be read is none; where nothing says otherwise, the client has agents.
+//! Reads the client's command line and settings when a session starts, and sessions on disk only if a lower
+//! mode is requested. Invariants: a lower mode counts only if a person outside of any tool call asked for it;
+//! an unreadable mode is none; unless something says otherwise, the client has agents.
 
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
@@ -29,21 +29,22 @@ pub fn process(env: &Env) -> Option<ClientProcess> {
     Some(ClientProcess { pid, started: kin::started(pid)? })
 }
 
-/// The timers of the session that this client had before, which go on in it, and whether some are not known.
+/// The timers of the session that this client had before, which stay active in this one, and whether some are
+/// unknown.
 pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
     let known = env.client.pid.parse().ok().and_then(|pid| clients::session_of(env, pid));
     let Some(before) = known.filter(|id| *id != event.session_id) else { return (Vec::new(), false) };
     match sessions::find_anywhere(env, &before, Path::new(&event.cwd)) {
         Ok(Some((_, session))) => {
             let memory = &session.memory;
-            // Without a start it never learned of those before it.
+            // A session that missed its start never learned about earlier timers.
             (memory.timers.known.clone(), memory.timers.lost || memory.client.unstarted)
         }
         _ => (Vec::new(), true),
     }
 }
 
-/// What this start asks for with `AOPS_MODE`, where that is new.
+/// The mode that this start asks for with `AOPS_MODE`, if that is new.
 pub fn mode_asked(env: &Reading, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
     if event.kind() != EventKind::SessionStart
         || env.user.mode.is_none() && session.memory.configured.mode.is_none()
@@ -76,7 +77,7 @@ fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure>
     Ok(ModeAsked { asked, level: Some(level).filter(|_| refused.is_none()), refused: refused.map(stays) })
 }
 
-/// Why no person outside of a tool call asked for this lower mode.
+/// Why this lower mode was not requested by a person outside of a tool call.
 fn lowered_by(env: &Env, event: &Event, level: ModeLevel) -> Option<String> {
     let protected = tampering::protected(env, event);
     let project = Path::new(&protected.project).join(".claude");
@@ -110,7 +111,7 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
         .map(|session| (session.state.session_id.clone(), session.policy().mode.level()))
 }
 
-/// What the user is told of a mode that does not hold.
+/// The message to the user about a mode that is not applied.
 pub fn unheard(asked: &ModeAsked) -> Option<String> {
     let why = asked.refused.as_ref()?;
     Some(format!(
@@ -119,10 +120,10 @@ pub fn unheard(asked: &ModeAsked) -> Option<String> {
     ))
 }
 
-/// The names of the tool that starts agents.
+/// Names of the tool that starts agents.
 const TOOL: [&str; 2] = ["Agent", "Task"];
 
-/// Why this client cannot start agents; nothing where it can, or where that is not known.
+/// Why this client cannot start agents; `None` if it can, or if we do not know.
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     by_command_line(&line).or_else(|| match env.host {
@@ -145,12 +146,12 @@ fn by_command_line(line: &[String]) -> Option<String> {
     denied.iter().find(|tool| denies(tool)).map(|tool| format!("`--disallowedTools {}`", one_line(tool, 80)))
 }
 
-/// The rule takes away the tool, or our first agent.
+/// The rule forbids the tool, or our first agent.
 fn denies(rule: &str) -> bool {
     TOOL.iter().any(|tool| rule == *tool || rule.strip_prefix(tool) == Some("(prompt-hydrator)"))
 }
 
-/// What follows one of these options, up to the next one; names may be glued by commas.
+/// The values of these options; a value may hold several names separated by commas.
 fn values(line: &[String], options: &[&str]) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = None;
     let mut words = line.iter().peekable();
@@ -205,7 +206,7 @@ mod tests {
             ("claude -p x --tools Read,Edit", "`--tools Read,Edit`"),
             ("claude --tools=Read -p x", "`--tools Read`"),
             ("claude --tools --verbose", "`--tools `"),
-            // What follows another option is a prompt.
+            // A word after another option is a prompt.
             ("claude --tools Read -p Agent", "`--tools Read`"),
             ("claude --disallowedTools Bash,Agent -p", "`--disallowedTools Agent`"),
             (

@@ -1,4 +1,4 @@
-//! Whether a line that discards changes in git's working tree has any to discard.
+//! Whether a line that discards changes in git's working tree would really discard any.
 //!
 //! Asks git about the paths that the line names, and only once the danger rule has found something.
 //! Invariant: if the line does anything else, has a form that we do not know, or git does not answer,
@@ -12,7 +12,7 @@ use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::{Ground, Line, Word};
 use std::path::{Path, PathBuf};
 
-/// What is dangerous in this call, without commands that discard nothing.
+/// The dangers of this call, without commands that would discard nothing.
 pub(super) fn left(
     env: &Env,
     call: &ToolCall,
@@ -28,7 +28,7 @@ pub(super) fn left(
     dangers
 }
 
-/// What a file holds that a database's shell is fed with.
+/// The content of a file that is fed to a database shell.
 fn fed(path: &str) -> Option<danger::Fed> {
     let path = Path::new(path);
     let text = files::read_short(path).map(danger::Fed::Text);

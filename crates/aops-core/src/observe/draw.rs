@@ -1,6 +1,6 @@
-//! Draws the audits: which change is looked at by an auditor.
+//! Draws the audits: decides by lot which changes an auditor looks at.
 //!
-//! Reads the system's random bytes. Invariant: without them an audit is drawn.
+//! Reads the system's random bytes. Invariant: if there are none, an audit is drawn.
 
 use crate::config::policy::Level;
 use crate::gate::{Context, is_waived, rehearsal};
@@ -10,8 +10,8 @@ use crate::model::gate_id::GateId;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 
-/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to
-/// audit. Mode `observe` draws as the mode that it rehearses.
+/// Whether an audit is drawn for this write; `None` if this event cannot draw one. Closing the work is not
+/// new work to audit. Mode `observe` draws at the rate of the mode that it rehearses.
 pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
     if event.by_our_agent().is_some()
         || !open.means.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
@@ -32,7 +32,7 @@ pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &
     Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
 }
 
-/// `rate`: draws in a million writes. A write that is `late` is drawn at any rate but zero.
+/// `rate`: audits per million writes. A `late` write is always drawn unless the rate is zero.
 fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
     let by_lot = random.is_none_or(|random| (u64::from(random) * 1_000_000) >> 32 < u64::from(rate));
     rate > 0 && (late || by_lot)

@@ -1,7 +1,7 @@
-//! What is looked up of the end of a call.
+//! Gathers what the gates need to know about the end of a call.
 //!
 //! Reads the working tree, guarded files and the jail's proof, each only for the calls that need it.
-//! Invariant: a call that was never asked about leaves nothing here.
+//! Invariant: a call that was never asked about adds nothing here.
 
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
@@ -15,7 +15,7 @@ use crate::session::fact::Under;
 use crate::tool::table::{self, ToolTouches};
 use std::collections::BTreeMap;
 
-/// What a call came to, as far as it is open.
+/// The results of a call that is still open.
 pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let session = ledger.session();
     let mut ended = EndContext::default();
@@ -47,14 +47,14 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
     } else if open.means.effect == Some(Effect::Write) && open.means.grows.is_none() {
         growth::of_tree(env, session, event, open, measured);
         if measured.grown.as_ref() == Some(&session.memory.progress.weight.grown) && !measured.moved {
-            // It is no work, so it draws no audit.
+            // It is not work, so it draws no audit.
             recorded.drawn = None;
         }
     }
     if event.kind() == EventKind::PostToolUse {
         recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
-    // A line may do more than it was judged to do.
+    // A line may do more than its text shows.
     let runs_line = call.is_some_and(|call| {
         matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell)
     });
@@ -65,7 +65,8 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
     ended
 }
 
-/// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
+/// IDs and gates of the workflows in force. A project's version of a shipped workflow keeps the shipped
+/// gates.
 pub(super) fn workflows(env: &Reading) -> BTreeMap<String, Vec<Gate>> {
     let library = Library::read(env);
     let gates = |held: &Held| {

@@ -1,8 +1,8 @@
 //! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a
-//! verifier's own tests bear out its verdict.
+//! verifier's own tests support its verdict.
 //!
 //! Reads the call, and for a VERIFIED the end of the ledger. Invariants: the line succeeds only if the
-//! command does (`cargo test || true`, `cargo test | tail` and one in the background do not count); the
+//! command does (`cargo test || true`, `cargo test | tail` and a background command do not count); the
 //! command is run, not merely named (`echo cargo test`).
 
 use crate::gate::Evidence;
@@ -19,7 +19,7 @@ use crate::tool::targets::Targets;
 use aops_shell::leftovers::only_checks;
 use aops_shell::syntax::Word;
 
-/// `roots`: the folders that the session is about; what passes elsewhere says nothing of them.
+/// `roots`: the folders that the session works on; a test that passes elsewhere proves nothing about them.
 pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets, roots: &[&str]) -> Evidence {
     let input = json::read(&call.input).ok().filter(|_| call.key.tool == "Bash");
     let Some(input) = input else { return Evidence::Other };
@@ -38,10 +38,10 @@ pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets, roots: &[&str]) -
     if decides && is_run(test, reach, roots) { Evidence::Contains } else { Evidence::Other }
 }
 
-/// Begins the reason why a VERIFIED does not count.
+/// Start of the reason why a VERIFIED does not count.
 pub const FAILED_LAST: &str = "VERIFIED does not count, since the last test that you ran failed";
 
-/// The report of a verifier, unless it says VERIFIED and its own last test or check failed.
+/// The verifier's report, unless it says VERIFIED although its own last test or check failed.
 pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> Result<AgentReport, String> {
     let verifies = event.by_our_agent().is_some_and(|agent| agent.id == AgentId::QaVerifier);
     let agent_id = event.agent_id.as_deref().filter(|_| verifies && report.says(AgentVerdict::Verified));
@@ -54,7 +54,7 @@ pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> 
     }
 }
 
-/// The test or check of this agent that failed, where none that it ran afterwards passed.
+/// The last failed test or check of this agent, if none passed after it.
 fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
     let mut asked = Vec::new();
     let mut failed = None;
@@ -74,14 +74,14 @@ fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
     failed
 }
 
-/// The line of a call that only tests or checks. `test -f x` is a question, and no test.
+/// The command line, if the call only tests or checks. `test -f x` only asks a question, so it is not a test.
 fn check_of(step: &Step) -> Option<String> {
     let input = step.input().filter(|_| step.call.tool == "Bash")?;
     let line = json::read(input.get()).ok()?.text_of("command")?;
     (only_checks(&line) && !line.trim_start().starts_with("test ")).then_some(line)
 }
 
-/// The last push since the prompt failed, or says that the remote did not take it.
+/// The last push since the prompt failed, or its output says that the remote rejected it.
 pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
     let mut pushes = Vec::new();
     let mut failed = false;
@@ -112,7 +112,7 @@ fn is_push(step: &Step) -> bool {
     line.is_some_and(|line| line.contains("git ") && line.split_whitespace().any(|word| word == "push"))
 }
 
-/// What came out of a push says that the remote has commits which are not here.
+/// The output of a push says that the remote has commits which we do not have.
 pub(super) fn is_rejected(call: &ToolCall) -> bool {
     let result = call.result.iter().flat_map(|result| [result.head.as_str(), &result.tail]);
     let mut texts = result.chain([call.error.as_str()]).filter(|_| call.key.tool == "Bash");
@@ -121,16 +121,16 @@ pub(super) fn is_rejected(call: &ToolCall) -> bool {
     })
 }
 
-/// What may stand before the command: other commands, variables, a program that ends as it does (`timeout -k
-/// 5 2m`), but no other branch.
+/// Whether this may precede the command: other commands, variables, a program that passes on its exit code
+/// (`timeout -k 5 2m`), but no alternative branch.
 fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();
-    // Of their options only those that still run the command: `timeout --version cargo test` does not.
+    // Only options with which they still run the command: `timeout --version cargo test` does not.
     let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout" | "-k" | "-n" | "-p");
     let sets = |word: &str| {
         word.contains('=') && !word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
     };
-    // With another `PATH` or an injected library the words name another program.
+    // With another `PATH` or an injected library the same words may run another program.
     let chooses = |word: &str| {
         let name = word.split('=').next().unwrap_or_default();
         let known =
@@ -146,13 +146,14 @@ fn leads(before: &str) -> bool {
         && !before.ends_with(|c: char| c.is_alphanumeric())
 }
 
-/// Arguments with which a test ends well and nothing was tested.
+/// Arguments with which a test succeeds without testing anything.
 const ASKS: [&str; 13] = [
     "--co", "--collect-only", "--dry-run", "--dryrun", "--help", "--just-print", "--list", "--list-tests",
     "--listTests", "--no-run", "--recon", "--version", "-V",
 ];
 
-/// What may stand after it: its arguments, redirections, and commands that run only after its success.
+/// Whether this may follow the command: its arguments, redirections, and commands that run only after its
+/// success.
 fn follows(after: &str) -> bool {
     let arguments = after.split("&&").next().unwrap_or_default();
     if arguments.split_whitespace().any(|word| ASKS.contains(&word)) {
@@ -162,8 +163,8 @@ fn follows(after: &str) -> bool {
     (after.is_empty() || after.starts_with(char::is_whitespace)) && !plain.contains(['|', ';', '&', '\n'])
 }
 
-/// One of the line's simple commands begins with the words of the test; a test of several commands is known
-/// by its text.
+/// One of the line's simple commands begins with the words of the test. A test of several commands is
+/// compared as text.
 fn is_run(test: &str, reach: &Targets, roots: &[&str]) -> bool {
     let lies_in = |path: &str, root: &&str| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -1,9 +1,9 @@
-//! What a call would add to the programs that run without asking a hook of ours, and what a skill or an agent
-//! brings.
+//! What a call would add to the programs that run without asking our hook, and what a skill or an agent
+//! brings along.
 //!
 //! Reads the file that an edit changes, the files of skills and agents, and folders of `PATH`; each only for
-//! a call that may concern it. Invariants: a plain text is free, to write and to use; a text that cannot be
-//! seen is not plain.
+//! a call that may concern it. Invariants: writing and using a plain text is free; a text that cannot be seen
+//! is not plain.
 
 use crate::gate::guard::Protected;
 use crate::gate::guard::executable::{Executable, of_target, perhaps};
@@ -19,13 +19,13 @@ use crate::tool::targets::{Act, Target, Targets};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// In the place of what a file brings that cannot be read.
+/// Stands for the content of a file that cannot be read.
 const UNSEEN: &str = "more than can be looked at";
 
-/// What is to be asked about, and whether no person can allow it here.
+/// What needs approval, and whether no person can approve it here.
 type Found = (String, bool);
 
-/// Why this call writes executable configuration.
+/// Why this call would write executable configuration.
 pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Targets) -> Option<Found> {
     let is_there = |target: &Target| target.path.literal().is_some_and(|path| Path::new(&path).exists());
     let mut found = |target: &Target| written_as(env, protected, call, target);
@@ -56,7 +56,7 @@ fn written_as(env: &Env, protected: &Protected, call: &ToolCall, target: &Target
     }
 }
 
-/// The call adds a line with one of these words, or what it adds cannot be seen.
+/// The call adds a line with one of these words, or we cannot see what it adds.
 fn says_anew(call: &ToolCall, path: &Path, words: &[&str]) -> bool {
     let old = read_short(path).unwrap_or_default().to_lowercase();
     let is_new =
@@ -64,7 +64,7 @@ fn says_anew(call: &ToolCall, path: &Path, words: &[&str]) -> bool {
     new_texts(call, path).is_none_or(|texts| texts.iter().any(|text| text.to_lowercase().lines().any(is_new)))
 }
 
-/// The file as this call leaves it brings programs, or poses as one of our agents.
+/// After this call the file brings programs, or poses as one of our agents.
 fn text(env: &Env, call: &ToolCall, path: &Path) -> Option<Found> {
     let named = path.display();
     let Some(new) = new_texts(call, path) else {
@@ -85,7 +85,7 @@ fn in_agents(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "agents")
 }
 
-/// What the file may say after this call; nothing where only running it shows that.
+/// What the file may contain after this call; `None` if only running the call would show that.
 fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
     let input = json::read(&call.input).ok()?;
     let field = |name: &str| input.text_of(name);
@@ -105,7 +105,7 @@ fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
     }
 }
 
-/// The text of a file; nothing where it is there and cannot be read.
+/// The text of a file; `None` if it exists but cannot be read.
 fn old_text(path: &Path) -> Option<String> {
     read_short(path).or_else(|| (!path.exists()).then(String::new))
 }
@@ -124,7 +124,7 @@ fn edited(mut text: String, edits: &[Json]) -> String {
     text
 }
 
-/// Every text in it: each by itself may be the whole file.
+/// Collects every text in it, since each may be the whole file.
 fn collect(json: &Json, all: &mut Vec<String>) {
     match json {
         Json::Object(members) => members.iter().for_each(|(_, value)| collect(value, all)),
@@ -133,7 +133,7 @@ fn collect(json: &Json, all: &mut Vec<String>) {
     }
 }
 
-/// A program put where it is found before another of its name.
+/// A program written to a place where it hides another of its name.
 fn on_path(env: &Env, path: &Path) -> Option<Found> {
     let folder = path.parent()?;
     let name = path.file_name()?;
@@ -150,7 +150,8 @@ fn on_path(env: &Env, path: &Path) -> Option<Found> {
     Some((words, false))
 }
 
-/// What the skill, command or agent of this call brings, and its file. Ours bring nothing that is not ours.
+/// What the skill, command or agent of this call brings, and its file. Those that we ship bring nothing
+/// foreign.
 pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
     let input = json::read(&call.input).ok()?;
     let text = |name: &str| input.text_of(name).filter(|text| !text.is_empty());

@@ -1,8 +1,8 @@
-//! Finds foreign agent files that carry our agents' names.
+//! Finds foreign agent files that use our agents' names.
 //!
 //! Reads `.claude/agents` (`.codex/agents`, `.github/agents`) of the project and of the client's folder, at
 //! every depth. Why: the client starts an agent by the `name` in its file, and a repository must not bring
-//! its own critic. Invariants: a file is ours only by its text: the shipped one, or the user's own in our
+//! its own critic. Invariants: only its text makes a file ours: the shipped one, or the user's own in our
 //! configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind, Reading};
@@ -17,13 +17,15 @@ use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
 
-/// Deeper folders below `agents`, and further files, are not looked at: any of our names may be among them.
+/// We do not look into deeper folders below `agents`, or at further files. Such a place may contain any of
+/// our names.
 const DEEPEST: usize = 4;
 const MOST: usize = 2000;
 /// The client's option that defines agents.
 const OPTION: &str = "--agents";
 
-/// The foreign file behind this name of one of our agents; a plugin's name cannot be shadowed.
+/// The foreign file that takes this name of one of our agents. A name with the plugin's prefix cannot be
+/// taken.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     ours(agent_type).filter(|_| !agent_type.starts_with(PLUGIN_PREFIX))?;
     if given(env).iter().any(|name| name == agent_type) {
@@ -42,12 +44,12 @@ pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     found.or(unseen)
 }
 
-/// What a file's agent is called.
+/// Which name a file's agent has.
 enum Carried {
-    /// As one of ours.
+    /// A name of one of our agents.
     Ours(String),
     Other,
-    /// The file cannot be read, so any name may be in it.
+    /// The file cannot be read, so it may contain any name.
     Unseen,
 }
 
@@ -73,7 +75,7 @@ fn given(env: &Env) -> Vec<String> {
     for text in texts.chain(glued) {
         match json::read(text) {
             Ok(Json::Object(members)) => names.extend(members.iter().filter_map(|(name, _)| meant(name))),
-            // The name of a file, or what cannot be read: then it may be any.
+            // The option names a file, or a text that we cannot read: it may define any agent.
             _ => {
                 names.extend(
                     AGENTS
@@ -87,8 +89,8 @@ fn given(env: &Env) -> Vec<String> {
     names
 }
 
-/// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are
-/// ours all the same, such as those of an older version.
+/// Those of our agents whose bare names are taken, each with the first file that takes it. `is_known`: files
+/// that are ours although their text differs, such as those of an older version.
 pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(&'static str, PathBuf)> {
     let (files, mut unseen) = files(env, cwd);
     let given = given(env).into_iter().map(|name| (name, PathBuf::from(OPTION)));
@@ -105,12 +107,12 @@ pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(
     AGENTS.iter().filter_map(|agent| Some((agent.name, first(agent.name)?))).collect()
 }
 
-/// The text of one of our agents under the name it has where its own is taken.
+/// The text of one of our agents, under the second name that it gets if its own is taken.
 pub fn rename(text: &str, name: &str) -> String {
     text.replacen(&format!("\nname: {name}\n"), &format!("\nname: {FILE_PREFIX}{name}\n"), 1)
 }
 
-/// Ours is here under its second name: placed by `install`, and read by the client.
+/// `install` placed our agent under its second name, and the client reads it.
 pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
     let file = format!("agents/{FILE_PREFIX}{name}.md");
     let folders = cwd.ancestors().map(|folder| folder.join(".claude")).chain([env.config.clone()]);
@@ -120,8 +122,8 @@ pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
     })
 }
 
-/// The agent files that the client may read here, the project's first; and a folder that holds more than are
-/// looked at.
+/// The agent files that the client may read here, the project's first; and a folder that contains more than
+/// we look at.
 fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let agents = &host(env.host).agents;
     let names = agents.in_project;
@@ -140,7 +142,7 @@ fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     (all, unseen)
 }
 
-/// Adds the texts below this folder; `false` where there are more, or deeper ones, than are looked at.
+/// Adds the texts below this folder; false if there are more, or deeper ones, than we look at.
 #[must_use]
 pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> bool {
     list_kind(folder, deep, "md", files)
@@ -164,7 +166,7 @@ fn list_kind(folder: &Path, deep: usize, kind: &str, files: &mut Vec<PathBuf>) -
     is_whole
 }
 
-/// The name of ours, bare or prefixed, that a foreign file carries.
+/// Which of our names, bare or prefixed, a foreign file uses.
 pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
     match carried(env, path) {
         Carried::Ours(name) => Some(name),
@@ -173,7 +175,7 @@ pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
     }
 }
 
-/// The same of a file with this text.
+/// The same for a file with this text.
 pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix(".agent").unwrap_or(&stem);
@@ -207,8 +209,8 @@ pub fn read_name(text: &str) -> Option<String> {
     Some(plain(line.trim()))
 }
 
-/// The name behind tags and anchors: `!!str critic` is `critic` to a reader that knows them. An alias may be
-/// any name.
+/// The name without YAML tags and anchors: a reader that knows them takes `!!str critic` for `critic`. An
+/// alias may be any name.
 fn plain(text: &str) -> String {
     let mut text = text;
     while text.starts_with(['!', '&']) {

@@ -1,9 +1,9 @@
-//! Measures what a task changes where work is weighed: an edit before it is made, a command after it ran.
+//! Measures how much a task changes: an edit before it is made, a command after it ran.
 //!
-//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call
-//! that only reads costs nothing here; ignored files and scratch files outside the project never count, nor
-//! what the task did not change itself, but an edit of a file that only a rule of the task itself ignores
-//! does; without a checkpoint the edits are added up, and commands are not measured.
+//! Reads the file of an edit, and compares the tree with the checkpoint of the task's start. Invariants: a
+//! call that only reads costs nothing here; ignored files, scratch files outside the project and changes that
+//! the task did not make never count, but an edit of a file that is ignored only by a rule of the task itself
+//! does; without a checkpoint edits are added up, and commands are not measured.
 
 mod own;
 
@@ -40,7 +40,7 @@ use std::path::Path;
 
 const LARGEST: u64 = 8 << 20;
 
-/// What the file of this edit will be; nothing for any other call, and where the edit will fail.
+/// The file as this edit will leave it; `None` for any other call, and if the edit will fail.
 pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
     let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let tool = call.key.tool.as_str();
@@ -73,7 +73,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     Some(ChangedFile { is: sha256(&[&next]), lines, path, was: known.was.clone() })
 }
 
-/// The file of an edit that was made unasked: what it was is not known, so all of its lines count.
+/// The file of an edit that was made without asking us. Its old content is unknown, so all its lines count.
 pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
     let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let place = json::read(&call.input).ok()?.text_of(edited_field(&call.key.tool)?)?;
@@ -90,10 +90,10 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     Some(ChangedFile { is: digest(now.as_deref()), lines, path, was })
 }
 
-/// The file of this edit is as the edit would leave it.
+/// The file is as the edit would leave it.
 pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let (Some(file), Some(root)) = (&open.means.grows, root(env, session, event)) else { return false };
-    // What a notebook will be is not known beforehand.
+    // The new content of a notebook cannot be predicted.
     if open.call.tool == "NotebookEdit" {
         return true;
     }
@@ -103,7 +103,7 @@ pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCa
         .is_some_and(|now| sha256(&[&now]) == file.is)
 }
 
-/// The path under which this file counts; nothing where it does not count.
+/// The path under which this file counts; `None` if it does not count.
 fn counted_path(env: &Env, session: &Session, root: Option<&Path>, place: &Path) -> Option<String> {
     let inside = root.and_then(|root| {
         let real = real_paths::real(root).unwrap_or_else(|| root.to_path_buf());
@@ -118,14 +118,14 @@ fn counted_path(env: &Env, session: &Session, root: Option<&Path>, place: &Path)
     (!scratch).then(|| place.to_string_lossy().into_owned())
 }
 
-/// The task found the rule that ignores this file; so it is held where its start is not known.
+/// The rule that ignores this file is older than the task. We assume so if we do not know the task's start.
 fn was_always_ignored(session: &Session, root: &Path, path: &str) -> bool {
     let start = session.memory.progress.weight.start.as_deref().and_then(Id::read);
     let start = start.and_then(|id| Store::look(root).ok()??.read(&id).ok());
     start.is_none_or(|start| was_ignored(root, path, &start.artifacts))
 }
 
-/// What the file was when the task began: nothing where the store does not have it.
+/// The file as it was when the task began; `None` if the store does not have it.
 fn start(root: Option<&Path>, was: &str) -> Option<Vec<u8>> {
     if was.is_empty() { Some(Vec::new()) } else { stored(&Store::look(root?).ok()??, was) }
 }
@@ -146,8 +146,8 @@ fn count(old: &[u8], new: &[u8]) -> u64 {
     count_lines(&String::from_utf8_lossy(old), &String::from_utf8_lossy(new))
 }
 
-/// A task with a plan may act elsewhere: only a shell line without an effect outside this machine shows all
-/// it did in the tree.
+/// A task with a plan may act elsewhere. Only for a shell line without effects outside of this machine does
+/// the tree show everything that it did.
 fn stays_here(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
@@ -155,22 +155,22 @@ fn stays_here(env: &Env, event: &Event) -> bool {
     line.is_some_and(|line| !outside(&line))
 }
 
-/// All that the task changed so far, after this command; nothing where that is not known.
+/// Everything that the task has changed so far, after this command; does nothing if that is unknown.
 pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, measured: &mut Measured) {
     if !session.measures() {
         return;
     }
     let Some(own) = Own::find(env, session, event, open) else { return };
     let (growth, moved) = own.measure(env, session, event);
-    // Of files that are only counted a change may not show; for the weight of a task their number is enough.
+    // Among files that are only counted a change may go unnoticed; to weigh a task, their number is enough.
     if session.memory.progress.weight.unplanned || growth.more_files == 0 {
         let lasts = may_go_on(env, event);
         *measured = Measured { grown: Some(growth), lasts, moved, unchanged: measured.unchanged };
     }
 }
 
-/// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it
-/// was before them.
+/// Mode `strict`: tests, linters and requests to a server of this machine are not work if they left the tree
+/// as it was.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let asked =
         session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
@@ -190,7 +190,7 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
     })
 }
 
-/// Something of this command may run on.
+/// Part of this command may still be running.
 fn may_go_on(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };

@@ -1,7 +1,7 @@
-//! Files with two names: writing to the one writes to the other.
+//! Finds files with two names: writing to one name changes the file under both.
 //!
 //! Reads the file system, creates nothing. Invariant: a file with one name, and one that does not exist,
-//! costs one system call; the protected files are listed only for a file that has several.
+//! costs one system call; protected files are listed only if a file has several names.
 
 use super::other_clients::OtherClients;
 use crate::gate::guard::Protected;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Finds the protected file that a path is another name of.
 #[derive(Debug, Default)]
 pub(super) struct HardLinks {
-    /// By device and inode; `None` until a file with several names is met.
+    /// Protected files by device and inode; `None` until a file with several names is met.
     guarded: Option<BTreeMap<(u64, u64), PathBuf>>,
 }
 
@@ -50,7 +50,7 @@ fn list(protected: &Protected) -> BTreeMap<(u64, u64), PathBuf> {
     found
 }
 
-/// A file, or what a folder holds so many folders deep. Only files with several names can be meant.
+/// Adds a file, or the files in a folder up to this depth. Only files with several names matter.
 fn add(found: &mut BTreeMap<(u64, u64), PathBuf>, path: PathBuf, deep: usize) {
     let plain = |meta: &Metadata| meta.is_file() && meta.nlink() > 1;
     match fs::metadata(&path) {

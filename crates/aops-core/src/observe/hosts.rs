@@ -1,7 +1,7 @@
-//! What the session's list says of the hosts that a call names or needs, and what a command reached.
+//! What the session's list says about the hosts that a call names or needs, and what a command reached.
 //!
-//! Reads the list and the broker's notes in the session's folder; takes the notes with it. Invariant: with
-//! `[network]` off, and for a call that names no host, no file is looked at.
+//! Reads the list and the broker's notes in the session's folder, and removes the notes that it has read.
+//! Invariant: with `[network]` off, and for a call that names no host, no file is read.
 
 use crate::config::policy::network::NetworkMode;
 use crate::gate::jail::runs_shell;
@@ -22,7 +22,7 @@ use aops_shell::hosts::{Host, is_this_machine, named, of_fetch};
 use aops_shell::syntax::Line;
 use std::path::Path;
 
-/// The hosts that a call names, where hosts are judged.
+/// The hosts that a call names, if hosts are judged.
 pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<Host> {
     let network = &session.policy().network;
     if network.mode < NetworkMode::Ask {
@@ -42,10 +42,10 @@ pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<H
     }
 }
 
-/// Ends of names of fields with addresses, as servers spell them: `url`, `urls`, `page_uri`, `baseUrl`.
+/// Endings of field names with addresses, as servers spell them: `url`, `urls`, `page_uri`, `baseUrl`.
 const ADDRESSES: [&str; 4] = ["url", "urls", "uri", "uris"];
 
-/// The hosts of all addresses in a tool's input, each once, however deep they lie.
+/// The hosts of all addresses in a tool's input, each once, at any depth.
 fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
     match input {
         Json::Text(_) if is_address => {
@@ -63,17 +63,17 @@ fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
     }
 }
 
-/// Shown of what stands in the place of a name.
+/// How much is shown of a text that is no valid host name.
 const LONGEST_NAME: usize = 100;
 
-/// Which of them the list refuses, and which others this very line was refused before.
+/// Which of the hosts the list refuses, and which others were refused to the same line before.
 pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Context) {
     let network = &session.policy().network;
     let (Some(call), Some(seen)) = (event.call(), context.call_mut()) else { return };
     if network.mode < NetworkMode::Ask {
         return;
     }
-    // Until a command was refused something, no line has a wish that is written down.
+    // Before a command has been refused something, no line has recorded wishes.
     let is_line = runs_shell(call);
     let wished = session.memory.questions.wants_hosts && is_line;
     let line = if wished { line_of(call) } else { None };
@@ -85,7 +85,7 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     let named = seen.hosts.named.iter().map(|host| (host.name.clone(), host.port, false));
     for (host, port, needed) in named.chain(needed.into_iter().map(|(host, port)| (host, port, true))) {
         let Some(name) = judged_name(&host) else {
-            // A command reaches no address either; what else a client's own tool makes of it is not known.
+            // A command cannot reach such an address either; another tool of the client might.
             if !is_line && !is_this_machine(&host) {
                 seen.hosts.unlisted.push(no_name(&host, port));
             }
@@ -111,7 +111,7 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     }
 }
 
-/// A name that a list can hold. What ends in a number is an address, in whatever way it is written.
+/// A name that a list can contain. If it ends in a number it is an address, however it is written.
 fn judged_name(host: &str) -> Option<Name> {
     let last = host.rsplit('.').next().unwrap_or_default();
     Name::of(host.as_bytes()).filter(|_| !last.starts_with(|c: char| c.is_ascii_digit()))
@@ -132,7 +132,7 @@ fn network_list(session: &Session) -> Option<aops_network::list::List> {
     session.policy().network.list()
 }
 
-/// Text from elsewhere that this call brought: a page, an answer of a server.
+/// The foreign text that this call fetched: a page, a server's answer.
 pub fn foreign(call: &ToolCall) -> Option<String> {
     let input = || json::read(&call.input).ok();
     match call.key.tool.as_str() {
@@ -149,13 +149,13 @@ pub fn foreign(call: &ToolCall) -> Option<String> {
     }
 }
 
-/// The digest of a call's line.
+/// The digest of a call's command line.
 pub fn line_of(call: &ToolCall) -> Option<String> {
     json::read(&call.input).ok()?.text_of("command").map(|line| line_digest(&line))
 }
 
-/// After a command: hosts that are new, each that was refused, and servers that were opened at another port.
-/// At the session's end: all hosts.
+/// After a command: new hosts, each refused host, and servers that were opened at another port. At the
+/// session's end: all hosts.
 pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> (Vec<Reached>, Vec<Served>) {
     if session.policy().network.mode == NetworkMode::Off || env.dry_run {
         return (Vec::new(), Vec::new());

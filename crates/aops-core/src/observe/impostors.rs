@@ -1,9 +1,10 @@
-//! Programs under our name that a settings file runs, and that are not ours: a session would take them for
-//! us.
+//! Finds programs that a settings file runs under our name but that are not ours: a session would mistake
+//! them for us.
 //!
-//! Reads settings files, the receipt of an installation, and the `stat` of each program. Invariants: ours is
-//! the program that runs here, or one that `install` recorded and that nobody changed since; what an
-//! administrator registered is theirs to answer for; a program that is not there is `doctor`'s to tell.
+//! Reads settings files, the receipt of an installation, and the `stat` of each program. Invariants: our
+//! program is the one that runs here, or one that `install` recorded and that was not changed since;
+//! administrators answer for what they registered themselves; reporting a program that does not exist is up
+//! to `doctor`.
 
 use crate::gate::guard::Protected;
 use crate::host::claude::settings::{SCRIPT, SCRIPT_COMMAND, SCRIPT_IN_SHELL, SCRIPT_PATH};
@@ -37,7 +38,7 @@ impl Impostor {
         )
     }
 
-    /// What the person is told.
+    /// The message for the person.
     pub fn words(&self) -> String {
         let what = self.describe();
         format!(
@@ -46,12 +47,12 @@ impl Impostor {
     }
 }
 
-/// What the settings run under our name: ours, and what is not.
+/// What the settings run under our name: our program, and impostors.
 #[derive(Clone, Debug, Default)]
 pub struct Registered {
     pub held: Held,
     pub impostors: Vec<Impostor>,
-    /// What was protected then, for those who need it later in the same event.
+    /// What was protected at that time, for later checks of the same event.
     pub protected: Protected,
 }
 
@@ -83,7 +84,7 @@ pub fn look(env: &Env, protected: Protected) -> Registered {
     Registered { held, impostors: found, protected }
 }
 
-/// The file behind all names and links.
+/// Identifies the file behind all its names and links.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
@@ -108,7 +109,7 @@ impl Ground<'_> {
         }
     }
 
-    /// The script that a project brings for its settings: the one of this version, or the one that was
+    /// The script in a project that its settings run is ours: that of this version, or the one that was
     /// installed.
     fn is_our_script(&self, path: &Path) -> bool {
         let Ok(text) = files::read(path) else { return true };
@@ -124,7 +125,7 @@ impl Ground<'_> {
     }
 }
 
-/// How we recognise a program: an edit in place cannot hide, since nobody can set a file's change time back.
+/// Recognises a program. Not even an edit in place can hide, since nobody can set a file's change time back.
 pub fn program_mark(path: &Path) -> String {
     tampering::mark(&path.to_string_lossy(), false, &BTreeMap::new())
 }

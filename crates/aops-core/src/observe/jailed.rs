@@ -1,8 +1,8 @@
-//! What the gates need to know about the jail: whether it holds, whether a line may be tried in it, whether a
-//! call ran in it.
+//! What the gates need to know about the jail: whether it can be enforced, whether a line may be tried in it,
+//! whether a call ran in it.
 //!
 //! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended.
-//! Invariant: without the client's variable that names us nothing here costs anything.
+//! Invariant: if the client's variable does not name us, nothing here costs anything.
 
 use crate::checkpoint::capture::is_ignored;
 use crate::config::policy::Policy;
@@ -41,16 +41,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Before a text that another session sent.
+/// Prefix of a text that another session sent.
 const MESSAGE: &str = "<cross-session-message";
 
-/// A prompt that no person wrote.
+/// A prompt that another session sent, not a person.
 pub fn is_message(prompt: &str) -> bool {
     prompt.trim_start().starts_with(MESSAGE)
 }
 
-/// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet,
-/// it looks itself.
+/// Tells the code that starts programs what the session knows about its jail. If it knows nothing yet, that
+/// code tries for itself.
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>, folder: &Path) {
     let off = policy.jail.level == JailLevel::Off;
     if let Some(hold) = jail.map(|jail| jail.hold).filter(|_| !off).or(off.then_some(Hold::Words)) {
@@ -61,7 +61,7 @@ pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>, folder: &Path)
     }
 }
 
-/// The jail of a session that starts now, and what the person is told of it.
+/// The jail of a session that starts now, and the message for the person about it.
 pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>, Option<String>) {
     let jail = &policy.jail;
     if jail.level == JailLevel::Off || env.dry_run {
@@ -77,11 +77,11 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: none is let go\nhint: run `aops-hook install` and start the client again".to_owned());
         return (None, required.or(foreign).or_else(|| unheeded(env)));
     }
-    // What is not there cannot be guarded.
+    // Only an existing folder can be guarded.
     let _ = make_all(&env.user_config);
     let _ = make_all(&env.data.join("sessions"));
     if rustix::process::geteuid().is_root() {
-        // Every user's client reads in it, whatever our umask says.
+        // Every user's client reads this folder, whatever our umask is.
         for made in make_folders(&env.managed(), 0o755).unwrap_or_default() {
             let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
         }
@@ -91,7 +91,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     ground.layer_mb = jail.layer_mb;
     let state = match what_holds(&ground, Profile::Trial) {
         Ok(state) => state,
-        // Each command finds out by itself, and does not run where it cannot.
+        // Each command finds out for itself, and does not run if it cannot be confined.
         Err(why) => {
             let why = one_line(&why, 200);
             return (
@@ -106,7 +106,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     (Some(state), told)
 }
 
-/// What the person is told of a jail that is not whole.
+/// The message for the person if the jail is incomplete.
 fn shortfall(state: &JailState) -> Option<&'static str> {
     match (state.hold, state.trial) {
         (Hold::Namespaces, true) => None,
@@ -123,7 +123,7 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
     }
 }
 
-/// The user's settings name us, and the client does not start commands through us all the same.
+/// The user's settings name us, but the client does not start commands through us.
 fn unheeded(env: &Env) -> Option<String> {
     let file = env.config.join("settings.json");
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
@@ -135,12 +135,12 @@ fn unheeded(env: &Env) -> Option<String> {
     })
 }
 
-/// What the jail can make of a line.
+/// How the jail can run a line.
 #[derive(Default)]
 pub struct Looked {
-    /// It is not known to change anything, and can be tried out.
+    /// We do not know whether it changes anything, and it can be tried out.
     pub unknown: bool,
-    /// It only reads, and cannot without the network.
+    /// It only reads, but needs the network for that.
     pub online: bool,
     /// A program in it that cannot be jailed.
     pub unheld: Unheld,
@@ -198,8 +198,8 @@ pub fn is_background(call: &ToolCall) -> bool {
     call.key.tool == "Monitor" || json::read(&call.input).is_ok_and(|input| is_set(&input))
 }
 
-/// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often,
-/// none too seldom.
+/// Splits a line into commands by its text alone. Quotes are ignored, so it may split too often, but never
+/// too rarely.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']).filter(|part| !part.trim().is_empty())
 }
@@ -215,12 +215,12 @@ fn first_words(text: &str) -> Vec<String> {
     firsts.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
 }
 
-/// The words of a command, as a shell cuts it: other white space, such as U+00A0, is part of a name there.
+/// Splits a command into words as a shell does: other white space, such as U+00A0, is part of a name there.
 fn words(command: &str) -> impl Iterator<Item = &str> {
     command.split([' ', '\t', '\n']).filter(|word| !word.is_empty())
 }
 
-/// The proof of a command that ended, and whether it is missing. One that never ran needs none.
+/// The proof of how a command ran, and whether it is missing. A command that never ran needs none.
 pub fn proof(
     env: &Env,
     folder: &Path,
@@ -241,7 +241,7 @@ pub fn proof(
     let same: Vec<&str> =
         session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
     let mut proof = receipt::take(folder, &call.key.id, &same, !is_background(call) && !call.unended);
-    // An answer in the person's place holds for its own profile alone.
+    // An answer in the person's place is valid only for its own profile.
     let wanted = open.means.quiet.as_ref().map(|quiet| quiet.level.profile());
     let holds =
         |proof: &Proof| wanted.is_none_or(|wanted| proof.hold == Hold::Namespaces && proof.profile >= wanted);
@@ -255,7 +255,7 @@ pub fn proof(
     (proof, unproven)
 }
 
-/// The temporary files that the line itself names for what it prints: they are gone with the layer too.
+/// Adds the temporary files in which the line itself stores output: they are lost with the layer, too.
 fn add_temporary(env: &Env, session: &Session, event: &Event, call: &ToolCall, lost: &mut Losses) {
     let home = env.home.to_string_lossy();
     let ground = LineGround { cwd: &event.cwd, home: &home, variables: &[] };
@@ -268,15 +268,15 @@ fn add_temporary(env: &Env, session: &Session, event: &Event, call: &ToolCall, l
     }
 }
 
-/// How the client words the exit code of a command that failed.
+/// How the client reports the exit code of a failed command.
 const EXIT: &str = "Exit code ";
 
-/// The exit code that it told.
+/// The exit code that the client reported.
 pub fn exit_code(error: &str) -> Option<i32> {
     error.strip_prefix(EXIT)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What programs say, in any case, that reach no other machine.
+/// Error texts (lowercase) of programs that could not reach another machine.
 pub(super) const UNREACHED: [&str; 14] = [
     "could not connect to",
     "could not resolve",
@@ -306,11 +306,11 @@ pub(super) fn is_offline(session: &Session, event: &Event, proof: &Proof) -> boo
     failed && UNREACHED.iter().any(|words| said.iter().any(|text| text.contains(words)))
 }
 
-/// Files of one command that the ledger keeps the names of.
+/// At most this many files of one command are named in the ledger.
 const MOST_NAMED: usize = 20;
 
-/// Of what a command changed and is gone, what a person would miss: after a test run neither what tools make
-/// again nor what git ignores.
+/// Keeps those of the lost changes that a person would miss: for a test run, neither files that tools make
+/// again nor those that git ignores.
 fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &OpenCall) {
     if lost.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Whether what a call would lose can be kept first, and what was kept for one that has ended.
+//! Whether what a call would lose can be kept first, and what was kept for a call that has ended.
 //!
 //! Reads the disk and asks git, for lines that remove, overwrite or drop something.
 
@@ -28,14 +28,14 @@ use aops_shell::syntax::{Ground, Line};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// What a line takes away, and the rules that would be content with a keeping.
+/// What a line destroys, and the rules that would be satisfied if it is kept.
 #[derive(Debug)]
 pub struct Lost {
     losses: Losses,
     rules: Vec<String>,
 }
 
-/// Reads the line. Nothing where it takes nothing away, or where a rule found more than it tells.
+/// Reads the line. `None` if it destroys nothing, or if a rule found more than the line shows.
 pub fn read(
     session: &Session,
     line: Option<&Line>,
@@ -50,9 +50,9 @@ pub fn read(
     Some(Lost { losses, rules: rules.into_iter().map(str::to_owned).collect() })
 }
 
-/// Looks at the disk, where the command would really change it.
+/// Looks at the disk to see what the command would really change.
 pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost: &Lost) -> Keeps {
-    // In a folder that is not there nothing runs.
+    // In a missing folder nothing can run.
     if !Path::new(&event.cwd).is_dir() {
         return Keeps::Nothing;
     }
@@ -73,7 +73,7 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
         Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow { .. } | Unkept::NoRoom | Unkept::Full(_))) => {
             Keeps::Not(unkept.to_string())
         }
-        // Without a rule it passed before, and nothing says that it loses much.
+        // Without a matching rule it passed before, and nothing shows that it loses much.
         Err(_) if rules.is_empty() => Keeps::Untold,
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
@@ -83,8 +83,7 @@ fn all(rules: Vec<String>, found: &Found) -> Keeps {
     Keeps::All { rules, files: found.count() as u64, bytes: found.bytes() }
 }
 
-/// Another session did something here of late: what goes may be its work, and it goes on with what it
-/// remembers.
+/// Another session worked here recently: the lost files may be its work, and it relies on what it remembers.
 fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
     const LATE_MS: i64 = 5 * 60 * 1000;
     let boot = boot_id();
@@ -97,7 +96,7 @@ fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
     rollback::sessions_in(env, root, "").iter().any(works)
 }
 
-/// What is found, where there is room for it beside what was kept before.
+/// What is found, if there is room for it in addition to what was kept before.
 fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found, Unkept> {
     let found = look::look(place, losses, Bounds::of(policy))?;
     let store = if found.is_empty() { None } else { Store::look(place.root).ok().flatten() };
@@ -105,7 +104,7 @@ fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found,
     full.map_or(Ok(found), |full| Err(Unkept::Full(full.kept_mb)))
 }
 
-/// What was kept for a call that has ended; what it left is noted beside it.
+/// What was kept for a call that has ended; the state after the call is recorded with it.
 pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Kept> {
     open.means.jailing.keeps.as_ref().filter(|_| !env.dry_run)?;
     let root = rollback::root(env, session, event)?;
@@ -119,8 +118,8 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping, bounds))
 }
 
-/// Whether everything in the tree that is in no commit can be kept: nobody was asked what the command may
-/// change.
+/// Whether everything uncommitted in the tree can be kept. Needed because nobody approved what the command
+/// may change.
 pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> Keeps {
     let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
     let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[] };
@@ -131,7 +130,7 @@ pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> 
     }
 }
 
-/// As a session starts: an undo that was interrupted is finished, and what was kept long enough goes.
+/// At the start of a session: finishes an interrupted undo, and removes what was kept long enough.
 pub fn tend(env: &Env, ledger: &mut Ledger, event: &Event) -> Result<Retained, Failure> {
     let Some(root) = rollback::root(env, ledger.session(), event) else { return Ok(Retained::default()) };
     let Some(store) = Store::look(&root)? else { return Ok(Retained::default()) };
@@ -143,7 +142,7 @@ pub fn tend(env: &Env, ledger: &mut Ledger, event: &Event) -> Result<Retained, F
     retain::retain(env, &Store::open(env, &root)?, &policy)
 }
 
-/// Keeps it now: no program of ours starts this command.
+/// Keeps it now, since no program of ours starts this command.
 pub fn keep(env: &Env, session: &Session, event: &Event, rules: &[String]) -> Result<(), String> {
     let Some(root) = rollback::root(env, session, event) else {
         return Err("there is no project to keep it in".to_owned());

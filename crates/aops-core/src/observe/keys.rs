@@ -1,8 +1,8 @@
-//! Whether a call shows our keys: those that sign the log, and the passwords beside them.
+//! Whether a call shows our keys: those that sign the log, and the passwords stored with them.
 //!
-//! Looks links up on disk for tools that read files, and for lines that no jail holds. Invariants: a line
-//! that the jail holds is judged by its words alone, since the folder is hidden from it; of one that leaves
-//! the jail every word is looked up.
+//! Resolves links on disk for tools that read files, and for lines that no jail confines. Invariants: a line
+//! that runs in the jail is judged by its words alone, since the folder is hidden from it; if a program of
+//! the line leaves the jail, every word is resolved.
 
 use super::real_paths;
 use crate::config::policy::glob;
@@ -27,7 +27,8 @@ const LOOK: &[&str] = &[
     "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo",
     "export", "local", "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
 ];
-/// The same without these words: the first of them has a command read any file.
+/// The same, but only without these words: each of them makes the command read files, or does more than show
+/// names.
 const LOOK_WITHOUT: &[(&str, &[&str])] = &[
     ("du", &["--files0-from"]),
     ("file", &["-f", "--files-from"]),
@@ -41,19 +42,18 @@ const LOOK_WITHOUT: &[(&str, &[&str])] = &[
     ),
     ("tree", &["--fromfile"]),
 ];
-/// Commands that read the files they are given, and of a folder nothing.
+/// Commands that read the files they are given, but nothing of a folder.
 const FLAT: &[&str] = &[
     "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed",
     "sha256sum", "sort", "strings", "tac", "tail", "uniq", "wc", "xxd",
 ];
 const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
-/// Commands that read the files whose names arrive.
+/// Commands that read the files whose names they receive.
 const NAMED: &[&str] = &["cpio", "parallel", "rsync", "tar", "xargs"];
-/// Files in the folder of keys, for the patterns of a search.
+/// File names in the folder of keys, to compare with the patterns of a search.
 const FILES: [&str; 7] =
     ["note.key", "ml-dsa.key", "seal.json", ".seal.spare", "fleet.password", "fleet.token", "engine.token"];
 
-/// Where the keys are.
 pub(super) struct KeyPlace<'a> {
     folder: KeyFolder,
     /// The end of its path, as people write it: `.claude/aops/keys`.
@@ -62,7 +62,7 @@ pub(super) struct KeyPlace<'a> {
     project: &'a str,
     /// The line runs where the folder is hidden.
     hidden: bool,
-    /// A program of the line cannot run inside the jail that there is.
+    /// A program of the line cannot run inside the jail.
     leaves: bool,
 }
 
@@ -84,13 +84,13 @@ impl<'a> KeyPlace<'a> {
     }
 }
 
-/// What in the call shows them.
+/// The part of the call that shows them.
 pub(super) fn shown(event: &Event, call: &ToolCall, reach: &Targets, place: &KeyPlace) -> Option<Danger> {
     let tool = call.key.tool.as_str();
     let what = match tool {
         "Read" | "NotebookRead" => reads(event, call, place),
         _ if is_search(tool) => searches(event, call, place),
-        // An edit shows nothing of its file, and its text is no path.
+        // An edit shows nothing of its file, and its text is not a path.
         _ if matches!(table::tool(tool).touches, ToolTouches::File | ToolTouches::Patch) => None,
         _ if reach.runs.is_empty() => strings(event, call, place),
         _ => None,
@@ -115,7 +115,7 @@ fn runs(reach: &Targets, place: &KeyPlace) -> Option<String> {
     Some(run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "))
 }
 
-/// What one prints is what the other reads.
+/// The output of one command is the input of the other.
 fn feeds(one: &Simple, other: &Simple) -> bool {
     one.name().is_some_and(|name| other.fed.iter().any(|fed| &**fed == name))
 }
@@ -124,7 +124,7 @@ fn feeds(one: &Simple, other: &Simple) -> bool {
 fn resolve(event: &Event, text: &str, home: &str) -> [Word; 2] {
     let ground = Ground { cwd: &event.cwd, home, variables: &[] };
     let path = input::path_of(text, &ground).from_folder(&Word::of(&event.cwd));
-    // What is not there cannot be read.
+    // A file that does not exist cannot be read.
     let real = path.literal().and_then(|path| real_paths::existing(Path::new(&path)));
     let real = real.map_or_else(|| path.clone(), |real| Word::of(&real.to_string_lossy()));
     [path, real]
@@ -148,8 +148,8 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     Some(format!("{} {}", call.key.tool, found.lossy()))
 }
 
-/// Of another tool any string may be a path, in the folder where it is called or in the one where the client
-/// began.
+/// For other tools, any string may be a path, relative to the folder of the call or to the one where the
+/// client began.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let name = call.key.tool.rsplit("__").next().unwrap_or_default().to_ascii_lowercase();
@@ -176,11 +176,11 @@ fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     None
 }
 
-/// In the names of foreign tools that read all files of a folder.
+/// In the names of foreign tools that read every file of a folder.
 const READING_BELOW: [&str; 8] = ["search", "grep", "contents", "index", "pack", "archive", "zip", "sync"];
-/// A reading call with more paths is not looked at further, and counts as one that shows them.
+/// A reading call with more paths is not examined further, and counts as one that shows keys.
 const MOST: usize = 1024;
-/// The kernel takes no longer one.
+/// The kernel accepts no longer path.
 const LONGEST_PATH: usize = 4096;
 
 /// `reads_below`: of a folder the tool reads the files in it.
@@ -199,21 +199,21 @@ fn leads_to_keys(event: &Event, text: &str, place: &KeyPlace, reads_below: bool)
     folders.any(as_written) || !is_name && resolve(event, text, place.home).iter().any(is_near)
 }
 
-/// The client's search, by its names in other clients too.
+/// The client's search tool; other clients have similar names for it.
 fn is_search(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("grep") || tool == "search_file_content"
 }
 
-/// Types of files of ripgrep that no key has: with any other a search is as wide as with none.
+/// File types of ripgrep that no key has. With any other type, a search is as wide as with none.
 const TYPES: [&str; 27] = [
     "c", "cpp", "cs", "csharp", "css", "dart", "go", "h", "haskell", "html", "java", "js", "kotlin", "lua",
     "markdown", "md", "php", "py", "python", "ruby", "rust", "scala", "sh", "swift", "toml", "ts",
     "typescript",
 ];
 
-/// A search of the client: in our folder whatever it looks for; above it where a pattern names a key, or
-/// where nothing keeps it to other files. That a file has the text is as good as the text, found letter by
-/// letter.
+/// A search by the client's tool: anything in our folder counts. Above it, a search counts if its pattern
+/// names a key or nothing limits it to other files. Whether a file matches says as much as its text: a key can
+/// be guessed letter by letter.
 fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let mut paths = fields(call, ["path", "file_path", "dir_path", "paths"]);
     if paths.is_empty() {
@@ -233,7 +233,8 @@ fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> 
     shows.then(|| format!("{} {path} {}", call.key.tool, globs.join(" ")).trim_end().to_owned())
 }
 
-/// A pattern of file names may match one of our keys. One that takes names out, or has classes of signs, may.
+/// A pattern of file names may match one of our keys. One that excludes names, or has character classes, is
+/// assumed to.
 fn names_key(glob: &str) -> bool {
     if glob.starts_with('!') || glob.contains(['[', '\\', ' ']) {
         return true;
@@ -248,14 +249,14 @@ fn names_key(glob: &str) -> bool {
     })
 }
 
-/// `*.{key,token}` is two patterns.
+/// Splits alternatives: `*.{key,token}` is two patterns.
 fn spread(glob: &str) -> Vec<String> {
     let parts = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     let Some((before, (choices, after))) = parts else { return vec![glob.to_owned()] };
     choices.split(',').flat_map(|choice| spread(&format!("{before}{choice}{after}"))).collect()
 }
 
-/// A command that shows names alone.
+/// A command that shows only names.
 fn looks(command: &Simple) -> bool {
     let Some(name) = command.name() else { return true };
     let without = LOOK_WITHOUT.iter().find(|(known, _)| *known == name);
@@ -265,14 +266,14 @@ fn looks(command: &Simple) -> bool {
     LOOK.contains(&name) || without.is_some_and(|(_, words)| !words.iter().any(has))
 }
 
-/// A command that prints the names in the folder, for another one to read.
+/// A command that lists the names in the folder, for another command to read.
 fn lists(command: &Simple, place: &KeyPlace) -> bool {
     let near = |word: &Word| matches!(nearest(command, word, place), Some(Near::Is | Near::Holds));
     let lists = command.name().is_some_and(|name| matches!(name, "find" | "fd" | "ls" | "rg" | "grep"));
     !place.hidden && lists && is_wide(command) && command.words.iter().skip(1).any(near)
 }
 
-/// Nothing in the line keeps it to files that are no keys: `--include=*.md`, `-name '*.md'`.
+/// Nothing in the line limits it to files that are no keys: `--include=*.md`, `-name '*.md'`.
 fn is_wide(command: &Simple) -> bool {
     let texts: Vec<String> = command.words.iter().map(Word::lossy).collect();
     let glued = texts.iter().find_map(|text| text.strip_prefix("--include="));
@@ -293,8 +294,7 @@ fn is_recursive(command: &Simple) -> bool {
     command.words.iter().any(flag)
 }
 
-/// A search without a place to look at takes the folder that it runs in; some do where nothing is piped to
-/// them.
+/// A search without a path takes its current folder; some searches only do so if nothing is piped to them.
 fn searches_here(command: &Simple, name: &str) -> bool {
     let places = command.words.iter().skip(1).filter(|word| !word.is_option()).count();
     let looks = match name {
@@ -304,11 +304,11 @@ fn searches_here(command: &Simple, name: &str) -> bool {
     looks && places < 2 && is_wide(command)
 }
 
-/// A command that prints, copies or links what is in the folder.
+/// A command that prints, copies or links the content of the folder.
 fn prints(command: &Simple, place: &KeyPlace) -> bool {
     let Some(name) = command.name().filter(|_| !looks(command)) else { return false };
     let searches = SEARCH.contains(&name);
-    // Of a folder these show nothing.
+    // These show nothing of a folder.
     let flat = FLAT.contains(&name) || searches && !is_recursive(command);
     let deep = !place.hidden && !flat && is_wide(command);
     let takes = NAMED.contains(&name);
@@ -345,12 +345,12 @@ fn spells(command: &Simple, searches: bool, place: &KeyPlace) -> bool {
             text.contains(&place.spelled)
         }
     };
-    // What is searched for is no file.
+    // The pattern of a search is not a file.
     let operands = command.words.iter().skip(1).filter(|word| !word.is_option()).skip(usize::from(searches));
     operands.map(Word::lossy).any(|text| has(&text)) || command.script.as_deref().is_some_and(has)
 }
 
-/// A command that takes all of a home, or of the whole disk: `cp -r ~ /tmp/x`, `tar c ~`, `grep -r . ~`.
+/// A command that covers the whole home or disk: `cp -r ~ /tmp/x`, `tar c ~`, `grep -r . ~`.
 fn sweeps(command: &Simple, name: &str, place: &KeyPlace) -> bool {
     let operands: Vec<&Word> = command.words.iter().skip(1).filter(|word| !word.is_option()).collect();
     let is_above = |word: &&Word| {
@@ -378,7 +378,8 @@ fn sweeps(command: &Simple, name: &str, place: &KeyPlace) -> bool {
     }
 }
 
-/// How near a word of the command is: itself, and what is glued to `=`, `:` or `@`.
+/// How close a word of the command is to the folder: the word itself, and what is attached to `=`, `:` or
+/// `@`.
 fn nearest(command: &Simple, word: &Word, place: &KeyPlace) -> Option<Near> {
     let before = word.bits.split(|bit| *bit == Bit::Char(':')).next().unwrap_or_default();
     let before = Word { bits: before.to_vec(), ..Word::default() };
@@ -389,7 +390,7 @@ fn nearest(command: &Simple, word: &Word, place: &KeyPlace) -> Option<Near> {
         .filter(|word| !word.is_option() && !word.bits.is_empty());
     let mut seen = all.flat_map(|word| command.folders.iter().map(move |folder| word.from_folder(folder)));
     seen.find_map(|path| {
-        // Without a jail words without a folder are too many to look up.
+        // Without a jail, words without a slash are too many to resolve.
         let is_looked_up = place.leaves || !place.hidden && word.bits.contains(&Bit::Char('/'));
         let linked = || path.literal().filter(|_| is_looked_up);
         let real = || Some(Word::of(real_paths::real(Path::new(&linked()?))?.to_str()?));

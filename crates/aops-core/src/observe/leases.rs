@@ -1,4 +1,4 @@
-//! Takes the files that a call is about to write, and finds the one that another session edits.
+//! Takes leases on the files that a call is about to write, and finds a file that another session is editing.
 
 use super::{client, real_paths};
 use crate::gate::{CallContext, Context, Held, Holder, lease};
@@ -10,10 +10,10 @@ use crate::system::git;
 use crate::tool::targets::Act;
 use std::path::Path;
 
-/// Most files of one call that are looked at.
+/// At most this many files of one call are looked at.
 const MOST: usize = 32;
 
-/// Fills in which files the call takes, or who holds one of them.
+/// Fills in which files the call leases, or who holds one of them.
 pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     if !lease::is_kept(session) || session.memory.place.root.is_empty() {
         return;
@@ -41,7 +41,7 @@ fn holder(lease: Lease, tree: &Path) -> Holder {
     Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
 }
 
-/// The files in this tree that the call names as the ones it writes; nobody waits for generated ones.
+/// The files in this tree that the call says it writes, without generated ones: nobody waits for those.
 fn written(env: &Env, call: &CallContext, tree: &Path) -> Vec<String> {
     let targets =
         call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));

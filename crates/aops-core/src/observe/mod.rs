@@ -1,5 +1,5 @@
-//! Gathers what the gates need to know beside session and event: real paths, hard links, tampering, foreign
-//! agents, checks.
+//! Gathers what the gates need to know apart from session and event: real paths, hard links, tampering,
+//! foreign agents, checks.
 //!
 //! Reads files and runs the user's checks; decides nothing.
 

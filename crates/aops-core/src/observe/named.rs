@@ -1,6 +1,7 @@
-//! What the user's rules match in a call: paths that it names, reads or touches, and its simple commands.
+//! Lists what the user's rules are compared with: paths that a call names, reads or touches, and its simple
+//! commands.
 //!
-//! Looks links up on disk. Invariant: what a line may read is told apart from what it touches.
+//! Resolves links on disk. Invariant: what a line may read is kept apart from what it touches.
 
 use super::real_paths;
 use crate::model::call::ToolCall;
@@ -10,7 +11,7 @@ use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::{Simple, Word};
 use std::path::{Path, PathBuf};
 
-/// What the user's rules match: every path that the call names or touches, and its simple commands.
+/// Every path that the call names or touches, and its simple commands.
 pub(super) fn list(
     event: &Event,
     call: &ToolCall,
@@ -35,8 +36,8 @@ pub(super) fn list(
     (reached.chain(fields).collect(), opened.into_iter().map(real).collect(), commands.collect())
 }
 
-/// What a command may read: each of its words, and what is fed to it, seen from its folders; also as a
-/// folder, and after the revision of `HEAD:secret/a`.
+/// The files that a command may read: each of its words and its inputs, relative to its folders; also as a
+/// folder, and with the revision removed (`HEAD:secret/a`).
 fn read_by(command: &Simple) -> Vec<PathBuf> {
     let words = command.words.iter().skip(1).chain(&command.arriving).map(Word::lossy);
     let mut all = Vec::new();

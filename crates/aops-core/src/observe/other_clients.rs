@@ -1,7 +1,7 @@
-//! The clients beside the one that runs us, as far as a call may touch what is theirs.
+//! The other clients on this machine, if a call may touch their files.
 //!
-//! Reads the file of each that would register us, and only then. Invariants: nothing is remembered from call
-//! to call, since the files may have changed in between; in doubt a call is looked at in full.
+//! Reads the file of each client that could register us, and only in that case. Invariants: nothing is
+//! remembered between calls, since the files may have changed; in doubt a call is examined in full.
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host;
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct OtherClients<'a> {
     env: &'a Env,
-    /// Where links led as the session began.
+    /// Where links led when the session began.
     linked: Option<&'a BTreeMap<String, String>>,
-    /// Each with its folder, until they were looked at.
+    /// Clients not looked at yet, each with its folder.
     unseen: Vec<(Client, String)>,
 }
 
@@ -32,15 +32,15 @@ impl<'a> OtherClients<'a> {
         Self { env, linked: None, unseen: Vec::new() }
     }
 
-    /// This input names a variable that stands for the folder of one of them, or an escape may hide that it
-    /// does.
+    /// This input names a variable that stands for another client's folder, or contains an escape that may
+    /// hide it.
     pub fn are_named(&self, input: &str) -> bool {
         let mut names =
             self.unseen.iter().filter_map(|(client, _)| host::table::host(*client).variables.first());
         !self.unseen.is_empty() && (input.contains("\\u") || names.any(|name| input.contains(name)))
     }
 
-    /// One of these targets may be theirs.
+    /// One of these targets may belong to another client.
     pub(super) fn may_be_touched(&self, protected: &Protected, reach: &Targets) -> bool {
         if self.unseen.is_empty() {
             return false;
@@ -53,7 +53,7 @@ impl<'a> OtherClients<'a> {
         reach.over || !reach.hidden.is_empty() || guard::may_touch(places, &reach.paths)
     }
 
-    /// Protects those that we are registered in, too.
+    /// Also protects the clients in which we are registered.
     pub(super) fn add(&mut self, protected: &mut Protected) {
         let unseen = std::mem::take(&mut self.unseen);
         let registered = unseen.into_iter().filter(|(client, _)| host::is_registered(self.env, *client));
@@ -66,7 +66,7 @@ impl<'a> OtherClients<'a> {
     }
 }
 
-/// The protected places, where these links lead.
+/// The protected places as they are called behind these links.
 pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
     let real =
         |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });

@@ -1,9 +1,9 @@
-//! What our own verbs write into the files that guard a session, so that a session that is open knows it for
-//! what it is: `<config>/aops/own-changes.json`, where no tool call may write.
+//! Records what our own verbs write into the files that guard a session, so that an open session recognises
+//! the change: `<config>/aops/own-changes.json`, where no tool call may write.
 //!
 //! Written before a verb that only a person may run changes such a file, and only while a session is open.
-//! Read where such a file turns out to have changed. Invariant: of each file the last change alone is known,
-//! by its text.
+//! Read when such a file turns out to have changed. Invariant: for each file only the last change is known,
+//! with the digest of its text.
 
 use crate::ledger::clients;
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -20,7 +20,7 @@ const MOST: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnChange {
     pub at_ms: i64,
-    /// Of the new text, as in a mark; nothing where the file is removed.
+    /// Digest of the new text, as in a mark; `None` if the file is removed.
     digest: Option<String>,
 }
 
@@ -28,7 +28,7 @@ fn place(env: &Env) -> PathBuf {
     env.config.join("aops/own-changes.json")
 }
 
-/// How many sessions have a client that works or waits.
+/// How many sessions have a running client.
 pub fn open_sessions(env: &Env) -> u64 {
     let boot = boot_id();
     let live = |found: &&SessionOnDisk| {
@@ -37,8 +37,8 @@ pub fn open_sessions(env: &Env) -> u64 {
     sessions::all(env).iter().filter(live).count() as u64
 }
 
-/// A verb is about to write this text, or to remove the file. Best effort: without it sessions tell of the
-/// change.
+/// Announces that a verb is about to write this text, or to remove the file. Best effort: if it fails,
+/// sessions report the change.
 pub fn announce(env: &Env, path: &Path, text: Option<&[u8]>) {
     if env.dry_run || open_sessions(env) == 0 || make_all(&env.config.join("aops")).is_err() {
         return;
@@ -60,7 +60,7 @@ pub(super) fn read(env: &Env) -> BTreeMap<String, OwnChange> {
 }
 
 impl OwnChange {
-    /// The file with this mark is as the verb left it.
+    /// A file with this mark is as the verb left it.
     pub(super) fn made(&self, mark: &str) -> bool {
         let is = mark.split(':').nth(5);
         is == self.digest.as_deref()

@@ -1,7 +1,7 @@
-//! What is left of interrupted tasks in the working tree.
+//! What interrupted tasks left in the working tree.
 //!
-//! Reads the tree, where a task is parked or about to be; writes nothing. Invariants: only a task's own files
-//! count; what is committed or as it was is not left; without git nothing is known to be over.
+//! Reads the tree if a task is parked or about to be; writes nothing. Invariants: only a task's own files
+//! count; committed or unchanged files do not; without git no task is known to be over.
 
 use super::real_paths;
 use crate::gate::{Context, Found};
@@ -13,10 +13,10 @@ use crate::system::env::Env;
 use crate::system::git::{self, Status};
 use std::path::{Path, PathBuf};
 
-/// Most paths that are listed of a task; the others are only counted.
+/// At most this many paths of a task are listed; the others are only counted.
 const MOST: usize = 32;
 
-/// A prompt of a person comes, and tasks are parked: which of them are over?
+/// When a person prompts while tasks are parked, finds out which of them are over.
 pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     let prompts = event.kind() == EventKind::UserPromptSubmit && context.prompt() != Prompt::Machine;
     let Found::Prompt(prompt) = &mut context.found else { return };
@@ -27,7 +27,7 @@ pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Co
     }
 }
 
-/// The parked tasks of which something is left: their places, and how many files.
+/// The parked tasks that left something: their positions, and how many files.
 pub fn living(env: &Env, cwd: Option<&Path>, session: &Session) -> Vec<(usize, u64)> {
     let parked = &session.memory.parked;
     let status = cwd.filter(|_| !parked.is_empty()).and_then(|cwd| git::status(env, cwd));
@@ -37,8 +37,8 @@ pub fn living(env: &Env, cwd: Option<&Path>, session: &Session) -> Vec<(usize, u
     all.filter(|(_, files)| tree.is_none() || *files > 0).collect()
 }
 
-/// The same where a question takes the task's place; nothing where everything is committed. Without git how
-/// many is not known.
+/// The same when a question replaces the task; `None` if everything is committed. Without git the number is
+/// unknown.
 pub(super) fn left_by_question(
     env: &Env,
     session: &Session,
@@ -49,7 +49,7 @@ pub(super) fn left_by_question(
     (left.1 > 0 || git::status(env, Path::new(&event.cwd)).is_none()).then_some(left)
 }
 
-/// The files of the task in hand that are not committed: those that are listed, and how many there are.
+/// The uncommitted files of the current task: a list of limited length, and how many there are in all.
 pub(super) fn left_of_task(
     env: &Env,
     session: &Session,
@@ -67,12 +67,12 @@ pub(super) fn left_of_task(
         let files = paths.len() as u64 + grown.more_files;
         return (paths, files);
     }
-    // Nothing is measured here: what is not committed and was not so when the task began.
+    // Changes are not measured here, so take what is uncommitted now and was not when the task began.
     let all = &context.tree.uncommitted;
     (all.iter().take(MOST).map(|path| tree.tell(path)).collect(), all.len() as u64)
 }
 
-/// The working tree around a project, which may be larger than that.
+/// The working tree that contains a project and may be larger than it.
 struct Tree<'a> {
     project: PathBuf,
     status: &'a Status,
@@ -98,7 +98,7 @@ impl<'a> Tree<'a> {
         paths.into_iter().filter(|path| self.is_left(path)).count() as u64 + unlisted
     }
 
-    /// Git does not know what is done there.
+    /// The path lies outside of git's working tree.
     fn is_outside(&self, path: &str) -> bool {
         !self.project.join(path).starts_with(&self.status.root)
     }
@@ -111,7 +111,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A path of git as it is listed: from the project.
+    /// A path from git, relative to the project.
     fn tell(&self, path: &str) -> String {
         let place = Path::new(&self.status.root).join(path);
         place.strip_prefix(&self.project).unwrap_or(&place).to_string_lossy().into_owned()

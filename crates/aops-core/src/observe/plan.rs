@@ -1,9 +1,9 @@
 //! A plan that a person approved in plan mode: the text that they were shown.
 //!
-//! Reads one file below the client's `plans` folder, where the client's question holds no text. Invariants:
-//! it is the plan of a call that a person was asked about; what was written into the file after the question
-//! does not count; its workflow is `feature-dev` unless a line about the workflow names another that is
-//! known; the review was the person's.
+//! Reads one file below the client's `plans` folder if the client's question contains no text. Invariants: it
+//! is the plan of a call that a person was asked about; text written into the file after the question does
+//! not count; its workflow is `feature-dev` unless a line about the workflow names another known one; the
+//! person's approval is the review.
 
 use crate::config::workflow::Gate;
 use crate::model::event::Event;
@@ -23,8 +23,8 @@ const WORKFLOW: &str = "feature-dev";
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
-/// What the person reads who is asked about this plan: the text in the question; without one, the plan's file
-/// as it is now.
+/// The plan that the person reads when asked about it: the text in the question, or else the plan's file as
+/// it is now.
 pub(super) fn shown(
     env: &Env,
     event: &Event,
@@ -37,8 +37,8 @@ pub(super) fn shown(
     })
 }
 
-/// The approved plan as a report that moves the loop; nothing for any other call, and where another text was
-/// shown.
+/// The approved plan as a report for the session; `None` for any other call, and if the person was shown
+/// another text.
 pub(super) fn approved(
     env: &Env,
     session: &Session,
@@ -59,8 +59,7 @@ pub(super) fn approved(
     }
 }
 
-/// The plan's file, unless it was changed after this time: nobody can set the time of a file's last change
-/// back.
+/// The plan's file, unless it was changed after this time: nobody can set a file's change time back.
 fn read_unchanged(env: &Env, file: &str, asked_ms: i64) -> Option<String> {
     let plans = env.config.join("plans").canonicalize().ok()?;
     let path = Path::new(file).canonicalize().ok().filter(|path| path.starts_with(&plans))?;

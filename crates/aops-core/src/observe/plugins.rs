@@ -1,8 +1,8 @@
-//! Finds the plugins, skills, commands and agents that a client here may load.
+//! Finds the plugins, skills, commands and agents that a client may load here.
 //!
 //! Reads `.claude` of the project and the folders above it, the client's own folder, its list of installed
-//! plugins and its command line. Invariants: a plugin is ours by the texts of its agents, not by its name;
-//! lists are bounded, and what a list does not hold may be anything.
+//! plugins and its command line. Invariants: the texts of its agents make a plugin ours, not its name; lists
+//! are bounded, and a list that is cut may have missed anything.
 
 use crate::config::texts::{self, Kind};
 use crate::model::agent::{PLUGIN_PREFIX, folded, ours};
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 
 const OUR_NAME: &str = "aops";
 const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
-/// Most plugins, and skills of one folder, that are looked at.
+/// At most this many plugins, and skills of one folder, are looked at.
 const MOST: usize = 2000;
 
-/// The files that something may come from.
+/// The files that may define a skill, command or agent.
 pub struct Origins {
     pub files: Vec<PathBuf>,
-    /// None was left out.
+    /// No file was left out.
     pub are_all: bool,
 }
 
-/// Why an agent with the prefix of our plugin may be another plugin's.
+/// Why an agent with our plugin's prefix may belong to another plugin.
 pub fn of_agent(env: &Env, event: &Event) -> Option<String> {
     let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
     event.agent_type.as_ref().filter(by_plugin)?;
@@ -41,12 +41,12 @@ pub fn folders(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The folders of plugins, and what each is called.
+/// The folders of plugins, with each plugin's name.
 pub fn all(env: &Env, cwd: &Path) -> Vec<(String, PathBuf)> {
     roots(env, cwd).into_iter().filter_map(|root| Some((name(&root)?, root))).collect()
 }
 
-/// The folders that may be plugins; one more than `MOST` where there are more.
+/// The folders that may be plugins. If there are more than `MOST`, one more than that is returned.
 fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let in_skills = folders(env, cwd).into_iter().flat_map(|folder| inside(&folder.join("skills")));
     let installed = ["installed_plugins.json", "installed_plugins_v2.json"].into_iter().flat_map(|name| {
@@ -81,7 +81,7 @@ fn install_paths(json: &Json, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What follows this option on the client's command line, each time it stands there.
+/// Each value of this option on the client's command line.
 pub fn given_by(env: &Env, option: &str) -> Vec<String> {
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let glued = format!("{option}=");
@@ -97,15 +97,15 @@ pub fn given_by(env: &Env, option: &str) -> Vec<String> {
     found
 }
 
-/// The name in a plugin's manifest; nothing where there is none.
+/// The name in a plugin's manifest; `None` without a manifest.
 fn name(root: &Path) -> Option<String> {
     let text = read_short(&root.join(".claude-plugin/plugin.json"))?;
     let named = json::read(&text).ok().and_then(|json| json.text_of("name"));
     named.or_else(|| Some(root.file_name()?.to_string_lossy().into_owned()))
 }
 
-/// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the
-/// client says that it runs us.
+/// Why `aops:` agents do not count here: another plugin uses our name. If the client says that it runs our
+/// plugin, that settles it.
 pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
     let said = env.client.plugin_root.as_ref().filter(|_| !is_set_by_project(env, cwd));
     if said.is_some_and(|root| is_our_plugin(env, root)) {
@@ -119,7 +119,7 @@ pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
     Some(format!("`{}` is a plugin called `aops` that is not ours", root.display()))
 }
 
-/// The project's own settings say where we are: the client hands that on.
+/// The project's own settings set our plugin root, so the client's word about it proves nothing.
 fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
     let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
     let mut files =
@@ -131,7 +131,7 @@ fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
     })
 }
 
-/// Its agents are the ones we ship.
+/// Its agents are exactly the ones that we ship.
 pub fn is_our_plugin(env: &Env, root: &Path) -> bool {
     let text = read_short(&root.join(".claude-plugin/plugin.json")).unwrap_or_default();
     let own = json::read(&text)
@@ -143,7 +143,7 @@ pub fn is_our_plugin(env: &Env, root: &Path) -> bool {
         && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
 }
 
-/// The files that a skill or command of this name may come from.
+/// The files that may define a skill or command of this name.
 pub fn skill_files(env: &Env, cwd: &Path, spelled: &str) -> Origins {
     let name = spelled.trim().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
     let mut found = Origins { files: Vec::new(), are_all: roots(env, cwd).len() <= MOST };
@@ -159,7 +159,8 @@ pub fn skill_files(env: &Env, cwd: &Path, spelled: &str) -> Origins {
     found
 }
 
-/// Below one `.claude`, or the root of a plugin. A skill is known by its folder or by the name inside.
+/// Adds files below a `.claude` folder or a plugin's root. A skill has the name of its folder or the one in
+/// its text.
 fn add_skill(folder: &Path, name: &str, found: &mut Origins) {
     let is_meant = |path: &PathBuf| {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
@@ -180,7 +181,7 @@ fn add_skill(folder: &Path, name: &str, found: &mut Origins) {
     found.files.extend(commands.into_iter().filter(stem));
 }
 
-/// The files that an agent of this name may come from.
+/// The files that may define an agent of this name.
 pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Origins {
     let last = kind.rsplit(':').next().unwrap_or(kind);
     let mut files = Vec::new();
@@ -198,7 +199,7 @@ pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Origins {
     Origins { files: files.into_iter().filter(is_meant).collect(), are_all }
 }
 
-/// A text that we ship, with the program where an installation put it.
+/// A text that we ship, possibly with the program's path that an installation inserted.
 pub fn is_ours(text: &str) -> bool {
     texts::ASSETS.iter().filter(|asset| matches!(asset.kind(), Kind::Agent | Kind::Command)).any(|asset| {
         let Some((before, _)) = asset.text.split_once(IN_PLUGIN) else { return asset.text == text };

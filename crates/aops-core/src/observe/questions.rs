@@ -1,7 +1,7 @@
 //! Looks up in the client's own record who answered a question, and when.
 //!
 //! Reads the ends of transcripts, which no command can write. Invariant: nothing is read while no answer is
-//! in doubt, nor before a call.
+//! in doubt, and nothing before a call.
 
 use crate::host::claude::transcript::{decisions, of_agent};
 use crate::model::client::Ability;

@@ -1,7 +1,7 @@
 //! Whether a line may be answered in the person's place, and with what proof.
 //!
-//! Reads the client's settings, variables and command line, and the paths that the line names; all of it only
-//! where the user wants lines answered. Invariant: whatever is not proven leaves the question to the client.
+//! Reads the client's settings, variables and command line, and the paths that the line names, only if the
+//! user wants lines to be answered. Invariant: if anything is not proven, the client asks the person.
 
 mod pattern;
 mod rules;
@@ -35,9 +35,9 @@ use std::path::{Path, PathBuf};
 
 /// Permission modes in which the client asks.
 const ASKING: [&str; 2] = ["acceptEdits", "default"];
-/// What a call may say beside its line: anything else may change what runs.
+/// The only input fields that a call may have: any other may change what runs.
 const KNOWN_INPUT: [&str; 3] = ["command", "description", "timeout"];
-/// The client was started with rules of its own, which we do not read.
+/// Options with which the client was started with rules of its own, which we do not read.
 const FLAGS: [&str; 5] = [
     "--disallowed-tools",
     "--disallowedTools",
@@ -45,14 +45,14 @@ const FLAGS: [&str; 5] = [
     "--settings",
     "--setting-sources",
 ];
-/// Paths of a line that are remembered, and looked up again before it runs.
+/// At most this many paths of a line are remembered, and looked up again before it runs.
 const MOST_READ: usize = 256;
-/// Commands of a proof that are recorded, and letters of each.
+/// At most this many commands of a proof are recorded, with this many characters each.
 const MOST_PROVEN: usize = 32;
 const LONGEST_PROVEN: usize = 120;
 
-/// Notes in the context how this call is answered, where it is. What is not known runs only if all it may
-/// change can be brought back.
+/// Notes in the context how this call is answered, if it is. A command that we do not know runs only if
+/// everything it may change can be restored.
 pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     let Ok((recorded, line)) = look(env, session, event, context) else { return };
     let contained = recorded.level == AnswerLevel::Contained;
@@ -62,7 +62,7 @@ pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Conte
     }
 }
 
-/// The answer to this call and its line, or why the client asks.
+/// The answer to this call and its line, or why the client must ask.
 fn look(
     env: &Reading,
     session: &Session,
@@ -120,7 +120,7 @@ fn look(
     Ok((answer, line))
 }
 
-/// What a line names, and what it may not see.
+/// The paths that a line names, and those that it must not see.
 struct Paths {
     reads: Vec<String>,
     hides: Vec<PathBuf>,
@@ -129,11 +129,11 @@ struct Paths {
 impl Paths {
     fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
         let quiet::Places { named: mut reads, patterns, is_open, mentioned } = quiet::places(line);
-        // What runs unknown programs may read any path; where the user has rules about that, they decide.
+        // Unknown programs may read any path; if the user has rules about paths, those decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
             return Err("a word of it may be any path".to_owned());
         }
-        // What is not known may open any path, so what a pattern finds matters only where that does.
+        // An unknown program may open any path, so the matches of a pattern only matter if the rules do.
         if level == AnswerLevel::Reading || !rules.paths.is_empty() {
             reads.extend(places::Seen::links(&patterns)?);
         }
@@ -146,7 +146,7 @@ impl Paths {
             return Err("a rule of the user's covers a path that it names".to_owned());
         }
         let hides = hidden::all(&rules.paths)?;
-        // What a pattern stands for, the shell finds out.
+        // Only the shell knows what a pattern matches.
         if hidden::is_near(&hides, &named) && line.text.contains(['*', '?', '[']) {
             return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
         }
@@ -157,8 +157,8 @@ impl Paths {
     }
 }
 
-/// Words by which programs say, besides what they say of other machines, that something was not there or not
-/// to be written.
+/// Error texts of programs that were hindered (in addition to those about unreachable machines): something
+/// was missing or not writable.
 const HINDERED: [&str; 10] = [
     "cannot connect to the docker daemon",
     "could not connect",
@@ -172,8 +172,8 @@ const HINDERED: [&str; 10] = [
     "unable to resolve",
 ];
 
-/// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so
-/// words are enough of one that is not known to read; who reads files finds such words in them.
+/// An answered command was hindered by the jail. Behind a pipe its failure does not show, so if it is not
+/// known to only read, its words are enough; a command that reads files may find such words in them.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
     let speaks = match (event.kind(), open.means.quiet.as_ref().map(|quiet| quiet.level)) {
         (EventKind::PostToolUseFailure, Some(_)) => true,
@@ -186,7 +186,7 @@ pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
     HINDERED.iter().chain(&jailed::UNREACHED).any(|words| said.contains(words))
 }
 
-/// The client, the session and the call are such that an answer may be given at all.
+/// The client, the session and the call permit an answer at all.
 fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(), String> {
     let seen = context.call().ok_or("there is no call")?;
     let is_bash = event.call().is_some_and(|call| call.key.tool == "Bash");
@@ -228,7 +228,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     }
 }
 
-/// The line, where the call says nothing else and the ledger will know it by its very text.
+/// The line, if the call has no other input and the ledger will know the line by its exact text.
 fn plain_command(call: &ToolCall) -> Result<String, String> {
     let input = json::read(&call.input).map_err(|_| "its input cannot be read")?;
     let Json::Object(members) = &input else { return Err("its input is no object".to_owned()) };
@@ -236,14 +236,14 @@ fn plain_command(call: &ToolCall) -> Result<String, String> {
         return Err(format!("the call says `{}`", one_line(name, 40)));
     }
     let command = input.text_of("command").ok_or("it has no line")?;
-    // It was taken out before anybody read the input, so the proof would hold for other lines as well.
+    // A secret was removed before anybody read the input, so the proof would also be valid for other lines.
     if command.contains(redact::MARK) {
         return Err("a secret stands in it".to_owned());
     }
     Ok(command)
 }
 
-/// The line, and what its text says. That the user calls a program reading is no proof of it.
+/// The line, and what its text proves. A user's setting that a program only reads is not a proof.
 fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (Line, Quiet) {
     let policy = session.policy();
     let none = Protected::default();
@@ -261,8 +261,7 @@ fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (
     (line, said)
 }
 
-/// What is not known may be run in the project: only where every change in it may be made, and none is thrown
-/// away.
+/// An unknown command may run in the project only if every change there is allowed and none is thrown away.
 fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<(), String> {
     match profile::of_call(session, event, context) {
         Some(Profile::Work) => Ok(()),
@@ -270,7 +269,7 @@ fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<()
     }
 }
 
-/// A rule of the user's may be about this line.
+/// A rule of the user may concern this line.
 fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel) -> Result<(), String> {
     if rules.edits && level == AnswerLevel::Contained
         || rules.fetches && matches!(said, Quiet::ReadingOver(_))
@@ -285,7 +284,7 @@ fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel)
     if rules.commands.iter().any(meets) { Err("a rule of the user's is about it".to_owned()) } else { Ok(()) }
 }
 
-/// The text cut at everything that may end a word, whatever quotes it: a command in a text counts as one.
+/// The text split at everything that may end a word, whatever quotes it: a command inside a text counts, too.
 fn raw_words(text: &str) -> Vec<Word> {
     let ends = |c: char| c.is_whitespace() || "'\"`;|&(){}<>=,".contains(c);
     let words = text.split(ends).filter(|word| !word.is_empty());
@@ -294,7 +293,7 @@ fn raw_words(text: &str) -> Vec<Word> {
         .collect()
 }
 
-/// What git shows of its objects is no path that a jail can hide.
+/// A jail cannot hide git objects, since they are not files with a path.
 fn shows_no_objects(line: &Line) -> Result<(), String> {
     const LISTS: [&str; 9] =
         ["branch", "describe", "log", "ls-files", "remote", "rev-parse", "status", "tag", "worktree"];

@@ -1,4 +1,4 @@
-//! Real paths: symlinks and `..` followed as far as the path exists, the rest as written.
+//! Real paths: symlinks and `..` are followed as far as the path exists; the rest stays as written.
 //!
 //! Reads the file system, creates nothing. Invariant: at most four system calls for a file that exists; a few
 //! more for one that does not; none for a call that writes nothing.
@@ -30,8 +30,8 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }
 
-/// Fill in where each target really is, and which protected places exist where that decides. Other clients
-/// that we are registered in are protected from here on, where the call may touch what is theirs.
+/// Fills in the real path of each target, and which protected places exist if that matters. If the call may
+/// touch other clients' files, those clients in which we are registered are protected from here on.
 pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut OtherClients) {
     if reach.over {
         return others.add(protected);
@@ -45,7 +45,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
             let other = path.and_then(|path| links.other_name(Path::new(&path), protected, others));
             other.and_then(Path::to_str).map(Word::of).or_else(|| real_word(&target.path))
         });
-        // Removing a link removes only the link, but its target may be meant: both are judged.
+        // Removing a link removes only the link, but its target may be meant, so both are judged.
         target.real.clone_from(known);
         if target.act == Act::Become {
             let path = target.path.literal();
@@ -55,7 +55,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
     if others.may_be_touched(protected, reach) {
         others.add(protected);
     }
-    // Whether a place exists matters only where its absence would acquit.
+    // Whether a place exists matters only where its absence would make the call harmless.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
     let whole = |act: Act| matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
     let sweeping = reach.paths.iter().any(|target| whole(target.act) || sweeps(&target.path.bits));
@@ -66,7 +66,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
     }
 }
 
-/// The protected places that the disk knows under another name, and that name. Looked up once per session.
+/// The protected places that have another real path, with that path. Looked up once per session.
 pub fn links(protected: &Protected) -> BTreeMap<String, String> {
     let mut folders = BTreeMap::new();
     let elsewhere = |place: ProtectedPlace| {
@@ -76,31 +76,31 @@ pub fn links(protected: &Protected) -> BTreeMap<String, String> {
     protected.places().into_iter().filter_map(elsewhere).collect()
 }
 
-/// Where this path leads, whether or not its end exists.
+/// The real path, whether or not its last part exists.
 pub fn real(path: &Path) -> Option<PathBuf> {
     real_among(path, &mut BTreeMap::new())
 }
 
-/// `folders`: where those lead that were looked up already.
+/// `folders`: real paths of folders that were already looked up.
 fn real_among(path: &Path, folders: &mut BTreeMap<PathBuf, PathBuf>) -> Option<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
         if let Some(whole) = existing(&path) {
             return Some(whole);
         }
-        // Not there: perhaps a link that leads nowhere yet.
+        // It does not exist; perhaps it is a dangling link.
         let folder = path.parent()?.to_path_buf();
         match (std::fs::read_link(&path), path.file_name()) {
             (Ok(next), _) => path = folder.join(next),
             (Err(_), Some(name)) => return Some(real_folder(&folder, folders).join(name)),
-            // Ends in `..` below something that does not exist.
+            // The path ends in `..` below something that does not exist.
             (Err(_), None) => return Some(lexical(&path)),
         }
     }
     None
 }
 
-/// The longest part of a folder's path that exists, as the disk names it, and the rest as written.
+/// The real path of the longest existing part of a folder's path, and the rest as written.
 fn real_folder(folder: &Path, known: &mut BTreeMap<PathBuf, PathBuf>) -> PathBuf {
     if let Some(real) = known.get(folder) {
         return real.clone();
@@ -113,7 +113,7 @@ fn real_folder(folder: &Path, known: &mut BTreeMap<PathBuf, PathBuf>) -> PathBuf
     real
 }
 
-/// A path or pattern with the certain part of it followed; `None` if the disk has nothing to add.
+/// A path or pattern whose known part is resolved; `None` if that changes nothing.
 fn real_word(word: &Word) -> Option<Word> {
     let certain = word.bits.iter().position(|bit| !matches!(bit, Bit::Char(_))).unwrap_or(word.bits.len());
     if certain == word.bits.len() {
@@ -127,12 +127,12 @@ fn real_word(word: &Word) -> Option<Word> {
     Some(word.after(cut + 1).from_folder(&found))
 }
 
-/// The path of something that exists, every link followed.
+/// The real path of something that exists.
 pub(super) fn existing(path: &Path) -> Option<PathBuf> {
     files::real(path).ok()
 }
 
-/// Without `.` and `..`, by the letters alone.
+/// Lexically normalised.
 fn lexical(path: &Path) -> PathBuf {
     let mut all = PathBuf::new();
     for part in path.components() {
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(world.bash(line), Ruling::Deny, "{line}");
         }
         assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);
-        // What git ignores stays, unless it is told otherwise.
+        // Ignored files stay, unless git is told to remove them too.
         fs::remove_dir(format!("{project}/.aops")).unwrap();
         fs::create_dir_all(format!("{project}/.claude/checkpoints")).unwrap();
         for line in ["git clean -fd", "git clean -fdq -e x", "git clean -f ."] {

@@ -1,7 +1,7 @@
-//! Which folders are one project: a repository's working trees, and every folder inside them.
+//! Which folders belong to one project: a repository's working trees, and every folder inside them.
 //!
-//! Reads git's own files, and the state of a session that is asked about. Why: a fork of a blocked session is
-//! blocked, wherever in the project it was started.
+//! Reads git's own files, and the state of a session. Why: a fork of a blocked session is blocked, wherever
+//! in the project it was started.
 
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
@@ -14,7 +14,8 @@ use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
+/// Finds a blocked session anywhere in the project: a fork may be started in a subfolder or in another
+/// working tree.
 pub fn blocked_beside(
     env: &Env,
     ledger: &Ledger,
@@ -28,7 +29,7 @@ pub fn blocked_beside(
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
-/// The session of this head belongs to the project around this folder.
+/// Whether this head's session belongs to the project that contains this folder.
 pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
     let trees = working_trees(cwd);
     let inside = trees.iter().find_map(|tree| cwd.strip_prefix(tree).ok()).unwrap_or(Path::new(""));
@@ -39,7 +40,7 @@ pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
     known || began_in(env, head).is_some_and(|root| trees.contains(&root) || cwd.starts_with(&root))
 }
 
-/// The root of the project that this session began in.
+/// The root of the project in which this session began.
 fn began_in(env: &Env, head: &Head) -> Option<PathBuf> {
     let mut found = env.projects_named(&head.project).into_iter().flat_map(sessions::in_project);
     let found = found.find(|found| found.session_id == head.session_id)?;
@@ -47,7 +48,7 @@ fn began_in(env: &Env, head: &Head) -> Option<PathBuf> {
     (!root.is_empty()).then(|| PathBuf::from(root))
 }
 
-/// All working trees of the repository around this folder, its own first.
+/// All working trees of the repository that contains this folder, its own first.
 fn working_trees(cwd: &Path) -> Vec<PathBuf> {
     let Some(own) = cwd.ancestors().find(|folder| folder.join(".git").exists()) else { return Vec::new() };
     let link = own.join(".git");

@@ -1,7 +1,7 @@
-//! Whether a call changes temporary and generated files and nothing else.
+//! Whether a call changes only temporary and generated files.
 //!
-//! Reads links, the number of a file's names, and what git tracks. Invariants: a path that is not certain,
-//! that leads elsewhere by a link or has a second name is no scratch; nothing below the home folder or the
+//! Reads links, the number of a file's names, and what git tracks. Invariants: a path that is uncertain,
+//! leads elsewhere through a link or has a second name is not scratch; nothing below the home folder or the
 //! project is temporary, wherever they are.
 
 use super::real_paths;
@@ -17,12 +17,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where everybody keeps what nobody misses.
+/// Folders for files that nobody misses.
 pub(super) fn temporary_folders() -> [PathBuf; 3] {
     [PathBuf::from("/tmp"), PathBuf::from("/var/tmp"), std::env::temp_dir()]
 }
 
-/// Looked at where changes wait for a plan, or each of them counts.
+/// Only computed if changes wait for a plan, or if each change counts.
 pub(super) fn is_all(
     env: &Env,
     session: &Session,
@@ -44,7 +44,7 @@ pub(super) fn is_all(
     known && changed.all(|target| is_scratch(env, root, &target.path))
 }
 
-/// What a command of a line prints goes into this temporary file: its path.
+/// The path of the temporary file that receives a command's output.
 pub(super) fn temporary_output(env: &Env, root: &Path, simple: &Simple, word: &Word) -> Option<String> {
     let [folder] = simple.folders.as_slice() else { return None };
     let path = word.from_folder(folder);
@@ -67,7 +67,7 @@ fn is_scratch(env: &Env, root: &Path, path: &Word) -> bool {
     if let Ok(inside) = path.strip_prefix(&root) {
         return git::is_made(env, &root, &inside.to_string_lossy());
     }
-    // Where people work below a temporary folder, what lies beside the work is not everybody's.
+    // If people work below a temporary folder, the neighbouring files may matter to them.
     let is_beside = |top: &Path| root.starts_with(top) || home.starts_with(top);
     let below = |folder: &PathBuf| {
         let folder = real(folder);

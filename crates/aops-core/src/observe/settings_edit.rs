@@ -1,7 +1,7 @@
-//! What an edit of one of the client's settings files would leave of us.
+//! Predicts whether an edit of one of the client's settings files keeps our hooks.
 //!
-//! Reads that file, for a call that edits it. Invariant: where the new text cannot be told for sure, nothing
-//! is said of it.
+//! Reads that file, for a call that edits it. Invariant: if the new text cannot be predicted for sure,
+//! nothing is said about it.
 
 use crate::gate::SettingsEdit;
 use crate::gate::guard::{self, Protected};

@@ -1,7 +1,7 @@
-//! Notices changes of the files that guard a session, made past the gates.
+//! Notices changes of the files that guard a session which bypassed the gates.
 //!
-//! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for
-//! which one of these changed. Invariant: unchanged files cost one system call each, and nothing here writes.
+//! Reads size, times, inode and mode of settings, configuration and program, and the text only if one of
+//! these changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
 use crate::gate::EndContext;
 use crate::gate::guard::Protected;
@@ -24,23 +24,23 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A settings file above this size is not read: it is no longer what it was.
+/// A settings file above this size is not read: no sensible one is that large.
 const LARGEST: u64 = 8 * 1024 * 1024;
-/// The time of a file is that of the last tick before.
+/// File times are only as precise as one clock tick.
 const TICK_MS: i64 = 20;
 
-/// Settings files that register our hooks, with the events they do it for.
+/// Settings files that register our hooks, with the registered events.
 pub type Held = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trip {
-    /// Our hooks are off, or will be: path and why.
+    /// Our hooks are switched off, or will be: path and reason.
     Disarmed(String, String),
     Changed(Vec<String>),
 }
 
-/// What the guard protects for this event: the folders of this environment, and the project the session began
-/// in.
+/// What the guard protects during this event: the folders of this environment, and the project in which the
+/// session began.
 pub fn protected(env: &Env, event: &Event) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let project =
@@ -65,8 +65,8 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     }
 }
 
-/// The same with the other clients that we are registered in: a look at a file of each, for a call that
-/// touches something.
+/// The same, also with the other clients in which we are registered. It reads a file of each, so only for a
+/// call that touches something.
 pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     let mut protected = protected(env, event);
     let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
@@ -76,7 +76,7 @@ pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     protected
 }
 
-/// Our program, the link to it that hooks may be registered by, and the plugin's script that starts it.
+/// Our program, the link under which hooks may register it, and the plugin's script that starts it.
 fn with_link(env: &Env, program: String) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let script = env.client.plugin_root.as_ref().map(|root| text(&root.join("bin/aops-hook")));
@@ -90,17 +90,17 @@ fn with_link(env: &Env, program: String) -> Vec<String> {
     all
 }
 
-/// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`,
-/// all zero where there is no file. A program without its execute bit no longer guards, so the mode counts.
-/// An edit in place can set the time of the last change back, but not the `ctime`. A mark of `old` whose
-/// `stat` still holds is kept unread.
+/// The present state of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`,
+/// all zero if there is no file. The mode counts because a program without its execute bit no longer guards.
+/// An edit in place can set the `mtime` back, but not the `ctime`. If a mark in `old` still matches the
+/// `stat`, the file is not read again.
 pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let files = watched(protected).map(|path| (mark(&path, true, old), path));
     let programs = protected.binaries.iter().map(|path| (mark(path, false, old), path.clone()));
     files.chain(programs).map(|(mark, path)| (path, mark)).collect()
 }
 
-/// Settings and configuration; programs are beside them.
+/// Settings and configuration, without the programs.
 fn watched(protected: &Protected) -> impl Iterator<Item = String> {
     let Protected { config, project, user_config, .. } = protected;
     let files = [
@@ -130,7 +130,7 @@ fn json_files(folder: &str) -> Vec<String> {
     items.filter_map(|path| path.into_os_string().into_string().ok()).filter(|path| is_json(path)).collect()
 }
 
-/// The files of the client that runs us, where that is not Claude Code.
+/// The files of the client that runs us, unless it is Claude Code.
 fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
     let own = protected.clients.iter().find(|(client, _)| *client == protected.host);
     own.into_iter().flat_map(|(client, base)| {
@@ -141,7 +141,7 @@ fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
     })
 }
 
-/// `digested`: with the digest of the text; our program is too long for that.
+/// `digested`: include the digest of the text; our program is too long for that.
 pub(super) fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -> String {
     let Ok(meta) = fs::metadata(path) else { return "0:0:0:0".to_owned() };
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
@@ -156,8 +156,8 @@ pub(super) fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -
     format!("{stat}{}", &sha256(&[&text])[..16])
 }
 
-/// The paths whose file is another one, by these two looks. Not so where nothing but the `ctime` differs and
-/// the text is known to be the same. A mark of an older version has neither.
+/// The paths whose files differ between these two looks. A file whose `ctime` alone differs counts as
+/// unchanged if its text is known to be the same. Marks of an older version have neither `ctime` nor digest.
 pub fn compare(
     old: &BTreeMap<String, String>,
     new: &BTreeMap<String, String>,
@@ -186,8 +186,8 @@ pub fn held(protected: &Protected) -> Held {
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
-/// What changed since the last look, beside the file that this very call was made to edit, and says so
-/// itself, and beside what a verb of ours did that a person ran.
+/// What changed since the last look, except for the file that this very call edits and reports itself, and
+/// except for changes that a person made with our verbs.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
     let session = ledger.session();
     let protected = protected(env, event);
@@ -198,12 +198,12 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
         let own = own_changes::read(env);
         let disarms =
             |path: &String| find_disarmed(path, &session.memory.watched.held, &protected.binaries).is_some();
-        // What a call can have done, a verb can have been made to do: then our hooks are not off by a
+        // A call could also have made a verb do this. So switching our hooks off does not count as the
         // person's wish.
         let by_person = |path: &String| {
             let real = || own.get(&*real_paths::real(Path::new(path))?.to_string_lossy());
             let own = own.get(path).or_else(real).filter(|own| own.made(&marks[path]));
-            // A call that writes the same text again later is not the verb.
+            // If a call writes the same text again later, the verb is not the last to have changed the file.
             let changed_before = || changed_ms(&marks[path]).is_none_or(|at| at < since_ms);
             own.is_some_and(|own| if own.at_ms < since_ms { changed_before() } else { !disarms(path) })
         };
@@ -230,8 +230,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
     ended.recorded.marks = Some(marks);
 }
 
-/// When the first of the calls was asked about that have not ended; long ago where the end of the ledger does
-/// not say so.
+/// When the oldest open call was asked about; long ago if the end of the ledger does not show it.
 fn running_since(ledger: &Ledger) -> i64 {
     let recent = ledger.recent();
     let asked = |entry: &Recent| match &entry.fact {
@@ -247,7 +246,7 @@ fn running_since(ledger: &Ledger) -> i64 {
     ledger.session().memory.calls.iter().map(began).min().unwrap_or(i64::MAX)
 }
 
-/// When the file with this mark last changed; nothing of one that is gone.
+/// When the file with this mark last changed; `None` if it is gone.
 fn changed_ms(mark: &str) -> Option<i64> {
     mark.split(':').nth(4)?.parse::<i64>().ok().map(|nanoseconds| nanoseconds / 1_000_000)
 }
@@ -284,7 +283,7 @@ pub(super) fn is_managed(path: &str) -> bool {
     path.ends_with("/managed-settings.json") || folder.is_some_and(|folder| folder.ends_with(MANAGED_PARTS))
 }
 
-/// The administrator's settings let their own hooks run alone, and ours are none of them.
+/// The administrator's settings allow only their own hooks, and ours are not among them.
 fn shuts_out(text: &str, held: &Held) -> Option<String> {
     let alone = survey(text).is_ok_and(|found| found.managed_only);
     let shuts = alone && !held.keys().any(|path| is_managed(path));
@@ -298,12 +297,12 @@ fn is_json(path: &str) -> bool {
 /// Why a settings file that is not read counts as one that switches our hooks off.
 pub const TOO_LARGE: &str = "it is too large to be read, and may switch our hooks off";
 
-/// There is more of this file than is read.
+/// The file is larger than what we read.
 pub fn is_too_large(path: &str) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > LARGEST)
 }
 
-/// The text of a settings file; empty if it is gone, unreadable or absurd.
+/// The text of a settings file; empty if it is gone, unreadable or too large.
 pub fn settings(path: &str) -> String {
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() && meta.len() <= LARGEST => files::read_text(path).unwrap_or_default(),
@@ -350,7 +349,7 @@ mod tests {
         super::compare(old, new, &[])
     }
 
-    /// E07: the same length, and the time of the last change set back.
+    /// E07: an edit of the same length, with the modification time set back.
     #[test]
     fn an_edit_of_the_same_length_with_the_old_time_is_seen() {
         let (dir, protected) = world();
@@ -382,7 +381,7 @@ mod tests {
         );
     }
 
-    /// Marks of an older version hold four numbers.
+    /// Marks of an older version contain only four numbers.
     #[test]
     fn a_mark_without_digest_is_compared_by_what_it_says() {
         let (dir, protected) = world();

@@ -1,9 +1,9 @@
 //! What changed in a working tree between two looks, for the attestation of commits.
 //!
-//! Walks the tree as a checkpoint does and keeps the contents of changed files beside the checkpoints;
-//! remembers the list of files beside the session's ledger. Invariants: a file that did not change since it
-//! was read last is not read again; nothing that git ignores is looked at; a look that could not be taken is
-//! told, and the next one does not guess.
+//! Walks the tree as a checkpoint does and stores the contents of changed files with the checkpoints;
+//! remembers the list of files next to the session's ledger. Invariants: a file that did not change since it
+//! was last read is not read again; files that git ignores are not looked at; if a look fails, it is
+//! reported, and the next one does not guess.
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::store::Store;
@@ -22,16 +22,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A tree that takes longer is not looked at this time.
+/// A tree that takes longer to read is not looked at this time.
 const LONGEST: Duration = Duration::from_millis(1500);
-/// Files of one look that are recorded.
+/// At most this many files of one look are recorded.
 const MOST_FILES: usize = 1000;
 
-/// What changed since the look before.
+/// What changed since the previous look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub files: Vec<FileSeen>,
-    /// More changed than is listed, or what was there before is not known.
+    /// More files changed than are listed, or the previous state is unknown.
     pub unseen: bool,
 }
 
@@ -50,12 +50,12 @@ pub struct TreeLook<'a> {
 type Listing = BTreeMap<String, (FileMode, String)>;
 
 impl TreeLook<'_> {
-    /// Looks, and remembers what was seen. `first`: nothing was seen before.
+    /// Looks, and remembers what was seen. `first`: there was no look before.
     pub fn take(&self, first: bool) -> Changed {
         let before = self.remembered();
         let now = self.list();
         let Ok((store, now)) = now else { return self.lost() };
-        // Before a call the tree is mostly as the last call left it.
+        // Before a call the tree is usually as the last call left it.
         if before.as_ref() != Some(&now) && self.remember(&now).is_err() {
             return self.lost();
         }
@@ -75,7 +75,7 @@ impl TreeLook<'_> {
         Changed { files, unseen }
     }
 
-    /// What was seen last is of no use any more.
+    /// Forgets the last look, which is useless by now.
     fn lost(&self) -> Changed {
         let _ = fs::remove_file(self.file());
         Changed { files: Vec::new(), unseen: true }
@@ -87,7 +87,7 @@ impl TreeLook<'_> {
         let limits = Limits { sync: false, until, ..Limits::of(self.policy) };
         let kept = capture(self.env, &store, &limits, &[], &[])?;
         for target in kept.files.iter().filter_map(|file| file.target.as_deref()) {
-            // A capture lists the target of a link and does not keep it.
+            // A capture lists a link's target without storing it, so store it here.
             store.keep_bytes(&name::bytes(target)).map_err(|e| Failure::storage("a link", e))?;
         }
         let row = |file: File| (file.path.clone(), (mode_of(&file), file.sha256.to_string()));
@@ -95,7 +95,7 @@ impl TreeLook<'_> {
         Ok((store, listing))
     }
 
-    /// The name of a content that is kept; empty where it is not.
+    /// The name of a stored content; empty if it is not stored.
     fn content(&self, store: &Store, mode: FileMode, sha256: &str) -> Content {
         let mut bytes = Vec::new();
         let kept = Sum::read(sha256).is_some_and(|sum| store.unpack(&sum.0, &mut bytes).is_ok());
@@ -107,7 +107,7 @@ impl TreeLook<'_> {
         self.session.join(format!("tree-{}", &sha256(&[self.root.as_os_str().as_encoded_bytes()])[..16]))
     }
 
-    /// `MODE DIGEST PATH`, each followed by a zero byte; nothing where that is damaged.
+    /// Parses `MODE DIGEST PATH`, each followed by a zero byte; `None` if the file is damaged.
     fn remembered(&self) -> Option<Listing> {
         let text = String::from_utf8(files::read(self.file()).ok()?).ok()?;
         let row = |row: &str| {

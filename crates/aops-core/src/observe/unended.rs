@@ -1,6 +1,6 @@
-//! Calls whose end no event reported: whether they were made, and whether an audit is drawn for them.
+//! Calls whose end no event reported: whether they were made, and whether they draw an audit.
 //!
-//! Reads the files of edits, and only where an event settles such calls.
+//! Reads the files of edits, and only if an event settles such calls.
 
 use crate::gate::Context;
 use crate::gate::settle::has_begun;

@@ -1,4 +1,4 @@
-//! What a session that nobody watched could not do.
+//! What an unattended session could not do.
 //!
 //! Reads the end of the ledger; writes nothing.
 
@@ -8,7 +8,7 @@ use crate::model::call::{CallState, Effect};
 use crate::model::event::EventKind;
 use crate::session::fact::Fact;
 
-/// The main agent's last refusal since the last prompt, where nothing was done after it.
+/// The main agent's last refusal since the last prompt, if nothing was done after it.
 pub(super) fn refusal(recent: &[Recent]) -> Option<LastRefusal> {
     let mut refused = None;
     let mut acting = Vec::new();

@@ -1,8 +1,8 @@
-//! A turn that had no Stop: whether the person interrupted it, and what is left of it in the working tree.
+//! A turn without a Stop: whether the person interrupted it, and what it left in the working tree.
 //!
-//! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of
-//! the session comes after such a turn, the tree also at a Stop and where a question takes a task's place.
-//! Invariant: without the client's own word it was no interrupt.
+//! Reads the end of the client's transcript, and the working tree. Both only if a prompt, start or end of the
+//! session follows such a turn; the tree also at a Stop and when a question replaces a task. Invariant: it
+//! counts as an interrupt only if the client says so.
 
 use crate::gate::{Context, Found, LastRefusal, StopContext, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
@@ -40,7 +40,7 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     if same || in_run || waits || session.blocked().is_some() || !env.host.can(Ability::RecordsPersons) {
         return Ok(());
     }
-    // A second client on the session knows nothing of the first one's turn.
+    // A second client on the session knows nothing about the first one's turn.
     if authority::is_beside(env, session) {
         return Ok(());
     }
@@ -57,7 +57,8 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     Ok(())
 }
 
-/// An agent of ours reports a plan for a question: what is left of the unfinished task whose place it takes.
+/// One of our agents reports a plan for a question: finds what is left of the unfinished task that it
+/// replaces.
 pub(super) fn look_at_plan(
     env: &Env,
     ledger: &Ledger,
@@ -76,8 +77,8 @@ pub(super) fn look_at_plan(
     Ok(())
 }
 
-/// What the end of a turn leaves in the working tree where its task may owe something, and what was refused
-/// in the turn and not done since.
+/// What the end of a turn leaves in the working tree if its task may still owe something, and what was
+/// refused in the turn and not done since.
 pub(super) fn look_at_stop(
     env: &Env,
     ledger: &Ledger,
@@ -90,7 +91,7 @@ pub(super) fn look_at_stop(
         stop.asks = asks(event);
         stop.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
     }
-    // Who asks the person something has told them what waits.
+    // An agent that asks the person something has told them what is waiting.
     if context.attended && context.stage.is_none() && ledger.session().is_shut() && !asks(event) {
         let by_loop = |last: &LastRefusal| last.gate == GateId::Sandbox;
         stop.refused = unfinished::refusal(&ledger.recent()).filter(by_loop);
@@ -99,7 +100,7 @@ pub(super) fn look_at_stop(
     Ok(())
 }
 
-/// The working tree may hold work that is not closed.
+/// The working tree may contain unfinished work.
 fn may_owe(session: &Session, context: &Context) -> bool {
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
     wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes)
@@ -110,7 +111,7 @@ pub(super) fn left_in_tree(env: &Env, ledger: &Ledger, event: &Event) -> Result<
     ledger.owed(env, Path::new(&event.cwd))
 }
 
-/// The last words of the turn are a question.
+/// The turn's last message is a question.
 pub(super) fn asks(event: &Event) -> bool {
     let words = json::read(&event.about).ok().and_then(|about| about.text_of("last_assistant_message"));
     words.is_some_and(|words| words.trim_end().ends_with('?'))

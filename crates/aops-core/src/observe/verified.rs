@@ -1,7 +1,7 @@
-//! Whether the tree is as it was when the work was verified.
+//! Whether the tree is still as it was when the work was verified.
 //!
-//! Reads the tree once with VERIFIED, and after a command that may leave it as it was (`git pull`, tests).
-//! Invariants: a tree that is not known, or not this one, has no digest; a line that is known to act on
+//! Reads the tree once at VERIFIED, and after a command that may leave it unchanged (`git pull`, tests).
+//! Invariants: a tree that is unknown, or not this one, has no digest; a line that is known to act on
 //! anything but the tree is never "unchanged".
 
 use crate::checkpoint::capture::{Limits, tree_digest};
@@ -22,7 +22,7 @@ use aops_shell::syntax::Ground;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A tree that takes longer has no digest this time.
+/// A tree that takes longer to read has no digest this time.
 const LONGEST: Duration = Duration::from_millis(1500);
 
 /// The tree that this report says is verified.
@@ -46,7 +46,7 @@ fn digest(env: &Env, session: &Session, event: &Event) -> Option<String> {
     tree_digest(env, &store, &limits).ok()
 }
 
-/// This call of the main agent left everything as it was verified.
+/// This call of the main agent left the tree as it was verified.
 pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let (Some(verified), Some(call)) = (&session.memory.progress.proven.tree, event.call()) else {
         return false;

@@ -1,10 +1,11 @@
-//! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins
+//! Adds the entries of a session to the log and signs its head, at the end of a turn and when a block begins
 //! or ends.
 //!
-//! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of
-//! the seal are on the disk before that state holds and the checkpoint is written; after a crash in between
-//! the next process takes back the leaves that were not signed; a log that is shorter than what was signed is
-//! not signed again. Who cannot get the lock leaves a note, and the one who has it adds for both.
+//! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the seal's next
+//! state are on the disk before that state takes effect and the checkpoint is written; after a crash in
+//! between, the next process removes the unsigned leaves; a log that is shorter than what was signed is not
+//! signed again. A process that cannot get the lock leaves a note, and the lock's holder adds the entries for
+//! both.
 
 use super::keys::{Keys, Sealed, Signers, Stray, draw, signers};
 use super::record::{Record, Span};
@@ -31,31 +32,31 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Others add for a millisecond or two.
+/// Other processes hold the lock for a millisecond or two.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Longer than one that gave up can still have it for.
+/// Longer than a process that gave up can still hold the lock.
 const BRIEFLY: Duration = Duration::from_millis(20);
-/// A note that cannot be removed is not looked at for ever.
+/// A note that cannot be removed must not be looked at forever.
 const MOST_ROUNDS: usize = 32;
 /// A person's command can wait.
 const LONGER: Duration = Duration::from_secs(10);
 /// The log's own entries: keys made, rotated and lost, sessions removed.
 pub const EVENTS: &str = "events.jsonl";
-/// The name under which they are recorded.
+/// The session name of the log's own entries.
 pub const LOG: &str = "log";
-/// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they
+/// This many rows of the list of seals are stored with the state of the seal; the list is synced when they
 /// are full.
 const ROWS: usize = 16;
 
-/// Adds what this session has recorded since the last time, and signs. Without a key nothing is signed; where
-/// another process has the log, the next one adds these entries too.
+/// Adds this session's new entries, and signs. Without a key nothing is signed; if another process holds the
+/// log, the next one also adds these entries.
 pub fn add(env: &Env, trace: &str, folder: &Path, commands: Commands) -> Result<(), Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(()) };
     match Store::lock(env, PATIENCE)? {
         Some(store) => {
             let mut writer = Writer::open(env, keys, store)?;
             writer.take(trace, &folder.join(LEDGER_FILE))?;
-            // It may have begun before these keys were made.
+            // The session may have begun before these keys were made.
             writer.unheld = writer.unheld.or((commands == Commands::Unheld).then(|| trace.to_owned()));
             writer.sign(None)?;
         }
@@ -64,9 +65,9 @@ pub fn add(env: &Env, trace: &str, folder: &Path, commands: Commands) -> Result<
     add_late(env)
 }
 
-/// Adds what was noted while the log was signed. Who left a note looks whether the log is free by now, and
-/// who had the log looks for notes once it is: one of the two sees the other, so that no note waits for
-/// another turn.
+/// Adds the entries of sessions that left a note while the log was being signed. The process that left a note
+/// then checks whether the log is free, and the log's holder then checks for notes: one of the two sees the
+/// other, so no note waits for another turn.
 fn add_late(env: &Env) -> Result<(), Failure> {
     let is_noted =
         || fs::read_dir(store::path(env).join(store::LATE)).is_ok_and(|mut notes| notes.next().is_some());
@@ -74,14 +75,14 @@ fn add_late(env: &Env) -> Result<(), Failure> {
         if !is_noted() {
             break;
         }
-        // Not to be had: its holder looks afterwards.
+        // If the lock is not free, its holder will check for notes afterwards.
         let (Some(keys), Some(store)) = (Keys::open(env)?, Store::lock(env, BRIEFLY)?) else { break };
         Writer::open(env, keys, store)?.sign(None)?;
     }
     Ok(())
 }
 
-/// Writes an entry of the log's own and signs; without a key, nothing.
+/// Writes one of the log's own entries and signs; does nothing without a key.
 pub fn say(env: &Env, kind: &str, with: &Value) -> Result<(), Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(()) };
     let store = lock(env)?;
@@ -90,7 +91,7 @@ pub fn say(env: &Env, kind: &str, with: &Value) -> Result<(), Failure> {
     writer.sign(None)
 }
 
-/// What is said where the log could not be signed.
+/// The message if the log could not be signed.
 pub fn unsigned(failure: &Failure) -> String {
     format!("the log was not signed: {failure}\nhint: `aops-hook verify --all` says what is wrong with it")
 }
@@ -109,31 +110,31 @@ fn leave_note(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
     store::write(&path, text.as_bytes()).map(drop)
 }
 
-/// Who holds the log's lock, and what is to be added.
+/// Holds the log's lock, and knows what to add.
 pub struct Writer<'a> {
     env: &'a Env,
     keys: Keys,
     store: Store,
     sealed: Sealed,
-    /// Leaves on the disk, and those to come.
+    /// Number of leaves on the disk, and the new leaves.
     size: u64,
     fresh: Vec<Sum>,
     spans: Vec<(String, Span)>,
     done: Vec<PathBuf>,
     /// Files that must be on the disk before the log is signed.
     written: Vec<File>,
-    /// With new keys all tiles are made again: so a person mends them.
+    /// With new keys all tiles are made again, which also lets a person repair them.
     renews: bool,
     /// The entry about new keys. Its line is written once they are in force.
     announced: Option<Sum>,
-    /// The keys of before a rotation that was killed, which vouch for those of now.
+    /// The keys before an interrupted rotation, which vouch for the present ones.
     also: Option<Keys>,
-    /// A session whose commands words alone hold.
+    /// A session whose commands no jail confines.
     unheld: Option<String>,
 }
 
 impl<'a> Writer<'a> {
-    /// For who signs as always: with another key than those that were to sign nothing is written.
+    /// For ordinary signing: if a key differs from the expected ones, nothing is written.
     pub fn open(env: &'a Env, keys: Keys, store: Store) -> Result<Self, Failure> {
         let (mut writer, began) = Self::assemble(env, keys, store)?;
         if let Some(stray) = writer.strays().first() {
@@ -143,7 +144,8 @@ impl<'a> Writer<'a> {
         Ok(writer)
     }
 
-    /// For who brings new keys: these are taken as they are, and strays among them are told.
+    /// For a process that brings new keys: the present keys are taken as they are, and unexpected ones are
+    /// reported.
     pub fn with_any_keys(env: &'a Env, keys: Keys, store: Store) -> Result<(Self, Vec<Stray>), Failure> {
         let (mut writer, began) = Self::assemble(env, keys, store)?;
         let strays = writer.strays();
@@ -151,7 +153,7 @@ impl<'a> Writer<'a> {
         Ok((writer, strays))
     }
 
-    /// And whether a seal begins that follows from nothing, although there was one.
+    /// Also returns whether a seal begins without a predecessor although there was one.
     fn assemble(env: &'a Env, keys: Keys, store: Store) -> Result<(Self, bool), Failure> {
         let mut size = store.size()?;
         let sealed = keys.sealed()?;
@@ -206,7 +208,7 @@ impl<'a> Writer<'a> {
         Ok((writer, !found && size > 0))
     }
 
-    /// What a rotation that was killed has left to do.
+    /// Completes an interrupted rotation.
     fn go_on_rotating(&mut self) -> Result<(), Failure> {
         if self.keys.unsettled().is_none() {
             return self.keys.settle();
@@ -229,7 +231,7 @@ impl<'a> Writer<'a> {
         if lost { self.say("seal", &words) } else { Ok(()) }
     }
 
-    /// Goes on with a new key, and with a seal that follows from nothing before.
+    /// Continues with a new key, and with a seal that has no predecessor.
     pub fn take_keys(&mut self, keys: Keys) -> Result<(), Failure> {
         self.keys = keys;
         self.renews = true;
@@ -237,7 +239,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Takes the entries of a ledger that are not in the log yet.
+    /// Takes those entries of a ledger that are not in the log yet.
     pub fn take(&mut self, trace: &str, ledger: &Path) -> Result<(), Failure> {
         let dir = ledger.parent().map(|path| folder::enter(CWD, path, false)).transpose()?.flatten();
         let name = ledger.file_name().unwrap_or_default().to_string_lossy();
@@ -282,7 +284,7 @@ impl<'a> Writer<'a> {
         self.place(trace, &new, known)
     }
 
-    /// Entries that a killed process added without a record are found; the others become leaves.
+    /// Finds entries that a killed process added without a record; the others become leaves.
     fn place(&mut self, trace: &str, mut new: &[(Sum, u64, u64, u64)], known: u64) -> Result<(), Failure> {
         let there = self.store.leaves(known, self.size)?;
         let mut from = 0;
@@ -316,7 +318,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Once for these keys: who can read them can sign whatever they like.
+    /// Recorded once for these keys: a command that can read them can sign anything.
     fn tell_unheld(&mut self) -> Result<(), Failure> {
         let Some(session) = self.unheld.take() else { return Ok(()) };
         if unheld::is_told(&self.store.text(EVENTS)?.unwrap_or_default()) {
@@ -325,14 +327,14 @@ impl<'a> Writer<'a> {
         self.say(UNHELD, &serde_json::json!({"session": session}))
     }
 
-    /// An entry of the log's own.
+    /// Adds one of the log's own entries.
     pub fn say(&mut self, kind: &str, with: &Value) -> Result<(), Failure> {
         let (line, _) = self.entry(kind, with)?;
         self.append_event(line).map(drop)
     }
 
-    /// The entry about keys that are to count from the next signature on. Its line is kept with them until
-    /// then: a rotation that is killed before is no entry.
+    /// Adds the entry about keys that count from the next signature on. Its line is stored with the keys
+    /// until then, so an interrupted rotation leaves no entry.
     pub fn announce(&mut self, with: &Value) -> Result<(), Failure> {
         let (line, digest) = self.entry("key", with)?;
         self.announced = Sum::read(&digest);
@@ -356,7 +358,7 @@ impl<'a> Writer<'a> {
         Ok(folder::append_line(&dir, EVENTS, line)?.0)
     }
 
-    /// The line of an entry of the log's own, and its digest.
+    /// The line of one of the log's own entries, and its digest.
     fn entry(&self, kind: &str, with: &Value) -> Result<(String, String), Failure> {
         let text = self.store.text(EVENTS)?.unwrap_or_default();
         let last = text.lines().rev().find_map(|line| Line::read(line.as_bytes()));
@@ -369,8 +371,8 @@ impl<'a> Writer<'a> {
         Ok(frame.write())
     }
 
-    /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this
-    /// checkpoint too.
+    /// Adds what others left, then signs. `also`: the keys before a rotation, which sign this checkpoint,
+    /// too.
     pub fn sign(mut self, also: Option<&Keys>) -> Result<(), Failure> {
         self.take_late();
         self.tell_unheld()?;
@@ -405,7 +407,7 @@ impl<'a> Writer<'a> {
         });
         synced.map_err(|e| Failure::storage("the log", e))?;
         let note = Note { signatures: signatures?, text };
-        // A turn's end that was cut short may have left a part of a tile.
+        // An interrupted end of a turn may have left an incomplete tile.
         let was_whole = before.is_some_and(|head| head.size == old) && !self.renews;
         self.show(row.as_deref(), if was_whole { old } else { 0 }, size)?;
         self.store.keep_checkpoint(&note)?;
@@ -415,8 +417,8 @@ impl<'a> Writer<'a> {
         self.finish()
     }
 
-    /// Makes the state hold, and puts the seal and the tiles in their place: a checkpoint that is there has
-    /// both. The state remembers the seal; tiles are nowhere else, so they are on the disk first.
+    /// Puts the new state in force, and the seal and the tiles in place: once a checkpoint exists, both
+    /// exist. The state remembers the seal; tiles are stored nowhere else, so they are on the disk first.
     fn show(&self, row: Option<&str>, old: u64, size: u64) -> Result<(), Failure> {
         if let Some(row) = row {
             self.keys.turn_over()?;
@@ -437,7 +439,7 @@ impl<'a> Writer<'a> {
         self.keys.settle()
     }
 
-    /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list
+    /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row for the list
     /// of seals.
     fn seal(&mut self, checkpoint: &Checkpoint) -> Result<String, Failure> {
         let mac = self.sealed.key.seal(&checkpoint.to_string());
@@ -452,7 +454,7 @@ impl<'a> Writer<'a> {
         Ok(seal.to_string())
     }
 
-    /// A session that is gone or cannot be read meanwhile is `verify`'s to tell.
+    /// `verify` reports a session that was removed or cannot be read meanwhile.
     fn take_late(&mut self) {
         for note in fs::read_dir(self.store.file(store::LATE)).into_iter().flatten().flatten() {
             let text = files::read_text(note.path()).unwrap_or_default();
@@ -464,9 +466,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Leaves that were not signed are removed: a power loss can have kept them and taken their entries. A
-/// session that still has these adds them again. A checkpoint that is ahead of the seal was written after
-/// both were on the disk.
+/// Removes unsigned leaves: a power loss can have kept them but lost their entries. A session that still has
+/// the entries adds them again. A checkpoint ahead of the seal was written after both were on the disk.
 fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, Failure> {
     let head =
         store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
@@ -475,20 +476,20 @@ fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, 
     Ok(sure)
 }
 
-/// The keys that the last event about keys names.
+/// The keys in the last event about keys.
 pub fn last_named(events: &str) -> Option<Signers> {
     let lines = events.lines().rev().filter_map(|line| Line::read(line.as_bytes()));
     let last = lines.filter(Line::is_sound).find(|line| line.kind == "key")?;
     named(&serde_json::from_str(last.with).ok()?)
 }
 
-/// The keys that an event about keys names.
+/// The keys in an event about keys.
 pub fn named(with: &Value) -> Option<Signers> {
     let ml_dsa = with["ml_dsa"].as_str();
     Some(signers(std::iter::once(with["key"].as_str()?).chain(ml_dsa)))
 }
 
-/// After those of an older seal.
+/// The first key after those of an older seal.
 fn first_key(store: &Store) -> Result<SealKey, Failure> {
     let epoch = store.last_epoch()?.map_or(0, |epoch| epoch + 1);
     Ok(SealKey::new(epoch, draw()?))

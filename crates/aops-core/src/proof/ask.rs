@@ -1,8 +1,8 @@
-//! Asks witnesses to sign the newest checkpoint, as C2SP `tlog-witness` has it. The caller brings the
+//! Asks witnesses to sign the newest checkpoint, with the protocol C2SP `tlog-witness`. The caller brings the
 //! connection.
 //!
 //! Reads the log, writes the cosigned checkpoint. Invariants: nothing but checkpoint and hashes leaves the
-//! machine; a witness that has seen more than we have is told to the person, for then the log was put back.
+//! machine; if a witness has seen more than we have, the person is told, since our log was then rolled back.
 
 use super::check::{TROUBLE, Trust, WITNESSED, count_witnesses};
 use super::store::Store;
@@ -18,10 +18,10 @@ use aops_proof::whole::Whole;
 use aops_proof::witness::Request;
 use std::fs;
 
-/// Sends a body to an address: status and answer, or why there is none.
+/// Sends a body to an address. Returns status and answer, or why there is none.
 pub type Post<'a> = &'a mut dyn FnMut(&str, &str) -> Result<(u16, String), String>;
 
-/// The newest checkpoint as a question, and what becomes of the answers.
+/// The newest checkpoint, and the answers that it gets.
 struct Question<'a> {
     store: &'a Store,
     head: Checkpoint,
@@ -34,7 +34,7 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     let Some(store) = Store::look(env)? else { return Ok(false) };
     let Some((head, note)) = store.checkpoint()? else { return Ok(false) };
     let leaves = store.leaves(0, head.size)?;
-    // A process that signs a turn meanwhile does not wait.
+    // Unlocked, so that a process that signs a turn need not wait.
     let store = store.unlocked();
     let known = store.text(WITNESSED)?.and_then(|text| Note::parse(&text).ok());
     let has = |note: &Note| note.signers(&trust.witnesses).map_or(0, |signers| count_witnesses(&signers));
@@ -59,7 +59,7 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     Ok(enough)
 }
 
-/// One witness may answer at two addresses: it signs once.
+/// One witness may answer at two addresses, but counts once.
 fn add(note: &mut Note, lines: Vec<Signature>) {
     for line in lines {
         if !note.signatures.iter().any(|known| (&known.name, known.id) == (&line.name, line.id)) {
@@ -78,7 +78,7 @@ fn keep(store: &Store, name: &str, text: &str) -> Result<(), Failure> {
 }
 
 impl Question<'_> {
-    /// The signatures of one witness. It says itself what it saw last, where we do not know.
+    /// The signatures of one witness. If we do not know which checkpoint it saw last, it says so itself.
     fn ask_one(&self, url: &str, trust: &Trust, post: Post) -> Result<Vec<Signature>, String> {
         let seen = format!("{WITNESSED}-{}", &sha256(&[url.as_bytes()])[..16]);
         let known = self.store.text(&seen).ok().flatten().and_then(|text| text.parse().ok());

@@ -1,8 +1,8 @@
-//! Checks the whole log: every signed head is the root of the leaves up to its size, so the log only ever
-//! grew.
+//! Checks the whole log: every signed head is the root of the leaves up to its size, so the log has only ever
+//! grown.
 //!
-//! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no
-//! fault.
+//! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was interrupted,
+//! is not reported as a fault.
 
 mod entries;
 mod tiles;
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::OnceLock;
 
-/// A checkpoint that so many witnesses have seen that it counts.
+/// A checkpoint that enough witnesses have seen.
 #[derive(Clone, Debug)]
 pub struct Witnessed {
     pub size: u64,
@@ -34,17 +34,17 @@ pub struct Witnessed {
     pub names: Vec<String>,
 }
 
-/// With what a log is checked beside its own files.
+/// What a log is compared with, apart from its own files.
 #[derive(Debug, Default)]
 pub struct Trust {
-    /// Public keys that must have signed, where they do not come from this machine.
+    /// Public keys that must have signed, if they do not come from this machine.
     pub keys: Vec<PublicKey>,
-    /// The key of the seal that a person exported.
+    /// The seal's key that a person exported.
     pub seal: Option<SealKey>,
     pub witnesses: Vec<PublicKey>,
-    /// So many of them must have signed.
+    /// How many of the witnesses must have signed.
     pub quorum: u64,
-    /// Checkpoints that were kept elsewhere.
+    /// Checkpoints that were stored elsewhere.
     pub seen: Vec<Note>,
 }
 
@@ -54,39 +54,37 @@ pub fn read_seal_key(text: &str) -> Option<SealKey> {
     Some(SealKey::new(epoch.parse().ok()?, from_base64(key)?.try_into().ok()?))
 }
 
-/// What is known of the log.
+/// What we found out about the log.
 #[derive(Debug, Default)]
 pub struct Examined {
     pub origin: String,
     pub leaves: Vec<Sum>,
-    /// The leaf of each digest, by its first eight bytes; made when the first is not where it was looked for.
+    /// The leaf of each digest, by its first eight bytes; built when a digest is not where it was expected.
     places: OnceLock<HashMap<u64, u64>>,
-    /// Leaves below this are signed with a key that is known here.
+    /// Leaves below this are signed with a key that we know.
     pub signed: u64,
     pub seals: u64,
-    /// The seals were checked with the exported key from this epoch on.
+    /// From this epoch on, the seals were checked with the exported key.
     pub sealed_from: Option<u64>,
     pub witnessed: Option<Witnessed>,
-    /// How many checkpoints that were kept elsewhere are ours.
+    /// How many of the checkpoints stored elsewhere belong to this log.
     pub seen: u64,
-    /// Why nothing is signed or witnessed.
+    /// Why the log is not signed, and why not witnessed.
     pub unsigned: Option<String>,
     pub unwitnessed: Option<String>,
-    /// What is wrong with it.
     pub faults: Vec<String>,
     /// Leaves of sessions that a person removed or set aside.
     pub explained: Vec<(u64, u64)>,
-    /// Logs that were gone when a person began this one.
+    /// Logs that no longer existed when a person began this one.
     pub instead: Vec<String>,
     pub held: HeldFrom,
-    /// The keys that the last signed event about keys names.
+    /// The keys in the last signed event about keys.
     named: Option<Signers>,
 }
 
-/// The public keys of the log.
 pub(super) struct LogKeys {
     all: Vec<PublicKey>,
-    /// Those that sign together.
+    /// The keys that sign together.
     current: Vec<PublicKey>,
 }
 
@@ -103,8 +101,8 @@ impl LogKeys {
         self.all.is_empty()
     }
 
-    /// Why this note is not one of this log. One of the current keys alone is not enough: a broken algorithm
-    /// must not be enough to forge a checkpoint.
+    /// Why this note does not belong to this log. A signature by only one of the current keys is not enough:
+    /// one broken algorithm must not suffice to forge a checkpoint.
     pub(super) fn accept(&self, note: &Note) -> Result<(), String> {
         let signers = note.signers(&self.all)?;
         let signed =
@@ -119,18 +117,18 @@ impl LogKeys {
     }
 }
 
-/// The way out.
+/// The hint for a person.
 const WITHOUT_KEYS: &str = "`aops-hook key init` goes on with new ones";
 
-/// A root that the leaves must have at this size, and who says so.
+/// The root that the leaves must have at each size, and who says so.
 type Claims = BTreeMap<u64, Vec<(String, Hash)>>;
 
 fn short(sum: &Sum) -> u64 {
     sum.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one. What cannot be
-/// read is a fault, and the rest is looked at all the same.
+/// `None`: there is no log, and neither the keys nor anything stored elsewhere remembers one. A file that
+/// cannot be read is a fault, and the rest is checked anyway.
 pub fn examine(env: &Env, trust: &Trust) -> Option<Examined> {
     let sight = keys::look(env);
     let mut examined = Examined::default();
@@ -158,7 +156,7 @@ pub fn examine(env: &Env, trust: &Trust) -> Option<Examined> {
 }
 
 impl Examined {
-    /// What cannot be read is damaged.
+    /// A file that cannot be read counts as damaged.
     fn unless_odd<T: Default>(&mut self, read: Result<T, Failure>) -> T {
         read.unwrap_or_else(|failure| {
             self.faults.push(failure.to_string());
@@ -183,7 +181,7 @@ impl Examined {
             sight.sealed.as_ref().is_none_or(|sealed| sealed.boot.as_ref() == Some(&boot_id()));
         let on_disk = if is_same_boot { store.seals(&[]).unwrap_or_default() } else { seals.clone() };
         self.compare_seals(&on_disk, head.as_ref());
-        // One of the same epoch may stand between them, whose state a power loss took.
+        // There may be another seal of the same epoch in between, whose state was lost in a power failure.
         if !rows.iter().all(|row| seals.lines().rev().any(|line| line == row)) {
             self.faults.push("the last seals are not those that the keys made".to_owned());
         }
@@ -194,7 +192,7 @@ impl Examined {
         if let (0, Some(name)) = (size, remains.first()) {
             self.faults.push(format!("its leaves are gone, `{name}` is still there"));
         }
-        // The first turn's end may have been killed before it wrote one.
+        // The end of the first turn may have been interrupted before it wrote a checkpoint.
         if self.seals > 1 && !remains.iter().any(|name| name == CHECKPOINT) {
             self.faults.push("the checkpoint is gone".to_owned());
         }
@@ -207,7 +205,7 @@ impl Examined {
                     .to_owned(),
             );
         }
-        // A rotation makes all tiles again, and whoever goes on with one that was killed does so too.
+        // A rotation makes all tiles again, and so does a process that completes an interrupted one.
         if sight.keys.as_ref().is_none_or(|keys| keys.unsettled().is_none()) {
             self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
         }
@@ -216,12 +214,13 @@ impl Examined {
         self.read_events(store);
     }
 
-    /// The keys that are to sign are there, and no others. The log says which these are, and so does the
-    /// state of the seal.
+    /// Checks that exactly the expected keys are here. Both the log and the state of the seal say which these
+    /// are.
     fn look_at_keys(&mut self, sight: &Sight, trust: &Trust) {
         let last = sight.sealed.as_ref().and_then(|sealed| sealed.signers.as_ref());
         let Some(keys) = &sight.keys else {
-            // Who names the keys may be on another machine; the state of the seal is on this one alone.
+            // If somebody passes the keys, they may be on another machine; the state of the seal is only on
+            // this one.
             if sight.sealed.is_some() && sight.broken.is_none() && !trust.keys.is_empty() {
                 self.faults
                     .push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
@@ -229,17 +228,17 @@ impl Examined {
             return;
         };
         self.explain_announced(keys.announced());
-        // While a rotation is under way, the entry that names its keys may not be signed yet.
+        // During a rotation, the entry that names its keys may not be signed yet.
         let named = self.named.as_ref().filter(|_| keys.unsettled().is_none());
         let strays = last.into_iter().chain(named).flat_map(|expected| keys.strays(expected));
         let strays: BTreeSet<_> = strays.collect();
         let told =
             |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
-        // Before what follows from it.
+        // Listed before the faults that follow from it.
         self.faults.splice(0..0, strays.iter().map(told));
     }
 
-    /// There is no log: then nothing may have been signed.
+    /// There is no log, so nothing may have been signed.
     fn look_for_nothing(&mut self, sight: &Sight, claims: &Claims) {
         let signed = claims.last_key_value().map(|(size, said)| (*size, said[0].0.clone()));
         match signed.filter(|(size, _)| *size > 0) {
@@ -253,7 +252,7 @@ impl Examined {
 }
 
 impl Examined {
-    /// Each that our key signed must be of this log. Without a key every one may be.
+    /// Each note that our key signed must belong to this log. Without a key, any note may be ours.
     fn kept_elsewhere(&mut self, seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
         let ours = |note: &&Note| {
             known.is_empty() || note.signers(&known.all).is_ok_and(|signers| !signers.is_empty())
@@ -295,7 +294,7 @@ impl Examined {
         };
         claims.entry(head.size).or_default().push(("the checkpoint".to_owned(), head.root));
         if let Some(last) = last.filter(|last| *last > head.size) {
-            // A turn's end that was killed leaves the same.
+            // An interrupted end of a turn leaves the same.
             let size = head.size;
             let next = "the next turn's end signs again";
             self.unsigned = Some(format!(
@@ -354,7 +353,7 @@ impl Examined {
         }
     }
 
-    /// Counts the seals. Each is of a root; with the exported key each is also known to be ours.
+    /// Counts the seals. Each belongs to a root; with the exported key we also know that each is ours.
     fn read_seals(
         &mut self,
         text: &str,
@@ -382,7 +381,7 @@ impl Examined {
             {
                 self.faults.push(format!("seal {} does not follow seal {}", seal.epoch, before.epoch));
             }
-            // No epoch is skipped, so none is further away than there are lines.
+            // No epoch is skipped, so none can be further away than the number of lines.
             let far = key.as_ref().is_some_and(|key| seal.epoch.saturating_sub(key.epoch) > lines);
             if far {
                 self.faults.push(format!("seal {} is none of the key that was exported", seal.epoch));
@@ -402,8 +401,8 @@ impl Examined {
         }
     }
 
-    /// A checkpoint is written after its seal, so the list on the disk has that; but a power loss can have
-    /// taken from it what the keys remember.
+    /// A checkpoint is written after its seal, so the list on the disk contains that; but a power loss may
+    /// have removed rows that the keys remember.
     fn compare_seals(&mut self, list: &str, head: Option<&Checkpoint>) {
         let mut seals = list.split_inclusive('\n').filter_map(|line| Seal::parse(line.strip_suffix('\n')?));
         let reached = seals.next_back().map_or(0, |seal| seal.size);
@@ -434,27 +433,28 @@ impl Examined {
         }
     }
 
-    /// Only what came before counts.
+    /// From this size on nothing counts as signed.
     fn distrust(&mut self, size: u64) {
         self.signed = self.signed.min(size);
         self.witnessed = self.witnessed.take().filter(|witnessed| witnessed.size <= size);
     }
 }
 
-/// The checkpoint in this file; or why it cannot be read, be it no file at all.
+/// The checkpoint in this file, or why it cannot be read, even if it is not a plain file.
 fn kept(store: &Store, name: &str) -> Option<Result<Kept, String>> {
     store.kept(name).unwrap_or_else(|failure| Some(Err(failure.to_string())))
 }
 
-/// How many witnesses these are, at the least: one may sign with two kinds of keys, and two may have one
-/// name.
+/// How many different witnesses these are at least: one may sign with two kinds of keys, and two may have the
+/// same name.
 pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
     let names: BTreeSet<&str> = signers.iter().map(|(key, _)| key.name.as_str()).collect();
     let of = |used: Use| signers.iter().filter(|(key, _)| key.used == used).count();
     names.len().max(of(Use::Cosignature)).max(of(Use::MlDsa)) as u64
 }
 
-/// The newest checkpoint with enough cosignatures, and why there is none newer.
+/// Names of the files with the newest checkpoint that has enough cosignatures, and with the reason why there
+/// is none newer.
 pub const WITNESSED: &str = "witnessed";
 pub const TROUBLE: &str = "witness-trouble";
 

@@ -1,8 +1,7 @@
-//! Whether a ledger is what was recorded, for the commands that show sessions beside `verify`.
+//! Whether a ledger is what was recorded, for the commands that show sessions, apart from `verify`.
 //!
-//! Reads ledgers, records and log, writes nothing. Invariant: no damage that is seen is kept silent; what a
-//! large history would take too long to look at is looked at by its end alone, and `verify --all` looks at
-//! all.
+//! Reads ledgers, records and log, writes nothing. Invariant: no damage that we see is kept silent; if a
+//! history is too large to check quickly, only its end is checked, while `verify --all` checks everything.
 
 use super::check::{self, Examined, Trust};
 use super::judge;
@@ -20,17 +19,17 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 
-/// Looked at in a fifth of a second.
+/// How much can be checked in a fifth of a second.
 pub const QUICK: u64 = 64 << 20;
 
 pub struct Health<'a> {
     env: &'a Env,
     store: Option<Store>,
-    /// Every exported head, from the first look on; nothing where they cannot be read.
+    /// Every exported head, read at the first use; `None` if they cannot be read.
     heads: OnceCell<Option<BTreeMap<String, Vec<Head>>>>,
-    /// The log, from the first session on that remembers another one.
+    /// The log, read at the first session that remembers another one.
     log: OnceCell<Option<Examined>>,
-    /// Bytes of ledgers that are still looked at as a whole.
+    /// How many bytes of ledgers may still be checked completely.
     budget: u64,
 }
 
@@ -40,13 +39,13 @@ impl<'a> Health<'a> {
         Self { env, store, heads: OnceCell::new(), log: OnceCell::new(), budget }
     }
 
-    /// What is wrong with this session, in words.
+    /// What is wrong with this session, as text.
     pub fn damage(&mut self, found: &SessionOnDisk) -> Option<String> {
         let long = std::fs::metadata(found.path.join(LEDGER_FILE)).map_or(0, |meta| meta.len());
         if let Some(left) = self.budget.checked_sub(long) {
             self.budget = left;
             if !self.is_whole(found) {
-                // What was begun anew since the heads were read is whole.
+                // A session that was started anew since the heads were read is intact.
                 match sessions::check(self.env, found) {
                     Ok(checked) if checked.failure.is_none() => {}
                     Ok(checked) => return checked.failure.map(|failure| failure.to_string()),
@@ -59,7 +58,8 @@ impl<'a> Health<'a> {
         self.contradicted(found).or_else(|| self.forgotten(found))
     }
 
-    /// Its heads are gone, although entries up to this one are in the log, which got them later.
+    /// Its heads are missing, although its entries up to this one are in the log, to which they were added
+    /// later.
     fn headless(&self, found: &SessionOnDisk, sealed_to: u64) -> Option<String> {
         let session = sessions::session(found)?;
         let heads = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()).as_ref()?;
@@ -70,7 +70,7 @@ impl<'a> Health<'a> {
         sessions::check_heads(self.env, found, &session, sealed_to).err().map(|failure| failure.to_string())
     }
 
-    /// It remembers a log that is gone.
+    /// It remembers a log that no longer exists.
     fn forgotten(&self, found: &SessionOnDisk) -> Option<String> {
         let signed = sessions::session(found)?.memory.proof.log?;
         let store = self.store.as_ref();
@@ -82,7 +82,7 @@ impl<'a> Health<'a> {
         judge::lacks(log.as_ref(), &signed.origin, signed.size, &found.session_id)
     }
 
-    /// Nothing is wrong with it, by heads that may be a little old.
+    /// Nothing is wrong with it, judging by heads that may be slightly old.
     fn is_whole(&self, found: &SessionOnDisk) -> bool {
         let Some(heads) = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()) else {
             return false;
@@ -91,7 +91,7 @@ impl<'a> Health<'a> {
         sessions::check_against(own, found, false).is_ok_and(|checked| checked.failure.is_none())
     }
 
-    /// The last entry that the log has of it is not where it was. Then all are looked at.
+    /// Its last entry in the log is not where it was. All entries must then be checked.
     fn contradicted(&self, found: &SessionOnDisk) -> Option<String> {
         let record = Record::of(self.store.as_ref()?, &found.session_id);
         let span = record.spans.last()?;
@@ -112,7 +112,7 @@ impl<'a> Health<'a> {
     }
 }
 
-/// What is wrong with the log itself, or gone, in words.
+/// What is wrong with the log itself, or missing, as text.
 pub fn log_damage(env: &Env) -> Option<String> {
     let log = check::examine(env, &Trust::default());
     let gone = judge::gone(env, log.as_ref());

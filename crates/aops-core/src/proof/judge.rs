@@ -1,8 +1,8 @@
-//! Everything that can be said of one session: its ledger, its heads, what the log proves of it, and what is
-//! gone although something remembers it.
+//! Everything that we can say about one session: its ledger, its heads, what the log proves about it, and
+//! what is missing although something remembers it.
 //!
-//! Reads ledgers, heads and log, writes nothing. Invariants: where anything is damaged or gone there is no
-//! tier; what is gone is an alarm as long as keys, a head, a ledger, the log or a checkpoint elsewhere
+//! Reads ledgers, heads and log, writes nothing. Invariants: if anything is damaged or missing there is no
+//! tier; what is missing is an alarm as long as keys, a head, a ledger, the log or a checkpoint elsewhere
 //! remembers it.
 
 use super::check::{self, Examined, Trust};
@@ -28,9 +28,8 @@ use std::thread;
 pub struct Judged {
     pub checked: Checked,
     tier: Tier,
-    /// What is wrong with the log.
     pub faults: Vec<String>,
-    /// What is gone, and who remembers it.
+    /// What is missing, and who remembers it.
     pub gone: Vec<String>,
 }
 
@@ -39,12 +38,12 @@ impl Judged {
         self.checked.failure.is_none() && self.faults.is_empty() && self.gone.is_empty()
     }
 
-    /// What is damaged has none.
+    /// A damaged session has no tier.
     pub fn tier(&self) -> Option<&Tier> {
         Some(&self.tier).filter(|_| self.is_ok())
     }
 
-    /// What the log proves, for a program: how far it is signed also where it is damaged.
+    /// What the log proves, for programs: how far it is signed, even if it is damaged.
     pub fn to_json(&self) -> Value {
         self.tier.to_json(self.is_ok())
     }
@@ -54,7 +53,7 @@ impl Judged {
     }
 }
 
-/// One session by itself. The ledger is walked beside the log.
+/// Judges one session alone. The ledger is read in parallel with the log.
 pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, Failure> {
     let (checked, log) = thread::scope(|scope| {
         let log = scope.spawn(|| look_at_log(env, trust, &found.path));
@@ -70,16 +69,16 @@ pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, 
     Ok(judged)
 }
 
-/// The log, and the digests of a ledger that are looked for in it. The log is read first: what is recorded
-/// meanwhile is then in the ledger, and not missing there.
+/// The log, and the digests of a ledger to search for in it. The log is read first: entries recorded
+/// meanwhile are then in the ledger, and not missed there.
 pub fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> (Option<Examined>, Vec<Sum>) {
     let log = check::examine(env, trust);
     (log, tier::digests(folder).unwrap_or_default())
 }
 
-/// The ledger and its heads. `locked`: the caller holds the session's lock.
+/// Checks the ledger and its heads. `locked`: the caller holds the session's lock.
 pub fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
-    // Heads that cannot be read are told by `gone`; the ledger is looked at all the same.
+    // `gone` reports heads that cannot be read; the ledger is checked anyway.
     let heads = heads::at(env).all(&found.session_id).unwrap_or_default();
     sessions::check_against(&heads, found, locked).unwrap_or_else(|failure| {
         let is_there = found.path.join(LEDGER_FILE).symlink_metadata().is_ok();
@@ -90,7 +89,7 @@ pub fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
     })
 }
 
-/// With the log that was looked at: one that contradicts it is damaged, and so is one whose heads are gone.
+/// Also uses the log: a ledger that contradicts it is damaged, and so is one whose heads are missing.
 pub fn of_session(
     env: &Env,
     log: Option<&Examined>,
@@ -121,7 +120,7 @@ pub fn of_session(
     Judged { checked, tier, faults: Vec::new(), gone: lacks.into_iter().collect() }
 }
 
-/// What this session remembers of a log, and what of that is gone.
+/// What this session remembers of a log, and which part of it is missing.
 pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) -> Option<String> {
     let has = log.filter(|log| log.origin == origin).map(|log| log.leaves.len() as u64);
     if has.is_some_and(|has| has >= size)
@@ -136,7 +135,7 @@ pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) 
     })
 }
 
-/// What is gone of this machine's records beside the sessions that are there.
+/// Which of this machine's records are missing, apart from the sessions that exist.
 pub fn gone(env: &Env, log: Option<&Examined>) -> Vec<String> {
     let mut gone = Vec::new();
     match heads::at(env).look() {
@@ -152,7 +151,7 @@ pub fn gone(env: &Env, log: Option<&Examined>) -> Vec<String> {
     gone
 }
 
-/// Sessions whose entries the log was to get, and that are gone before it did.
+/// Sessions that disappeared before their entries were added to the log.
 fn late(env: &Env) -> Vec<String> {
     let notes = fs::read_dir(store::path(env).join(store::LATE)).into_iter().flatten().flatten();
     let is_gone = |(folder, trace): &(String, String)| {
@@ -178,7 +177,7 @@ pub fn unaccounted(env: &Env, log: Option<&Examined>) -> Vec<String> {
     .collect()
 }
 
-/// Sessions of which the log or an exported head has entries that are nowhere else.
+/// Sessions with entries in the log or in an exported head that exist nowhere else.
 pub fn lost(env: &Env, log: Option<&Examined>, all: &[SessionOnDisk]) -> Vec<Lost> {
     let mut lost = match (log, Store::look(env).ok().flatten()) {
         (Some(log), Some(store)) => tier::lost(log, &store, all),

@@ -1,8 +1,8 @@
 //! The secrets of the log in `<config>/aops/keys`: the keys that sign checkpoints, and the state of the seal.
 //!
-//! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools.
-//! Invariants: folder 0700, files 0600; the state that was replaced is overwritten, so that no seal of the
-//! past can be made again.
+//! Reads and writes only that folder. The jail hides it from commands, the gates refuse it to tools.
+//! Invariants: folder 0700, files 0600; a replaced state is overwritten, so that no past seal can be made
+//! again.
 
 mod next;
 
@@ -27,11 +27,11 @@ use std::path::{Path, PathBuf};
 
 const NOTE: &str = "note.key";
 const ML_DSA: &str = "ml-dsa.key";
-/// How `note.key` begins where an ssh-agent has the secret.
+/// Beginning of `note.key` if an ssh-agent has the secret.
 const AGENT: &str = "AGENT+KEY+";
 const SEAL: &str = "seal.json";
 const SPARE: &str = ".seal.spare";
-/// Public keys that signed before the last rotation, one a line.
+/// Public keys that signed before the last rotation, one per line.
 const OLD: &str = "old.pub";
 
 pub fn path(env: &Env) -> PathBuf {
@@ -42,7 +42,7 @@ pub fn path(env: &Env) -> PathBuf {
 pub struct Keys {
     dir: OwnedFd,
     note: NoteKey,
-    /// Signs beside it. Keys that were made before there was one have none.
+    /// A second signing key. Older keys do not have one.
     ml_dsa: Option<SecretKey>,
     old: Vec<PublicKey>,
     rotation: Rotation,
@@ -52,7 +52,7 @@ pub struct Keys {
 #[derive(Debug)]
 pub enum NoteKey {
     Here(SecretKey),
-    /// A key of an ssh-agent. Without a socket it is the one that `SSH_AUTH_SOCK` names.
+    /// A key of an ssh-agent. Without a socket it is the agent that `SSH_AUTH_SOCK` names.
     Agent {
         public: PublicKey,
         socket: Option<PathBuf>,
@@ -96,7 +96,7 @@ impl NoteKey {
     }
 }
 
-/// A key of an ssh-agent, and its socket where that is not `SSH_AUTH_SOCK`'s.
+/// A key of an ssh-agent, and its socket unless that is `SSH_AUTH_SOCK`'s.
 #[derive(Clone, Debug)]
 pub struct AgentKey {
     pub key: [u8; 32],
@@ -108,22 +108,23 @@ pub struct AgentKey {
 pub struct Sealed {
     pub key: SealKey,
     pub frontier: Frontier,
-    /// The last lines of the list of seals: a crash can have kept them out of there.
+    /// The last lines of the list of seals, which a crash can have kept out of the file.
     pub rows: Vec<String>,
-    /// The keys that signed then, and the boot in which they did. An earlier version kept neither.
+    /// The keys that signed at that time, and the boot during which they did. An earlier version stored
+    /// neither.
     pub signers: Option<Signers>,
     pub boot: Option<String>,
 }
 
-/// The keys of the log that sign together, each by the digest of its public form.
+/// The log's keys that sign together, each by the digest of its public form.
 pub type Signers = Vec<String>;
 
-/// The same of keys in that form.
+/// The same for keys in their public form.
 pub fn signers<'k>(keys: impl IntoIterator<Item = &'k str>) -> Signers {
     keys.into_iter().map(|key| sha256(&[key.as_bytes()])).collect()
 }
 
-/// A file that does not hold the key which was to sign.
+/// A file that does not contain the expected signing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stray {
     Gone(&'static str),
@@ -131,7 +132,7 @@ pub enum Stray {
 }
 
 impl Stray {
-    /// The file.
+    /// The name of the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gone(name) | Self::Another(name) => name,
@@ -157,7 +158,7 @@ struct StoredSeal {
     size: u64,
     frontier: Vec<String>,
     row: String,
-    /// The ones before it.
+    /// The previous rows.
     #[serde(default)]
     rows: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,19 +167,19 @@ struct StoredSeal {
     boot: Option<String>,
 }
 
-/// What of the keys can be seen from here.
+/// What we can see of the keys.
 #[derive(Debug, Default)]
 pub struct Sight {
     pub keys: Option<Keys>,
-    /// How far they signed, also where the keys themselves are gone.
+    /// How far they have signed, even if the keys themselves are gone.
     pub sealed: Option<Sealed>,
-    /// They are kept from us: nothing can be said about them.
+    /// They are hidden from us, so nothing can be said about them.
     pub is_hidden: bool,
     /// Why they cannot be read.
     pub broken: Option<String>,
 }
 
-/// Looks at the keys, whatever became of them.
+/// Looks at the keys in any state.
 pub fn look(env: &Env) -> Sight {
     let path = path(env);
     let denied =
@@ -207,7 +208,7 @@ fn hash(text: &str) -> Option<Hash> {
     from_base64(text)?.try_into().ok()
 }
 
-/// A secret from the operating system.
+/// A random secret from the operating system.
 pub fn draw() -> Result<Hash, Failure> {
     let mut drawn = [0; 32];
     random::fill(&mut drawn).map_err(|e| Failure::storage("random bytes", e))?;
@@ -231,7 +232,7 @@ impl Keys {
         Self { dir, note, ml_dsa, old, rotation: Rotation::No }.or_next().map(Some)
     }
 
-    /// New keys of this name, in the place of those that are there.
+    /// Makes new keys of this name, which replace the present ones.
     pub fn make(
         env: &Env,
         origin: &str,
@@ -242,8 +243,8 @@ impl Keys {
         keys.put().map(|()| keys)
     }
 
-    /// New keys of this name, which are nowhere yet. `agent`: a key of an ssh-agent that signs. `old`: keys
-    /// that signed before.
+    /// New keys of this name, not stored anywhere yet. `agent`: a key of an ssh-agent to sign with. `old`:
+    /// keys that signed before.
     pub fn draw(
         env: &Env,
         origin: &str,
@@ -268,12 +269,12 @@ impl Keys {
         Ok(Self { dir, note, ml_dsa: Some(ml_dsa), old: old.to_vec(), rotation: Rotation::No })
     }
 
-    /// Writes them into their files.
+    /// Writes them to their files.
     fn put(&self) -> Result<(), Failure> {
         if !self.old.is_empty() {
             replace_private_in(&self.dir, OLD, lines(&self.old).as_bytes())?;
         }
-        // The one whose absence would be noticed comes last.
+        // The file whose absence would be noticed comes last.
         if let Some(key) = &self.ml_dsa {
             replace_private_in(&self.dir, ML_DSA, format!("{}\n", key.stored()).as_bytes())?;
         }
@@ -307,7 +308,7 @@ impl Keys {
         signers(current.iter().map(String::as_str))
     }
 
-    /// Which of these are not the keys that were to sign.
+    /// Which of the present keys are not the expected ones.
     pub fn strays(&self, expected: &[String]) -> Vec<Stray> {
         let is_expected =
             |key: &PublicKey| signers([key.to_string().as_str()]).iter().all(|one| expected.contains(one));
@@ -319,7 +320,7 @@ impl Keys {
         note.into_iter().chain(ml_dsa).collect()
     }
 
-    /// Only those that were to sign may vouch for others.
+    /// The keys without the unexpected ones: only expected keys may vouch for others.
     pub fn without(self, strays: &[Stray]) -> Option<Self> {
         let is_stray = |name| strays.contains(&Stray::Another(name));
         let ml_dsa = self.ml_dsa.filter(|_| !is_stray(ML_DSA));
@@ -330,18 +331,19 @@ impl Keys {
         [self.current(), self.old.clone()].concat()
     }
 
-    /// The signatures of the keys that sign now.
+    /// Signs with all present keys.
     pub fn sign(&self, text: &str) -> Result<Vec<Signature>, Failure> {
         let ml_dsa = self.ml_dsa.as_ref().and_then(|key| key.sign(text, 0));
         Ok(self.note.sign(text)?.into_iter().chain(ml_dsa).collect())
     }
 
-    /// `None`: it was lost, or the key was made just now.
+    /// `None`: it was lost, or the key has just been made.
     pub fn sealed(&self) -> Result<Option<Sealed>, Failure> {
         sealed_in(&self.dir)
     }
 
-    /// Writes the next state. It holds after `turn_over`, which must wait until this file is on the disk.
+    /// Writes the next state. It takes effect with `turn_over`, which must wait until this file is on the
+    /// disk.
     pub fn prepare(&self, sealed: &Sealed) -> Result<File, Failure> {
         let (row, rows) =
             sealed.rows.split_last().map_or((String::new(), &[][..]), |(row, rows)| (row.clone(), rows));
@@ -361,7 +363,7 @@ impl Keys {
         written.map(|()| file).map_err(|e| Failure::storage(SEAL, e))
     }
 
-    /// Makes the prepared state hold; the key before it is overwritten.
+    /// Puts the prepared state in force; the previous key is overwritten.
     pub fn turn_over(&self) -> Result<(), Failure> {
         let storage = |e: std::io::Error| Failure::storage(SEAL, e);
         folder::exchange(&self.dir, SPARE, SEAL).map_err(|e| storage(e.into()))?;
@@ -370,8 +372,8 @@ impl Keys {
     }
 }
 
-/// Moves the keys into the folder of the log that they signed; its secrets are gone. What cannot be read of
-/// them lies there as it is.
+/// Moves the keys to the folder of the log that they signed, without their secrets. Files that cannot be read
+/// are moved unchanged.
 pub fn give_up(env: &Env, log: &Path) -> Result<(), Failure> {
     let path = path(env);
     let storage = |e| Failure::storage(path.display(), e);
@@ -390,7 +392,7 @@ pub fn give_up(env: &Env, log: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The keys that signed before the last rotation, also where those of now are gone.
+/// The keys that signed before the last rotation, even if the present ones are gone.
 pub fn retired(env: &Env) -> Result<Vec<PublicKey>, Failure> {
     folder::enter(CWD, path(env), false)?.map_or(Ok(Vec::new()), |dir| retired_in(&dir))
 }
@@ -412,7 +414,7 @@ fn sealed_in(dir: &OwnedFd) -> Result<Option<Sealed>, Failure> {
     Ok(Some(Sealed { key, frontier, rows, signers: stored.signers, boot: stored.boot }))
 }
 
-/// One key a line.
+/// One key per line.
 fn lines(keys: &[PublicKey]) -> String {
     let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
     lines.join("\n") + "\n"

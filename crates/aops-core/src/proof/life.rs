@@ -1,7 +1,7 @@
-//! The life of the log's key: made, rotated, lost. Each is an entry of the log itself.
+//! The life of the log's key: made, rotated, lost. Each of these is an entry of the log itself.
 //!
-//! Writes keys and log. Invariants: a rotated key vouches for the one that follows it, by signing the
-//! checkpoint that holds the rotation; a log that is given up is set aside, never removed.
+//! Writes keys and log. Invariants: a rotated key vouches for its successor by signing the checkpoint that
+//! contains the rotation; a log that is given up is set aside, never removed.
 
 use super::append::{self, EVENTS, Writer};
 use super::keys::{self, AgentKey, Keys, draw};
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 
-/// Makes the key, and the log where there is none. A log without its key goes on with a new one.
+/// Makes the key, and the log if there is none. A log without its key continues with a new one.
 pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Result<PublicKey, Failure> {
     let store = append::lock(env)?;
     if Keys::open(env)?.is_some() {
@@ -31,7 +31,7 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
     };
     let keys = Keys::make(env, &origin, agent, &keys::retired(env)?)?;
     let mut words = json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
-    // Logs that are gone, and that a person gives up so.
+    // Logs that no longer exist, and that a person gives up with this.
     let instead: Vec<String> = remembered::by_all(env).into_keys().filter(|known| *known != origin).collect();
     if !instead.is_empty() {
         words["instead"] = json!(instead);
@@ -43,17 +43,17 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
     Ok(public)
 }
 
-/// Names no person and no machine.
+/// Contains no name of a person or a machine.
 fn new_origin() -> Result<String, Failure> {
     Ok(format!("aops-log.local/{}", &hex(&draw()?)[..16]))
 }
 
-/// A new key for the same log; the seal begins anew too. What stands in the place of a key that was to sign
-/// vouches for nothing, and the log says that the key is lost.
+/// Makes a new key for the same log, with a new seal. A key found in place of the expected one vouches for
+/// nothing, and the log records that the expected key is lost.
 pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicKey), Failure> {
     let mut store = append::lock(env)?;
     if opened(env)?.unsettled().is_some() {
-        // One that was killed comes to its end first.
+        // An interrupted rotation is finished first.
         Writer::with_any_keys(env, opened(env)?, store)?.0.sign(None)?;
         store = append::lock(env)?;
     }
@@ -79,7 +79,7 @@ pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicK
     Ok((public, new))
 }
 
-/// Sets the log aside and begins another under a new name. Returns where the old one is.
+/// Sets the log aside and begins another under a new name. Returns the path of the old one.
 pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
     let lock = append::lock(env)?;
     let here = store::path(env);
@@ -91,7 +91,7 @@ pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
     Ok((begin(env, None, None)?, aside))
 }
 
-/// Removes key and log where no session was ever added: then an installation leaves nothing behind.
+/// Removes key and log if no session was ever added, so that an installation leaves nothing behind.
 pub fn forget_unused(env: &Env) -> Result<(), Failure> {
     let Some(store) = Store::look(env)? else { return Ok(()) };
     let own = store.text(append::EVENTS)?.unwrap_or_default().lines().count() as u64;
@@ -104,8 +104,8 @@ pub fn forget_unused(env: &Env) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Since the last keys of this machine's log were made, words alone held a command. A start does not wait for
-/// its lock.
+/// Since the keys of this machine's log were made, some command ran unconfined. Starting a session does not
+/// wait for the log's lock.
 pub fn is_told_unheld(env: &Env) -> bool {
     files::read_text(store::path(env).join(EVENTS)).is_ok_and(|events| unheld::is_told(&events))
 }
@@ -114,7 +114,7 @@ fn opened(env: &Env) -> Result<Keys, Failure> {
     Keys::open(env)?.ok_or_else(|| Failure::new(Code::InTheWay, "there is no key yet"))
 }
 
-/// How the log stands, without reading its leaves.
+/// The state of the log, without reading its leaves.
 #[derive(Debug)]
 pub struct Standing {
     pub key: PublicKey,

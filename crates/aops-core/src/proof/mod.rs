@@ -1,10 +1,9 @@
-//! The log of this user over all sessions: a Merkle tree of the digests of entries, its head signed and
-//! sealed.
+//! The user's log over all sessions: a Merkle tree of the digests of entries, with a signed and sealed head.
 //!
-//! Only this folder reads `<config>/aops/keys` and writes `<config>/aops/log`. The forms are `aops-proof`'s;
-//! what is proven against whom is in `docs/proof.md`. Invariants: an entry is on the disk before its leaf is,
-//! and the leaf before a signature covers it; leaves are never removed, so no two checkpoints contradict each
-//! other; no call for a tool waits for any of this.
+//! Only this folder reads `<config>/aops/keys` and writes `<config>/aops/log`. The formats are defined in
+//! `aops-proof`; `docs/proof.md` says what is proven against whom. Invariants: an entry is on the disk before
+//! its leaf is, and the leaf before a signature covers it; leaves are never removed, so no two checkpoints
+//! contradict each other; no tool call waits for any of this.
 
 pub mod keys;
 pub mod store;

@@ -1,6 +1,6 @@
-//! Checkpoints in the project's repository: git notes that are pushed with the work.
+//! Checkpoints in the project's repository, as git notes that are pushed with the work.
 //!
-//! Starts `git` through `system::git`. Invariant: a note holds checkpoints and nothing else of ours.
+//! Starts `git` through `system::git`. Invariant: a note contains checkpoints and nothing else of ours.
 
 use super::store::Store;
 use crate::model::error::Failure;
@@ -9,7 +9,8 @@ use crate::system::git::notes as git;
 use aops_proof::note::Note;
 use std::path::Path;
 
-/// Puts the newest checkpoint into the repository around this folder, and pushes it where the work is pushed.
+/// Adds the newest checkpoint to the repository that contains this folder, and pushes it if the work was
+/// pushed.
 pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
     let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else {
         return Ok(());
@@ -20,7 +21,7 @@ pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The checkpoints in a text of many, one after the other.
+/// The checkpoints in a text that contains many.
 pub fn parse(lines: &str) -> Vec<Note> {
     let mut found = Vec::new();
     let mut block = String::new();

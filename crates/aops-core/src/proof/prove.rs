@@ -1,8 +1,8 @@
-//! One entry proven in one file: the entry, its way to the root, and the checkpoint that was signed and
+//! Proves one entry with one file: the entry, its path to the root, and the checkpoint that was signed and
 //! perhaps witnessed.
 //!
-//! Reads ledger and log, writes nothing. Invariant: the file says no more than what holds: it names its tier
-//! by what is in it.
+//! Reads ledger and log, writes nothing. Invariant: the file claims only what it proves: its content
+//! determines the tier that it names.
 
 use super::check::{Examined, LogKeys, Trust, WITNESSED, count_witnesses};
 use super::keys;
@@ -24,7 +24,7 @@ use aops_proof::whole::Whole;
 use rustix::fs::{CWD, OFlags};
 use std::path::Path;
 
-/// The line of an entry, as it is in the ledger.
+/// The line of an entry in the ledger.
 pub fn entry(folder: &Path, seq: u64) -> Result<Option<String>, Failure> {
     let Some(dir) = folder::enter(CWD, folder, false)? else { return Ok(None) };
     let Some((file, long)) = folder::open(&dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(None) };
@@ -40,7 +40,7 @@ pub fn entry(folder: &Path, seq: u64) -> Result<Option<String>, Failure> {
     Ok(found)
 }
 
-/// The file, and which tier it shows. `redacted`: the digest alone, without the entry.
+/// The file, and the tier that it proves. `redacted`: only the digest, without the entry.
 pub fn prove(
     store: Option<&Store>,
     log: Option<&Examined>,
@@ -67,8 +67,8 @@ pub fn prove(
     Ok((Proof { extra, index, path, note }.to_string(), level))
 }
 
-/// The same for a reader who takes it for more: where a command of an agent may have read the keys, nothing
-/// but the entry.
+/// The same for a reader who might take it for more: if a command of an agent may have read the keys, only
+/// the entry.
 pub fn prove_held(
     store: Option<&Store>,
     log: Option<&Examined>,
@@ -82,7 +82,7 @@ pub fn prove_held(
 
 const BARE: &str = "aops-proof/v1 intact\nextra ";
 
-/// The digest of an entry, which is sound.
+/// The digest of an intact entry.
 fn digest_of(line: &str) -> Option<Sum> {
     Line::read(line.as_bytes()).filter(Line::is_sound).and_then(|line| Sum::read(line.digest))
 }
@@ -91,16 +91,16 @@ fn digest_of(line: &str) -> Option<Sum> {
 #[derive(Debug)]
 pub struct Proven {
     pub level: Level,
-    /// The line, or its digest alone.
+    /// The line, or only its digest.
     pub entry: String,
-    /// Its leaf, and how many the log had; nothing without a signed log.
+    /// Its leaf, and how many leaves the log had; `None` without a signed log.
     pub place: Option<(u64, u64)>,
     /// When each witness saw it, in seconds since 1970.
     pub times: Vec<(PublicKey, u64)>,
 }
 
-/// Reads a proof; or why it is none. Its signatures are checked first, then its way to the root, then the
-/// entry.
+/// Reads a proof, or says why it is none. Its signatures are checked first, then its path to the root, then
+/// the entry.
 pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
     let odd = |what: &str| Err(format!("no proof: {what}"));
     if let Some(bare) = text.strip_prefix(BARE) {
@@ -130,7 +130,7 @@ pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
     Ok(Proven { level, entry, place: Some((proof.index, shown.checkpoint.size)), times })
 }
 
-/// Without a signed log there is nothing but the entry, whose digest holds.
+/// Without a signed log there is only the entry with a matching digest.
 fn bare(extra: &[u8]) -> String {
     format!("{BARE}{}\n", aops_proof::text::base64(extra))
 }

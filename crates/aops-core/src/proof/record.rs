@@ -1,8 +1,8 @@
-//! Where the entries of each session are in the log: one small text a session, in
+//! Where the entries of each session are in the log: one small text per session, in
 //! `<config>/aops/log/sessions`.
 //!
-//! Reads and appends these texts. Invariant: a record is a hint; what it says is compared with ledger and
-//! leaves, and one that is missing or behind costs a search, never a leaf.
+//! Reads and appends these texts. Invariant: a record is a hint; its content is compared with ledger and
+//! leaves, and a missing or outdated one costs a search, never a leaf.
 
 use super::store::Store;
 use crate::model::error::Failure;
@@ -13,7 +13,7 @@ use rustix::fs::CWD;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Leaves that were added at once.
+/// Leaves that were added together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub first: u64,
@@ -21,7 +21,7 @@ pub struct Span {
     /// Number and digest of the last of these entries.
     pub seq: u64,
     pub digest: String,
-    /// Where it ends in the ledger, and how long its line is.
+    /// The position in the ledger where it ends, and the length of its line.
     pub bytes: u64,
     pub last: u64,
 }
@@ -65,7 +65,7 @@ pub struct Record {
 
 const FOLDER: &str = "sessions";
 
-/// Names that are equal without case are two files.
+/// Names that differ only in case must become two files.
 fn path(store: &Store, trace: &str) -> PathBuf {
     let name = if trace.chars().any(|c| c.is_ascii_uppercase()) {
         sha256(&[trace.as_bytes()])
@@ -79,7 +79,7 @@ impl Record {
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let trace = lines.next()?.to_owned();
-        // A line that a power loss cut or filled with zeros is searched for again.
+        // A line that a power loss cut or filled with zeros is skipped; its entries are searched for again.
         Some(Self { trace, spans: lines.filter_map(Span::parse).collect() })
     }
 

@@ -1,4 +1,4 @@
-//! What heads and ledgers remember of logs that were signed: such a log cannot just be gone.
+//! What heads and ledgers remember about signed logs: such a log cannot simply disappear.
 //!
 //! Reads heads and ledgers, writes nothing.
 
@@ -7,7 +7,7 @@ use crate::ledger::sessions;
 use crate::system::env::Env;
 use std::collections::BTreeMap;
 
-/// For each log the most that was signed of it, and which session says so.
+/// For each log the largest signed size, and which session remembers it.
 pub type Logs = BTreeMap<String, (u64, String)>;
 
 fn add(logs: &mut Logs, session_id: &str, signed: Signed) {
@@ -17,7 +17,7 @@ fn add(logs: &mut Logs, session_id: &str, signed: Signed) {
     }
 }
 
-/// By the exported heads.
+/// According to the exported heads.
 pub fn by_heads(env: &Env) -> Logs {
     let mut logs = Logs::new();
     for (id, head) in heads::at(env).every().unwrap_or_default() {
@@ -28,7 +28,7 @@ pub fn by_heads(env: &Env) -> Logs {
     logs
 }
 
-/// By the heads and by every ledger.
+/// According to the heads and every ledger.
 pub fn by_all(env: &Env) -> Logs {
     let mut logs = by_heads(env);
     for found in sessions::all(env) {

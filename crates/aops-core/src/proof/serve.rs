@@ -1,8 +1,8 @@
-//! A witness: signs checkpoints of the logs that it knows, each continuing the last one it signed (C2SP
+//! A witness: signs checkpoints of the logs that it knows, each continuing the last one that it signed (C2SP
 //! `tlog-witness`).
 //!
-//! Keeps its key and what it signed last in one folder. Invariant: what was signed is on the disk before it
-//! is answered, so that it never signs two histories of one log, killed or not.
+//! Keeps its key and the last signed checkpoints in one folder. Invariant: a signed checkpoint is on the disk
+//! before the answer, so that the witness never signs two histories of one log, even if it is killed.
 
 use super::keys::draw;
 use crate::model::error::{Code, Failure};
@@ -26,7 +26,7 @@ pub struct WitnessState {
 }
 
 impl WitnessState {
-    /// Its keys are made where there are none, under this name.
+    /// Its keys are made under this name if there are none.
     pub fn open(folder: &Path, name: &str, logs: Vec<PublicKey>) -> Result<Self, Failure> {
         make_all(folder)?;
         let key = key_file(&folder.join("witness.key"), name, Use::Cosignature)?;
@@ -42,7 +42,7 @@ impl WitnessState {
         self.folder.join(format!("{}.checkpoint", &sha256(&[origin.as_bytes()])[..32]))
     }
 
-    /// What `POST /add-checkpoint` is answered. One caller at a time.
+    /// The answer to `POST /add-checkpoint`. One caller at a time.
     pub fn answer(&self, env: &Env, body: &str) -> Answer {
         let is_odd = Cell::new(false);
         let known = |origin: &str| match files::read_text(self.path(origin)) {
@@ -55,7 +55,7 @@ impl WitnessState {
         };
         let now = u64::try_from(env.later().now_ms / 1000).unwrap_or(0);
         let answer = judge(body, &self.logs, known, &self.keys, now);
-        // Then any history would be the first one.
+        // Otherwise any history would count as the first one.
         if is_odd.get() {
             return Answer::Malformed("what this witness signed last cannot be read".to_owned());
         }

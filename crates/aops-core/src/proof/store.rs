@@ -1,7 +1,7 @@
-//! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for who reads the
+//! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for readers of the
 //! tree.
 //!
-//! Reads and writes that folder. Invariants: what is signed of `leaves` only grows, 32 bytes at a time, and
+//! Reads and writes that folder. Invariants: the signed part of `leaves` only grows, 32 bytes at a time, and
 //! is on the disk before it is signed; the last rows of `seals`, `checkpoint` and tiles can be made again
 //! from it and from the keys.
 
@@ -31,9 +31,9 @@ pub const CHECKPOINT: &str = "checkpoint";
 const SPARE: &str = ".checkpoint.new";
 const SEALS: &str = "seals";
 pub const TILES: &str = "tile";
-/// So many tiles are forced to the disk side by side.
+/// Up to this many tiles are flushed to the disk in parallel.
 const FEW: usize = 8;
-/// Sessions whose entries another process has to add.
+/// Sessions whose entries another process must add.
 pub const LATE: &str = "late";
 /// Bytes of a leaf: the digest of an entry.
 const LEAF: u64 = 32;
@@ -42,7 +42,7 @@ pub fn path(env: &Env) -> PathBuf {
     env.config.join("aops/log")
 }
 
-/// How far the log is signed, by its checkpoint as it is: for who wants to remember it.
+/// How far the log is signed, so that a session can remember it. The checkpoint is not verified here.
 pub fn signed_so_far(env: &Env) -> Option<Signed> {
     let text = files::read_text(path(env).join(CHECKPOINT)).ok()?;
     let Checkpoint { origin, size, .. } = Checkpoint::parse(&Note::parse(&text).ok()?.text).ok()?;
@@ -56,10 +56,10 @@ pub struct Store {
     _lock: Option<fs::File>,
 }
 
-/// A checkpoint, and the note that holds it.
+/// A checkpoint, and the note that contains it.
 pub type Kept = (Checkpoint, Note);
 
-/// One seal: of which epoch, for which size and root.
+/// One seal: its epoch, and the size and root that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
     pub epoch: u64,
@@ -88,7 +88,7 @@ impl fmt::Display for Seal {
 }
 
 impl Store {
-    /// For a writer; `None` where another process has it for longer than this.
+    /// For a writer; `None` if another process holds the lock for longer than this.
     pub fn lock(env: &Env, patience: Duration) -> Result<Option<Self>, Failure> {
         let path = path(env);
         let dir = if let Some(dir) = folder::enter(CWD, &path, false)? {
@@ -104,7 +104,7 @@ impl Store {
         }))
     }
 
-    /// For a reader, who goes on without the lock where it cannot be had; `None` where there is no log.
+    /// For a reader, who continues without the lock if it is not free; `None` if there is no log.
     pub fn look(env: &Env) -> Result<Option<Self>, Failure> {
         let path = path(env);
         let Some(dir) = folder::enter(CWD, &path, false)? else { return Ok(None) };
@@ -113,12 +113,12 @@ impl Store {
         Ok(Some(Self { path, dir, _lock: lock }))
     }
 
-    /// How many leaves there are. Bytes of a leaf that was cut short do not count.
+    /// The number of leaves, not counting an incomplete one.
     pub fn size(&self) -> Result<u64, Failure> {
         Ok(folder::open(&self.dir, LEAVES, OFlags::RDONLY)?.map_or(0, |(_, long)| long / LEAF))
     }
 
-    /// The leaves from this one to before that one.
+    /// The leaves from `from` to before `to`.
     pub fn leaves(&self, from: u64, to: u64) -> Result<Vec<Sum>, Failure> {
         let Some((file, _)) = folder::open(&self.dir, LEAVES, OFlags::RDONLY)?.filter(|_| from < to) else {
             return Ok(Vec::new());
@@ -148,12 +148,12 @@ impl Store {
         self.signed(CHECKPOINT)
     }
 
-    /// The checkpoint in this file, and the note that holds it; nothing where it cannot be read.
+    /// The checkpoint in this file, and the note that contains it; `None` if it cannot be read.
     pub fn signed(&self, name: &str) -> Result<Option<(Checkpoint, Note)>, Failure> {
         Ok(self.kept(name)?.and_then(Result::ok))
     }
 
-    /// The same; `None` where there is no such file, and why it cannot be read.
+    /// The same; `None` if there is no such file, and otherwise why it cannot be read.
     pub fn kept(&self, name: &str) -> Result<Option<Result<Kept, String>>, Failure> {
         let Some((file, long)) = folder::open(&self.dir, name, OFlags::RDONLY)? else { return Ok(None) };
         let parse = |text: &str| {
@@ -178,7 +178,7 @@ impl Store {
         Ok(folder::replace(&self.dir, CHECKPOINT, SPARE, note.to_string().as_bytes())?)
     }
 
-    /// The list of seals, with those of these last rows that a crash kept out of the file.
+    /// The list of seals, including those of these last rows that a crash kept out of the file.
     pub fn seals(&self, rows: &[String]) -> Result<String, Failure> {
         let found = folder::open(&self.dir, SEALS, OFlags::RDONLY)?;
         let list =
@@ -188,12 +188,11 @@ impl Store {
         Ok(String::from_utf8_lossy(list).into_owned() + &more)
     }
 
-    /// The epoch of the last seal.
     pub fn last_epoch(&self) -> Result<Option<u64>, Failure> {
         Ok(self.text(SEALS)?.unwrap_or_default().lines().last().and_then(Seal::parse).map(|seal| seal.epoch))
     }
 
-    /// Writes the rows that a crash kept out of the file.
+    /// Adds the rows that a crash kept out of the file.
     pub fn mend_seals(&self, rows: &[String]) -> Result<(), Failure> {
         let storage = |e| Failure::storage(SEALS, e);
         let (mut file, long) = folder::open_or_make(&self.dir, SEALS, OFlags::RDWR | OFlags::APPEND)?;
@@ -217,14 +216,14 @@ impl Store {
         file.sync_data().map_err(|e| Failure::storage(SEALS, e))
     }
 
-    /// A text of the log; `None` where it is missing.
+    /// A text of the log; `None` if it is missing.
     pub fn text(&self, name: &str) -> Result<Option<String>, Failure> {
         let Some((file, long)) = folder::open(&self.dir, name, OFlags::RDONLY)? else { return Ok(None) };
         Ok(Some(String::from_utf8_lossy(&folder::read_at(&file, name, 0, long)?).into_owned()))
     }
 
-    /// Brings the tiles from this size to that one; makes all of them again where one is missing. Returns
-    /// those that are still to be forced to the disk.
+    /// Extends the tiles from one size to another; makes all of them again if one is missing. Returns those
+    /// that still have to be flushed to the disk.
     pub fn grow_tiles(&self, old: u64, size: u64) -> Result<Vec<fs::File>, Failure> {
         let hashes = |from| -> Result<Vec<Hash>, Failure> {
             Ok(self.leaves(from, size)?.iter().map(|leaf| leaf_hash(&leaf.0)).collect())
@@ -251,7 +250,7 @@ impl Store {
         Ok(written)
     }
 
-    /// Removes all tiles, or what stands in their place: they can be made again.
+    /// Removes all tiles, or whatever is in their place: they can be made again.
     pub fn drop_tiles(&self) -> Result<(), Failure> {
         let path = self.path.join(TILES);
         let removed = match path.symlink_metadata() {
@@ -277,22 +276,21 @@ fn lines(rows: &[String]) -> String {
     rows.iter().flat_map(|row| [row, "\n"]).collect()
 }
 
-/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What an
-/// attacker changed stays as it is, for `verify` to find.
+/// Where these rows begin in the list of seals, if it contains a part of them as a crash would leave it. What
+/// an attacker changed is left as it is, so that `verify` finds it.
 fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
     let first = Seal::parse(rows.first()?)?;
     let seal = |line: &[u8]| Seal::parse(std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?);
     let after = list.split_inclusive(|b| *b == b'\n').rev();
     let after = after.take_while(|line| seal(line).is_none_or(|seal| seal.epoch >= first.epoch));
     let end = list.len() - after.map(<[u8]>::len).sum::<usize>();
-    // A file can have grown before its bytes came.
+    // A file can have grown before its bytes were written.
     let zeros = list[end..].iter().rev().take_while(|byte| **byte == 0).count();
     let written = &list[end..list.len() - zeros];
     lines(rows).as_bytes().starts_with(written).then_some(end)
 }
 
-/// Writes a private file that can be made again. Nothing but a plain file is written to, and none is waited
-/// for.
+/// Writes a private file that can be made again. Only a plain file is written to, and opening never waits.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<fs::File, Failure> {
     let options = &mut fs::OpenOptions::new();
     let opened = files::open_itself(path, options.write(true).create(true).truncate(false).mode(0o600));

@@ -1,7 +1,7 @@
-//! What the log proves of one session, and which of its leaves no session accounts for.
+//! What the log proves about one session, and which of its leaves belong to no session.
 //!
-//! Reads ledgers and records, writes nothing. Invariant: a tier holds for every entry of the ledger or is not
-//! reached; how far the next one holds is told beside.
+//! Reads ledgers and records, writes nothing. Invariant: a tier is reached only if every entry of the ledger
+//! reaches it; how far the next tier goes is reported in addition.
 
 use super::append::{EVENTS, LOG};
 use super::check::Examined;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 named! {
-    /// What is proven, each more than the one before.
+    /// What is proven; each level includes the one before.
     pub enum Level {
         Intact = "intact",
         Sealed = "sealed",
@@ -33,13 +33,13 @@ pub struct Tier {
     pub level: Level,
     /// Why the next level is not reached.
     pub why: Option<String>,
-    /// Entries up to these are signed, and witnessed.
+    /// The last signed and the last witnessed entry.
     pub sealed_to: u64,
     pub witnessed_to: u64,
     /// When the witnesses saw them.
     pub witnessed_at: Option<String>,
     pub entries: u64,
-    /// Entries that the log has of this session and its ledger has not.
+    /// Entries of this session that are in the log but not in its ledger.
     pub missing: u64,
 }
 
@@ -59,7 +59,7 @@ pub fn digests(folder: &Path) -> Result<Vec<Sum>, Failure> {
 }
 
 impl Tier {
-    /// Without a log.
+    /// The tier without a log.
     pub fn without(entries: u64, why: &str) -> Self {
         let why = Some(why.to_owned());
         Self {
@@ -115,7 +115,7 @@ impl Tier {
         (self.witnessed_to < self.entries).then_some(self.witnessed_to + 1)
     }
 
-    /// `holds`: what is damaged has no tier.
+    /// `holds`: nothing is damaged; otherwise there is no tier.
     pub fn to_json(&self, holds: bool) -> Value {
         json!({
             "tier": holds.then(|| self.level.name()), "why_not_next": self.why, "sealed_to": self.sealed_to,
@@ -125,7 +125,7 @@ impl Tier {
     }
 }
 
-/// Leaves that the record calls this session's, and that no entry of the ledger has.
+/// Leaves that belong to this session according to its record, but to no entry of the ledger.
 fn missing(log: &Examined, record: &Record, places: &[Option<u64>]) -> u64 {
     let mut has: Vec<u64> = places.iter().flatten().copied().collect();
     has.sort_unstable();
@@ -149,7 +149,7 @@ impl Examined {
     }
 }
 
-/// Which leaves are accounted for.
+/// Which leaves belong to known sessions.
 #[derive(Debug)]
 pub struct Account<'a> {
     log: &'a Examined,
@@ -175,7 +175,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Sessions whose entries are gone, with how many; without a name where nothing names them.
+    /// Sessions whose entries are gone, with their number; without a name if nothing names them.
     pub fn lost(&self, store: &Store) -> Vec<(String, u64)> {
         let mut left: Vec<u64> =
             (0..).zip(&self.seen).filter(|(_, seen)| !**seen).map(|(leaf, _)| leaf).collect();
@@ -194,16 +194,16 @@ impl<'a> Account<'a> {
     }
 }
 
-/// A session that is lost: its id where that is known, how many entries of it were recorded, and who says so.
+/// A lost session: its ID if known, how many of its entries were recorded, and who says so.
 pub type Lost = (Option<String>, u64, &'static str);
-/// Who has what is lost.
+/// Who remembers what is lost.
 pub const THE_LOG: &str = "the log";
 
-/// Sessions of which the log has entries that are nowhere else.
+/// Sessions with entries in the log that exist nowhere else.
 pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Vec<Lost> {
     let mut account = Account::new(log);
     for found in all {
-        // One that cannot be read is damaged, and has nothing of its own here.
+        // A ledger that cannot be read is damaged, and contributes nothing here.
         account.add(&digests(&found.path).unwrap_or_default());
     }
     let events = store.text(EVENTS).ok().flatten().unwrap_or_default();
@@ -213,7 +213,7 @@ pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Vec<Lost> {
     account.lost(store).into_iter().map(|(trace, n)| (name(trace), n, THE_LOG)).collect()
 }
 
-/// The leaves of a session as ranges, by its record and by what is left of its ledger.
+/// The leaves of a session as ranges, from its record and from what is left of its ledger.
 pub fn spans(log: &Examined, record: &Record, digests: &[Sum]) -> Vec<(u64, u64)> {
     let placed = log.places(digests).into_iter().flatten();
     let recorded = record.spans.iter().flat_map(|span| span.first..span.end());

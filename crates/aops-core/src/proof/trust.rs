@@ -1,4 +1,4 @@
-//! Whom the configuration trusts as witnesses.
+//! Which witnesses the configuration trusts.
 
 use super::check::Trust;
 use crate::config::in_force;
@@ -7,8 +7,7 @@ use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use aops_proof::key::{PublicKey, Use};
 
-/// By the configuration where the person stands; no key where it cannot be read, since a ledger is checked
-/// all the same.
+/// The configuration of the present folder; no keys if it cannot be read, since ledgers are checked anyway.
 pub fn here(env: &Env) -> Result<Trust, Failure> {
     in_force::load(env, &env.cwd).map_or_else(|_| Ok(Trust::default()), |in_force| of(&in_force.policy))
 }

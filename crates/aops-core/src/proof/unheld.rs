@@ -1,7 +1,7 @@
-//! Sessions whose commands words alone hold: one of these may have read the keys, and signed what it liked.
+//! Sessions whose commands no jail confines: such a command may have read the keys, and signed anything.
 //!
-//! Reads entries, writes nothing. Invariant: the log tells it before such a session's first command, and
-//! again after new keys, as long as such a session goes on.
+//! Reads entries, writes nothing. Invariant: the log records it before such a session's first command, and
+//! again after new keys, as long as such a session continues.
 
 use crate::ledger::entry::Line;
 use crate::model::profile::JailState;
@@ -11,12 +11,12 @@ use crate::session::memory::Memory;
 /// The log's entry about it.
 pub const UNHELD: &str = "unheld";
 
-/// What holds the commands of a session whose entries are added.
+/// What confines the commands of a session whose entries are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commands {
-    /// The kernel, or the ledger tells what does.
+    /// The kernel, or the ledger says what does.
     Held,
-    /// Their words alone.
+    /// Nothing: their text alone is judged.
     Unheld,
 }
 
@@ -25,8 +25,8 @@ impl Commands {
         if jail.is_some_and(JailState::is_on) { Self::Held } else { Self::Unheld }
     }
 
-    /// `through_us`: the client starts commands through us. Where the start of the session is not in its
-    /// record, each of them finds out what holds it.
+    /// `through_us`: the client starts commands through us. If the session's start is not in its record, each
+    /// command finds out for itself what confines it.
     pub fn of_session(memory: &Memory, through_us: bool) -> Self {
         let is_unknown = memory.client.jail.is_none() && memory.place.root.is_empty();
         match (memory.client.unjailed, is_unknown && through_us) {
@@ -37,7 +37,7 @@ impl Commands {
     }
 }
 
-/// A session starts here whose commands words alone hold.
+/// A session whose commands no jail confines starts here.
 pub fn starts(line: &Line) -> bool {
     if line.kind != "event" || !line.with.contains("\"session_started\"") {
         return false;
@@ -46,7 +46,7 @@ pub fn starts(line: &Line) -> bool {
     matches!(&seen.what, Happened::SessionStarted(start) if Commands::of(start.jail.as_ref()) == Commands::Unheld)
 }
 
-/// Since the last keys were made, the log tells it. `events`: its own entries.
+/// The log has recorded it since the last keys were made. `events`: the log's own entries.
 pub fn is_told(events: &str) -> bool {
     let mut kinds = events.lines().rev().filter_map(|line| Some(Line::read(line.as_bytes())?.kind));
     kinds.find(|kind| matches!(*kind, UNHELD | "key")) == Some(UNHELD)
@@ -67,7 +67,8 @@ mod tests {
     }
 }
 
-/// From which leaf on no command can have read the keys, and whose may have read those before.
+/// The leaf from which on no command can have read the keys, and which session's commands may have read
+/// earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct HeldFrom {
     pub leaf: u64,

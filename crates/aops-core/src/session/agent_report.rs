@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub struct AgentReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance_criteria: Vec<String>,
-    /// Hydrator: the workflow's gates, as they were then.
+    /// Hydrator: the workflow's gates at that time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Stored<Gate>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,20 +31,20 @@ pub struct AgentReport {
     /// Hydrator: the kind of work whose result is worth remembering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Stored<WorkKind>>,
-    /// Hydrator: the parked task that goes on, by its number in the list, the newest first.
+    /// Hydrator: the parked task to continue, by its number in the list, the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<u64>,
-    /// Framework: what more than one session showed.
+    /// Framework: patterns that appeared in more than one session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// Critic's problems, the verifier's issues, custodiet's violation.
+    /// The critic's problems, the verifier's issues, or custodiet's violation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reflection: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// Hydrator: whether the task in hand goes on.
+    /// Hydrator: whether the current task continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Stored<PlanFor>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,11 +80,11 @@ named! {
     }
 }
 
-/// Longest text and list kept of a report; the rest is cut off.
+/// Longer texts and lists of a report are cut off.
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
-/// What this agent's report says. `workflows` are the ids and gates a hydrator may choose from.
+/// Parses this agent's report. `workflows` are the IDs and gates from which a hydrator may choose.
 pub fn read(
     agent: &Agent,
     report: &str,
@@ -108,9 +108,9 @@ pub fn read(
     }
 }
 
-/// What a report says that no event of its own brought, as far as it forbids something: BLOCK, HALT, REVISE,
-/// ISSUES. Nothing else in it counts, so its form does not matter: a BLOCK in prose or between two blocks is
-/// one.
+/// Finds a refusing verdict in a report that came without an event of its own: BLOCK, HALT, REVISE, ISSUES.
+/// Nothing else in it counts, so its form does not matter: a BLOCK in prose or between two blocks counts,
+/// too.
 pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
     let forbids: &[AgentVerdict] = match agent.id {
         AgentId::Custodiet => &[AgentVerdict::Block],
@@ -136,7 +136,7 @@ pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
     Some(AgentReport { problems, verdict: Some(verdict.into()), ..AgentReport::default() })
 }
 
-/// Where `"verdict": "WORD"` stands, with any white space.
+/// Position of `"verdict": "WORD"`, with any white space.
 fn says(report: &str, word: &str) -> Option<usize> {
     let name = "\"verdict\"";
     report.match_indices(name).map(|(at, _)| at).find(|at| {
@@ -145,14 +145,14 @@ fn says(report: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// The JSON object that begins before this place and can be read.
+/// The JSON object that begins before this place, if it can be parsed.
 fn object_around(report: &str, at: usize) -> Option<Json<'_>> {
     let open = report[..at].rfind('{')?;
     let mut ends = report[at..].match_indices('}').take(MOST).map(|(end, _)| at + end);
     ends.find_map(|end| json::read(&report[open..=end]).ok())
 }
 
-/// A name that one object of the block has twice: readers differ in which of the two counts.
+/// A name that occurs twice in one object of the block: readers differ in which one they use.
 fn said_twice(json: &Json) -> Option<String> {
     match json {
         Json::Object(members) => {
@@ -165,7 +165,7 @@ fn said_twice(json: &Json) -> Option<String> {
     }
 }
 
-/// A line that is indented so far is code in Markdown, and no fence.
+/// A line with this indentation is code in Markdown, so it is not a fence.
 fn is_code(line: &str) -> bool {
     let indent = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
     indent.map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>() >= 4
@@ -235,7 +235,7 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<Gate>>) -> Result<Age
     })
 }
 
-/// `new`, `continue`, or `parked N`: that goes on with the parked task of this number.
+/// `new`, `continue`, or `parked N`, which continues the parked task with this number.
 fn task(json: &Json) -> Result<(PlanFor, Option<u64>), String> {
     let said = text(json, "task")?;
     match said.strip_prefix("parked ").map(|n| n.trim().parse::<u64>()) {

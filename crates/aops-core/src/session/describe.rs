@@ -1,7 +1,7 @@
 //! Describes one fact on one line, for people and for reviewers.
 //!
-//! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what
-//! the agent under review wrote about it: no prompt for another agent, no description, no message.
+//! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done, but nothing
+//! that the agent under review wrote about it: no prompt for another agent, no description, no message.
 
 use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
@@ -11,7 +11,7 @@ use crate::text::json::{self, Json, cut};
 use crate::text::plain::count;
 use crate::text::template::one_line;
 
-/// The fact on one line of at most so many characters.
+/// The fact on one line of at most this many characters.
 pub fn describe_fact(fact: &Fact, longest: usize) -> String {
     let text = match fact {
         Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
@@ -75,7 +75,7 @@ pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let deed = describe_step(step, step.input().and_then(|input| keep_deed(&step.call, input.get())));
     let deed = one_line(&deed, longest);
     let printed = step.ended().result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
-    // The reason of a failure is its beginning.
+    // The beginning of the result is already the reason of the failure.
     let printed = printed.map(|result| match step.reason {
         Some(_) => ToolResult { head: String::new(), ..result.clone() }.lines(),
         None => result.lines(),
@@ -85,7 +85,7 @@ pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     deed + &printed
 }
 
-/// A call as people name it: `Write src/a.rs`, `Bash cargo test`. Paths below `root` are told from there.
+/// A call as people name it: `Write src/a.rs`, `Bash cargo test`. Paths below `root` are relative to it.
 pub fn describe_call(step: &Step, root: &str) -> String {
     let tool = one_line(&step.call.tool, 64);
     match describe_input(step, root) {
@@ -94,8 +94,8 @@ pub fn describe_call(step: &Step, root: &str) -> String {
     }
 }
 
-/// What a call is about, on one line: its command, file, agent or question; of an unknown tool every text in
-/// it.
+/// What a call is about, on one line: its command, file, agent or question; for an unknown tool, every text
+/// in its input.
 fn describe_input(step: &Step, root: &str) -> String {
     let Some(Json::Object(members)) = step.input().and_then(|input| json::read(input.get()).ok()) else {
         return String::new();
@@ -116,13 +116,13 @@ fn describe_input(step: &Step, root: &str) -> String {
     one_line(inside.unwrap_or(&text), 300)
 }
 
-/// Of the client's own tools, the field that says most, the first that is there.
+/// For the client's own tools: the most informative field; the first that exists is used.
 const ABOUT: [&str; 14] = [
     "command", "file_path", "notebook_path", "subagent_type", "pattern", "query", "url", "skill", "path",
     "to", "task_id", "subject", "plan", "prompt",
 ];
 
-/// A long line without its middle.
+/// Shortens a long line in its middle.
 fn both_ends(line: &str, longest: usize) -> String {
     let line = one_line(line, usize::MAX - 1);
     if line.len() <= longest {
@@ -132,16 +132,16 @@ fn both_ends(line: &str, longest: usize) -> String {
     format!("{} … {}", cut(&line, longest / 3), &line[from..])
 }
 
-/// Tools whose result is a message, or text of a file that the diff shows.
+/// Tools whose result is a message, or a file's text that the diff shows anyway.
 const TELLS: [&str; 9] =
     ["Agent", "Task", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "SendMessage"];
 
-/// Of the client's own tools, what they do it to. The new text of a file is in the diff.
+/// For the client's own tools: fields that name what they act on. A file's new text is in the diff.
 const DEEDS: [&str; 11] = [
     "command", "cwd", "file_path", "glob", "notebook_path", "path", "pattern", "query", "skill",
     "subagent_type", "url",
 ];
-/// Of any other tool, what is said about the call.
+/// For any other tool: fields in which the agent talks about the call.
 const WORDS: [&str; 6] = ["comment", "description", "explanation", "prompt", "reason", "summary"];
 
 /// The input of a call without the words of the agent that made it.
@@ -177,7 +177,7 @@ fn describe_step(step: &Step, input: Option<String>) -> String {
     format!("{} {} {}{who}{input}{why}{would}", step.to.name(), step.call.tool, step.call.id)
 }
 
-/// What the mode that is rehearsed would have done, without the way out.
+/// What the rehearsed mode would have done, without the way out.
 fn describe_rehearsal(rehearsed: Option<&Said>) -> String {
     let Some(would) = rehearsed else { return String::new() };
     let reason = would.reason.lines().next().unwrap_or_default();

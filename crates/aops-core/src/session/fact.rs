@@ -58,10 +58,9 @@ use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Makes the enum, and what writes and reads each kind, out of the same rows.
+/// Generates the enum, and the code that writes and reads each kind, from the same rows.
 macro_rules! facts {
     ($($kind:literal: $name:ident($fact:ty),)*) => {
-        /// One fact.
         #[derive(Clone, Debug)]
         pub enum Fact {
             $($name($fact),)*
@@ -75,9 +74,9 @@ macro_rules! facts {
                 }
             }
 
-            /// The fact of a stored entry; `None` for a type or a form that this version does not know. The
-            /// first entry of a ledger of another format is none, so nothing of it is taken for what it is
-            /// not.
+            /// The fact of a stored entry; `None` for a type or form that this version does not know. The
+            /// first entry of a ledger in another format yields `None`, so that none of its entries is
+            /// misread.
             pub fn read(kind: &str, with: &str) -> Option<Fact> {
                 let fact = match kind {
                     $($kind => serde_json::from_str(with).ok().map(Fact::$name),)*
@@ -127,17 +126,17 @@ pub struct Unblocked {
     pub by: String,
 }
 
-/// A run's driver begins a step in this session, or ends it.
+/// A run's driver begins a step in this session, or ends one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Staged {
     /// The outcome of the step that was under way, as its driver judged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Stored<PhaseOutcome>>,
     pub run_id: String,
-    /// With the run's end, or where it pauses.
+    /// Set when the run ends or pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_outcome: Option<Stored<RunOutcome>>,
-    /// Nothing: no step is under way any more.
+    /// `None`: no step is under way any more.
     pub stage: Option<RunStep>,
     pub task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,10 +145,10 @@ pub struct Staged {
 
 /// The reason of a call whose end was never reported.
 pub const NO_EFFECT: &str = "no_effect_observed";
-/// The reason of a call whose end was never reported, and whose file is as the call would leave it.
+/// The reason of a call whose end was never reported, although its file is as the call would leave it.
 pub const UNREPORTED: &str = "its end was not reported, and its file is changed as it asked";
 
-/// What the session came to so far, for the state.
+/// The session's results so far, for the state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Concluded {
     /// Canonical and redacted; long lists are cut.
@@ -164,7 +163,7 @@ pub struct Snapshot {
 }
 
 impl Fact {
-    /// Must survive a power loss: flushed to the disk before it is answered.
+    /// It must survive a power loss, so it is flushed to the disk before we answer.
     pub fn must_sync(&self) -> bool {
         match self {
             Fact::Open(_)

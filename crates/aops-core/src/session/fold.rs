@@ -1,7 +1,8 @@
-//! All entries of a ledger folded into one state, the only one that a gate sees.
+//! Folds all entries of a ledger into one state, the only one that a gate sees.
 //!
-//! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same
-//! session, at once or in parts; a transition that the machine of calls forbids is an error, never a state.
+//! Reads nothing, writes nothing: no clock, no file, no randomness. Invariant: the same facts give the same
+//! session, whether folded at once or in parts; a transition that the state machine of calls forbids is an
+//! error, never a state.
 
 mod at_work;
 mod closing;
@@ -36,14 +37,14 @@ use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
 use std::sync::LazyLock;
 
-/// Most names kept in `subagents`; further ones are not recorded.
+/// At most this many names are kept in `subagents`; further ones are not recorded.
 const MOST_SUBAGENTS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
     pub state: Shown,
     pub memory: Box<Memory>,
-    /// The last entry.
+    /// Sequence number of the last entry.
     pub seq: u64,
     pub head: String,
 }
@@ -78,13 +79,13 @@ impl Session {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
 
-    /// A person waived this gate for a time that is not over.
+    /// A person waived this gate for a period that is not over yet.
     pub fn is_waived_by_person(&self, gate: GateId, now_ms: i64) -> bool {
         let gate = gate.into();
         self.memory.progress.waivers.iter().any(|waiver| waiver.lifts(&gate, now_ms))
     }
 
-    /// One more entry: its number, its time, its fact. `trace` is the session's name.
+    /// Applies one more entry: its number, its time, its fact. `trace` is the session's name.
     pub fn apply(&mut self, trace: &str, ts: &str, fact: &Fact) -> Result<(), Code> {
         if self.is_new() != matches!(fact, Fact::Open(_)) {
             return Err(Code::InvalidTransition);
@@ -99,7 +100,7 @@ impl Session {
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.apply_report(ts, report),
-            // The task that its prompt waived holds that itself.
+            // The task that the prompt waived records this waiver itself.
             Fact::Waive(waiver) if waiver.gate == Waived::Task => {}
             Fact::Waive(waiver) => {
                 self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
@@ -138,7 +139,8 @@ impl Session {
         self.memory.told.elsewhere |= violation.kind == ViolationKind::Elsewhere;
         self.memory.client.unstarted |= violation.kind == ViolationKind::Unstarted;
         self.memory.client.unjailed |= violation.kind == ViolationKind::Unjailed;
-        // A jail that failed once answers for nobody, also where it had not answered yet.
+        // After one missing proof the jail is not trusted any more, so nothing is answered in a person's
+        // place from now on, not even for the first time.
         if violation.kind == ViolationKind::Unjailed && self.policy().quiet.allow != QuietLevel::Off {
             self.memory.questions.quiet.get_or_insert_default().shut(Violation::UNJAILED);
         }
@@ -164,7 +166,8 @@ impl Session {
         Ok(())
     }
 
-    /// A turn ends with its Stop, or while an agent is at work; or this event shows that it ended without.
+    /// A turn ends with its Stop, or while an agent is at work; or this event shows that it ended without a
+    /// Stop.
     fn end_turn(&mut self, seen: &Seen, refused: bool) {
         let ends = match &seen.what {
             Happened::BatchEnded(batch) => batch.waits,
@@ -181,7 +184,7 @@ impl Session {
         }
     }
 
-    /// The turn of the last prompt is over. A block ends it too.
+    /// The turn of the last prompt is over. A block ends it, too.
     fn close_turn(&mut self) {
         self.memory.prompted.iter_mut().for_each(|prompted| prompted.open = false);
     }
@@ -225,7 +228,7 @@ impl Session {
         }
     }
 
-    /// An event that tells nothing beside its own fields.
+    /// An event without details of its own.
     fn apply_plain_event(&mut self, seen: &Seen, refused: bool) {
         match seen.kind() {
             EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
@@ -277,7 +280,7 @@ impl Session {
             memory.client.unproven.clone_from(&seen.unproven);
             memory.client.unstarted = false;
             memory.client.jail.clone_from(&start.jail);
-            // A compaction starts no client: its timers and hooks go on.
+            // A compaction does not start a client: timers and hooks survive it.
             if start.source.known().is_some_and(StartSource::is_new_client) {
                 memory.timers.lost = seen.timers.lost;
                 memory.client.plan_hook = None;
@@ -414,7 +417,7 @@ fn renew<T: Clone>(known: &mut T, new: Option<&T>) {
 }
 
 /// `aops:critic`, `aops-critic` and `critic` are the same agent. Characters that would sort differently in
-/// UTF-16 are left out.
+/// UTF-16 are removed.
 fn bare_name(seen: &Seen) -> Option<String> {
     seen.agent_type.as_deref().filter(|name| !name.is_empty()).map(bare)
 }

@@ -1,34 +1,34 @@
 //! What a task changed so far, file by file, measured against its start.
 //!
 //! Reads nothing, writes nothing. Stored type: fields in sorted order, files sorted by path. Invariant: the
-//! list is short; what does not fit is only counted.
+//! list is short; files that do not fit are only counted.
 
 use crate::config::policy::is_default;
 use serde::{Deserialize, Serialize};
 
-/// Most files that are listed.
+/// At most this many files are listed.
 const MOST: usize = 32;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Growth {
     pub files: Vec<ChangedFile>,
-    /// Changed files that are not listed, and their lines.
+    /// Number of changed files that are not listed, and of their lines.
     #[serde(default, skip_serializing_if = "is_default")]
     pub more_files: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub more_lines: u64,
 }
 
-/// A file that is not as it was when the task began.
+/// A file that differs from the task's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFile {
-    /// SHA-256 of its content now; empty where there is no file.
+    /// SHA-256 of its present content; empty if the file does not exist.
     pub is: String,
-    /// Added plus removed.
+    /// Added plus removed lines.
     pub lines: u64,
-    /// From the project's root; absolute outside of it.
+    /// Relative to the project's root; absolute outside of it.
     pub path: String,
-    /// SHA-256 of its content when the task began; empty where there was no file.
+    /// SHA-256 of its content when the task began; empty if the file did not exist.
     pub was: String,
 }
 
@@ -47,7 +47,7 @@ impl Growth {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().map(|at| &self.files[at])
     }
 
-    /// The same with this file as it is then.
+    /// The same, with this file's new state.
     #[must_use]
     pub fn with(&self, file: ChangedFile) -> Self {
         let mut growth = self.clone();
@@ -64,7 +64,7 @@ impl Growth {
         growth
     }
 
-    /// Files and lines.
+    /// Number of files and of lines.
     pub fn count(&self) -> (u64, u64) {
         let lines: u64 = self.files.iter().map(|file| file.lines).sum();
         (self.files.len() as u64 + self.more_files, lines + self.more_lines)

@@ -1,4 +1,4 @@
-//! What a task is to come to: the prompt, the plan's intent and criteria, and the review of the plan.
+//! What a task should achieve: the prompt, the plan's intent and criteria, and the review of the plan.
 //!
 //! Reads nothing, writes nothing. Stored type: fields in sorted order.
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptCount {
-    /// The number of the last time.
+    /// The number under which it was last kept.
     pub newest: u64,
     pub times: u64,
 }

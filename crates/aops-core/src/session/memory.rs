@@ -30,7 +30,7 @@ use crate::session::watched::Watched;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What this file says about the ledger beside it, and the part of the fold that is not public.
+/// What this file says about its ledger, and the part of the fold that is not public.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Witness {
     /// The version of the program that wrote it.
@@ -38,9 +38,9 @@ pub struct Witness {
     pub bytes: u64,
     /// The ledger's format.
     pub format: u32,
-    /// Digest of its last entry.
+    /// Digest of the ledger's last entry.
     pub head: String,
-    /// Length of its last line.
+    /// Length of the ledger's last line.
     pub last: u64,
     pub memory: Box<Memory>,
     pub seq: u64,
@@ -48,7 +48,7 @@ pub struct Witness {
     pub snapshot: (u64, u64),
 }
 
-/// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
+/// What the gates need but other programs do not read. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     #[serde(default, skip_serializing_if = "is_default")]
@@ -58,11 +58,11 @@ pub struct Memory {
     pub client: ClientKnown,
     #[serde(default, skip_serializing_if = "is_default")]
     pub configured: Configured,
-    /// Tasks that the person interrupted, the newest last: they owe nothing until they are taken up again.
+    /// Tasks that the person interrupted, the newest last. They owe nothing until they are resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<Parked>,
     pub place: Place,
-    /// Where the loop stands, beyond the public state.
+    /// The loop's progress beyond the public state.
     pub progress: TaskProgress,
     /// The last prompt that was not refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub struct Memory {
     /// What people were asked, and what they answered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub questions: Questions,
-    /// The step of a run this session is in, as its driver said.
+    /// The step of a run that this session executes, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunStep>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -89,7 +89,7 @@ pub struct AgentsKnown {
     /// Our agents that are at work now, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_work: Vec<AtWork>,
-    /// Calls that ran, by agent; the main agent has no name.
+    /// How many calls ran, by agent; the main agent's name is empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub invocations: BTreeMap<String, u64>,
 }
@@ -100,33 +100,33 @@ pub struct AtWork {
     /// Known once it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// The id of the call that started it.
+    /// The ID of the call that started it.
     pub call: String,
-    /// The client's process: in another one it cannot be at work.
+    /// The client's process ID: under another client the agent cannot be at work.
     pub client: String,
     pub name: Stored<AgentId>,
     pub since: String,
 }
 
-/// Under which configuration the session is.
+/// The session's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configured {
     /// What the last start asked for with `AOPS_MODE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeAsked>,
-    /// The configuration in force, where it is not the shipped one.
+    /// The configuration in force, unless it is the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Box<Policy>>,
 }
 
-/// The mode that a start asked for with `AOPS_MODE`; an empty text where it asked for none.
+/// The mode that a start asked for with `AOPS_MODE`; an empty text if it asked for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeAsked {
     pub asked: String,
-    /// The mode that holds because of it.
+    /// The resulting mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ModeLevel>,
-    /// Why it does not hold.
+    /// Why it was not applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -134,36 +134,36 @@ pub struct ModeAsked {
 /// Where the session is, and what it found there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The digest of the files that were uncommitted when the session began. They themselves are in the entry
-    /// that recorded them, so that no event carries them along.
+    /// The digest of the files that were uncommitted when the session began. The list itself is in the entry
+    /// that recorded it, so that not every event has to carry it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
-    /// The boot the ledger was last opened in: only another one explains a lost tail.
+    /// The boot during which the ledger was last opened: only a reboot explains a lost tail.
     pub boot: String,
-    /// Of the project.
+    /// The project's root.
     pub root: String,
 }
 
-/// One prompt, as the client names it.
+/// One prompt, as the client identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompted {
     pub id: String,
-    /// Its turn has not ended, as far as is known.
+    /// Its turn has not ended, as far as we know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
     /// SHA-256 of its text.
     pub sha256: String,
 }
 
-/// What is proven of the ledger itself.
+/// What is proven about the ledger itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofKept {
-    /// The log over all sessions when a turn last ended: it was signed, so it cannot just be gone.
+    /// The log over all sessions when a turn last ended. Since it was signed, it cannot simply be missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Signed>,
-    /// The last entry that was fsynced.
+    /// The last entry that was flushed to the disk.
     pub synced: u64,
-    /// The commits that were made, where they are attested.
+    /// The commits that were made, if they are attested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub trail: Trail,
 }
@@ -173,38 +173,38 @@ pub struct Timers {
     /// Prompts that timers send, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<TimerMark>,
-    /// One of them had to be forgotten: until the client starts again any prompt may be a timer's.
+    /// One of them had to be forgotten: until the client starts again, any prompt may come from a timer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
 
-/// What was recorded or told once.
+/// What was recorded or said once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// It is recorded that an event named another project's folder than the one that holds the session.
+    /// It was recorded that an event named the folder of another project than the session's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
     /// The user was told that a hook keeps plans from counting.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan_hook: bool,
-    /// The user was told how to go without the loop.
+    /// The user was told how to skip the loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub way_out: bool,
 }
 
-/// What can be, is or was brought back.
+/// What can be restored, is being restored, or was restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayBack {
-    /// What a person brought back, and this session's agent has not been told of.
+    /// What a person restored and this session's agent was not told about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brought_back: Option<BroughtBack>,
-    /// How often something was kept before a command ran, and the number of the last time.
+    /// How often something was kept before a command ran, and the last number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptCount>,
-    /// A rollback this session's agent has not been told of.
+    /// A rollback that this session's agent was not told about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolled_back: Option<Box<Undone>>,
-    /// A rollback of this tree that has not ended: the next event finishes it.
+    /// An unfinished rollback of this tree: the next event finishes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_back: Option<Box<Undone>>,
 }
@@ -219,10 +219,10 @@ pub struct OpenCall {
     pub means: CallMeans,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// What a person was asked about it.
+    /// The question to a person about this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
-    /// Why a person was asked; answered again when the client asks again.
+    /// Why a person was asked; repeated if the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub state: CallState,

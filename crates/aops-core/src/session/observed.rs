@@ -9,25 +9,25 @@ use crate::model::named::named;
 use crate::text::plain::is_zero;
 use serde::{Deserialize, Serialize};
 
-/// What was seen around a call, a prompt or the end of a turn.
+/// What was seen around a call, at a prompt or at the end of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
-    /// With the end of a command: how it ended.
+    /// At the end of a command: its exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ExitSeen>,
     /// Files that changed while a call of the session ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileSeen>,
-    /// Where `HEAD` is, where its files are others than before.
+    /// Where `HEAD` is, if its files have changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadSeen>,
     /// Files that changed while no call of the session ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<FileSeen>,
-    /// With a prompt.
+    /// Only at a prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSeen>,
-    /// With the end of a test, however it ended: the name of the tree that it left.
+    /// At the end of a test, however it ended: the name of the resulting tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The tree could not be looked at, or more changed than is listed.
@@ -36,21 +36,22 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Nothing, where there is nothing to record.
+    /// `None` if there is nothing to record.
     pub fn unless_empty(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
-/// A prompt, as an attestation names it.
+/// A prompt in the form that an attestation names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptSeen {
     /// A person sat at the client.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attended: bool,
-    /// Random bytes that are hashed with the text, so that a short one cannot be guessed from the digest.
+    /// Random bytes that are hashed together with the text, so that a short text cannot be guessed from the
+    /// digest.
     pub salt: String,
-    /// Of `{"salt":…,"text":…}`.
+    /// Digest of `{"salt":…,"text":…}`.
     pub sha256: String,
 }
 
@@ -61,7 +62,7 @@ named! {
     pub enum ExitWitness {
         /// The program around the command.
         Jail = "jail",
-        /// The client told it.
+        /// The client reported it.
         Client = "client",
     }
 }
@@ -92,40 +93,40 @@ pub struct Content {
     /// The name that git gives it.
     pub blob: String,
     pub mode: FileMode,
-    /// The name under which it is kept beside the checkpoints.
+    /// The name under which it is stored with the checkpoints.
     pub sha256: String,
 }
 
 /// A file that changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSeen {
-    /// Nothing where it is gone.
+    /// `None` if the file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is: Option<Content>,
-    /// From the root of the repository.
+    /// Relative to the repository's root.
     pub path: String,
-    /// What it was at the look before; nothing where it was not there.
+    /// Its content at the previous look; `None` if it did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Content>,
 }
 
-/// Where `HEAD` of one working tree is, and by what a change of it is noticed.
+/// Where `HEAD` of one working tree is, and how we notice that it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadSeen {
-    /// The branch, or nothing where `HEAD` names a commit itself.
+    /// The branch, or `None` if `HEAD` names a commit directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Nothing in a repository without a commit.
+    /// `None` in a repository without commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The folder of the repository that is this working tree's own.
+    /// The repository folder that belongs to this working tree alone.
     pub git: String,
-    /// How long the log of `HEAD` is; nothing where there is none.
+    /// The length of `HEAD`'s log; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<u64>,
     /// The working tree.
     pub root: String,
-    /// The `stat` of `HEAD` and of its log, or of the branch where there is no log.
+    /// The `stat` of `HEAD` and of its log, or of the branch if there is no log.
     pub stamp: String,
 }
 
@@ -140,7 +141,7 @@ pub enum CommittedBy {
 /// A commit was made in a working tree of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Committed {
-    /// Where `HEAD` was before: the commit's parent, or the commit that it takes the place of.
+    /// Where `HEAD` was before: the commit's parent, or the commit that it replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub by: CommittedBy,
@@ -153,40 +154,40 @@ pub struct Committed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attested {
     pub commit: String,
-    /// The last entry that it is about.
+    /// The last entry that it covers.
     pub last_entry: u64,
     pub statement_sha256: String,
 }
 
-/// What the session knows of its commits.
+/// What the session knows about its commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trail {
     /// The newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<CommitMade>,
-    /// Of each working tree that a call was made in, the one that was looked at last at the end.
+    /// The working trees in which calls were made; the one that was last looked at comes last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heads: Vec<HeadSeen>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitMade {
-    /// The entry up to which it is attested; 0: it is not yet.
+    /// The last entry that its attestation covers; 0 if it is not attested yet.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attested: u64,
     pub commit: String,
     pub root: String,
     /// The entry that records it.
     pub seq: u64,
-    /// Turns that have ended since, while nobody attested it.
+    /// How many turns have ended since without an attestation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u64,
 }
 
-/// Commits and working trees that are remembered.
+/// At most this many commits and working trees are remembered.
 const MOST_COMMITS: usize = 32;
 const MOST_HEADS: usize = 8;
-/// Turns at whose end a commit without a statement is tried again. Later only a person attests it.
+/// At the end of this many turns we try again to attest a commit. After that only a person can.
 const MOST_TURNS: u64 = 3;
 
 impl Trail {
@@ -213,7 +214,8 @@ impl Trail {
         of_commit.for_each(|known| known.attested = known.attested.max(made.last_entry));
     }
 
-    /// What was attested in an earlier turn is done; what could not be for some turns is given up.
+    /// Forgets commits that were attested in an earlier turn, and those that could not be attested for some
+    /// turns.
     pub(super) fn begin_turn(&mut self) {
         self.commits.iter_mut().for_each(|made| made.turns += 1);
         self.commits.retain(|made| made.attested == 0 && made.turns < MOST_TURNS);

@@ -9,26 +9,25 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
-    /// A question of the person took its place, and no interrupt.
+    /// A question of the person replaced it; it was not interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
-    /// An audit was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit_due: bool,
-    /// The uncommitted files that were not its own, by their digest.
+    /// The digest of the uncommitted files that were not its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
-    /// How many files it changed that are not committed.
+    /// How many uncommitted files it changed.
     pub files: u64,
     pub hydration: Hydration,
     pub intent: Option<String>,
-    /// These files, as far as they are listed: from the project's root, absolute outside of it.
+    /// A limited list of these files: relative to the project's root, absolute outside of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
     pub phase: Phase,
     pub progress: Box<TaskProgress>,
     pub sandbox: Sandbox,
-    /// The person's last prompt asks to go on with it.
+    /// The person's last prompt asks to continue it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wanted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

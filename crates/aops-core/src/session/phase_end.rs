@@ -1,10 +1,10 @@
 //! The outcome with which a phase of the loop ends: one of four, stored as `ended` in the entry that ends it.
-//! `also_ended` is a second one: work that is verified without a refused stop ends its own phase and `verify`
-//! with one verdict. `entered` is the phase that begins.
+//! `also_ended` is a second one: work that is verified without a refused stop ends both its own phase and
+//! `verify` with one verdict. `entered` is the phase that begins.
 //!
 //! Reads nothing, writes nothing. Invariants: a phase that was entered ends with exactly one outcome; only
-//! `PASS` is success; between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its
-//! driver's word ends the phase. The fold does not read it.
+//! `PASS` is success; between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only the
+//! driver's decision ends the phase. The fold does not read it.
 
 use crate::model::agent::AgentId;
 use crate::model::event::EventKind;
@@ -23,17 +23,17 @@ pub struct PhaseEnd {
     pub phase: Phase,
 }
 
-/// Where the loop stands before or after a fact.
+/// The loop's phase before or after a fact.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     pub phase: Phase,
-    /// The phase of the run's step that is under way.
+    /// The phase of the current step of a run.
     pub step: Option<Phase>,
-    /// The session has ended, and its phase with it; it is entered again when the session is resumed.
+    /// The session and its phase have ended; the phase is entered again when the session is resumed.
     pub over: bool,
 }
 
-/// What one fact ended and began.
+/// The phases that one fact ended and began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ impl PhaseEnd {
         }
         let outcome = match (event, after) {
             (_, Phase::Halted) => PhaseOutcome::Halt,
-            // What comes next is for the user to say, or they have said it.
+            // The user has decided, or has to decide, what comes next.
             (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => PhaseOutcome::AskUser,
             (_, Phase::Intervene) => MENDS,
             // A person approved the plan in plan mode.
@@ -69,13 +69,13 @@ impl PhaseEnd {
         Some(Self::new(before, outcome))
     }
 
-    /// The verdict of the verifier ends `verify`, and first the phase in which the loop stood.
+    /// The verifier's verdict ends `verify`, and before that the phase in which the loop was.
     fn of_verdict(before: Phase, after: Phase, verified: bool) -> [Option<Self>; 2] {
         let verify = Self::new(Phase::Verify, if verified { PhaseOutcome::Pass } else { MENDS });
         let own = match before {
             Phase::Verify => None,
-            // Sent back from behind the verification; or a newer prompt waits for its plan, and the verdict
-            // is about the task before it.
+            // The work was sent back after the verification; or a newer prompt waits for its plan, and the
+            // verdict is about the task before it.
             Phase::Hydrate | Phase::Reflect | Phase::Close if before == after => None,
             Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
             _ => is_walked(before).then(|| Self::new(before, PhaseOutcome::Pass)),
@@ -92,7 +92,7 @@ const MENDS: PhaseOutcome = PhaseOutcome::InterventionRequired;
 impl PhaseChange {
     pub fn of(before: Standing, after: Standing, fact: &Fact) -> Self {
         if let Fact::Run(Staged { outcome, stage, .. }) = fact {
-            // Without the driver's word it was cut off, and a person let it go on.
+            // The driver ended without a decision, and a person let the run continue.
             let outcome = outcome.clone().unwrap_or(PhaseOutcome::AskUser.into());
             let ended = before.step.map(|phase| PhaseEnd { outcome, phase });
             return Self { ended, entered: stage.as_ref().map(|stage| stage.phase), ..Self::default() };
@@ -113,7 +113,7 @@ impl PhaseChange {
         Self { also_ended, ended, entered: entered.filter(|_| again || before.phase != after.phase) }
     }
 
-    /// The stored form of an entry with this in it.
+    /// The stored form of an entry with these changes added.
     pub fn join(&self, with: String) -> String {
         if *self == Self::default() {
             return with;
@@ -124,9 +124,9 @@ impl PhaseChange {
         canonical(&fields)
     }
 
-    /// What a stored entry says.
+    /// The changes in a stored entry.
     pub fn read(with: &str) -> Self {
-        // Most entries change none.
+        // Most entries change no phase.
         let changes = with.contains("\"ended\":{") || with.contains("\"entered\":\"");
         if changes { serde_json::from_str(with).unwrap_or_default() } else { Self::default() }
     }
@@ -136,7 +136,7 @@ impl PhaseChange {
     }
 }
 
-/// A verdict of the verifier that counts: whether it verified.
+/// For a verdict of the verifier that counts: whether it verified.
 fn verdict(fact: &Fact) -> Option<bool> {
     match fact {
         Fact::Verdict(Reported { agent, finding: Some(finding), sent_on: false, .. })
@@ -152,7 +152,7 @@ fn is_walked(phase: Phase) -> bool {
     !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
 }
 
-/// A critic let the plan go. In a run it is the driver's word that ends the step.
+/// A critic accepted the plan. In a run the driver's decision ends the step instead.
 fn is_reviewed(fact: &Fact) -> bool {
     let proceeds = |report: &Reported| {
         let proceeds = report.finding.as_ref().is_some_and(|finding| finding.says(AgentVerdict::Proceed));
@@ -161,7 +161,7 @@ fn is_reviewed(fact: &Fact) -> bool {
     matches!(fact, Fact::Verdict(report) if proceeds(report))
 }
 
-/// Forward in the loop, to its end, or from mending back to verifying.
+/// Forward in the loop, to its end, or back from repairing to verifying.
 fn goes_on(before: Phase, after: Phase) -> bool {
     let place = |phase: Phase| Phase::ALL.iter().position(|one| *one == phase);
     before == Phase::Intervene || after == Phase::Idle || place(after) > place(before)

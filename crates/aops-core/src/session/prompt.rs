@@ -14,8 +14,8 @@ pub enum Prompt {
     Machine,
     /// Begins with a dot: the user skips the loop for this task.
     Waived,
-    /// A slash command: it runs inside the task in hand. With none open, the workflow `direct-skill`, waived
-    /// too.
+    /// A slash command: it runs as part of the current task. Without an open task, it starts the workflow
+    /// `direct-skill`, which is waived, too.
     Command,
     /// A slash command of ours: changes nothing.
     Ours,
@@ -27,11 +27,11 @@ const MACHINE_MADE: [&str; 6] = [
     "<local-command-", "<bash-input>",
 ];
 
-/// Made by the client too.
+/// Prompts that other programs send through the client.
 const MADE_BY_OTHERS: [&str; 11] = [
     "<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task",
     "<slack-", "<coordinator-", "Monitor event:",
-    // Timers whose text the client makes: `<<loop.md>>`, `<<autonomous-loop>>`.
+    // Timers whose text the client writes: `<<loop.md>>`, `<<autonomous-loop>>`.
     "# /loop", "# Autonomous loop", "# Autonomous-loop",
 ];
 
@@ -41,18 +41,18 @@ const OURS: [&str; 6] = [
     "aops-session-insights",
 ];
 
-/// How a prompt begins that goes on with what was interrupted.
+/// Beginnings of prompts that continue what was interrupted.
 const GOING_ON: [&str; 16] = [
     "go on", "continue", "carry on", "keep going", "keep at it", "proceed", "resume", "go ahead",
     "pick it up", "finish it", "finish what", "pick up where", "weiter", "mach weiter", "mache weiter",
     "fahre fort",
 ];
 
-/// What may follow there without saying what is meant.
+/// Words that may follow without naming what to continue.
 const NAMING_NOTHING: &str = "ahead and as before bitte damit daran doing from interrupted it jetzt left now off please so started \
 stopped task that the then there this was we were what where with work working you";
 
-/// Files and folders that a prompt may begin with, whether they are there or not.
+/// Files and folders that a prompt may begin with, whether they exist or not.
 const WELL_KNOWN: &str = ".DS_Store .aops .aws .babelrc .bash_profile .bashrc .cargo .circleci .clang-format .clang-tidy \
 .claude .config .coveragerc .cursor .devcontainer .dockerignore .editorconfig .env .envrc .eslintignore .eslintrc .flake8 \
 .git .gitattributes .github .gitconfig .gitignore .gitkeep .gitlab .gitlab-ci.yml .gitmodules .hgignore .htaccess .husky \
@@ -71,8 +71,8 @@ fn begins_with_file(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
 }
 
 impl Prompt {
-    /// What a prompt means today. `is_file` knows the working directory; it is asked only about names that
-    /// begin with a dot.
+    /// What a prompt means. `is_file` knows the working directory; it is only asked about names that begin
+    /// with a dot.
     pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {
         match Self::of(text) {
             _ if MADE_BY_OTHERS.iter().any(|made| text.trim_start().starts_with(made)) => Prompt::Machine,
@@ -82,17 +82,17 @@ impl Prompt {
         }
     }
 
-    /// It asks to go on with what was interrupted, and says nothing else first.
+    /// It asks to continue what was interrupted, and begins with that.
     pub fn goes_on(text: &str) -> bool {
         Self::goes_on_with(text).is_some()
     }
 
-    /// The same, and it does not say with what.
+    /// The same, without saying what to continue.
     pub fn only_goes_on(text: &str) -> bool {
         Self::goes_on_with(text).is_some_and(|named| named.is_empty())
     }
 
-    /// The words by which such a prompt names what is to go on.
+    /// The words with which such a prompt names what to continue.
     pub fn goes_on_with(text: &str) -> Option<Vec<String>> {
         let words: Vec<String> = text
             .split(|c: char| !c.is_alphanumeric())
@@ -111,18 +111,18 @@ impl Prompt {
         Some(rest.split(' ').filter(|word| !word.is_empty()).filter(names).map(str::to_owned).collect())
     }
 
-    /// It means something that only a person may say: to skip the loop, or to go on after a halt.
+    /// It says something that only a person may say: skip the loop, or continue after a halt.
     pub fn claims_authority(self, halted: bool) -> bool {
         matches!(self, Prompt::Waived | Prompt::Command) || halted && self == Prompt::Ordinary
     }
 
-    /// What it means where no person gave it.
+    /// What it means if no person gave it.
     #[must_use]
     pub fn without_authority(self, halted: bool) -> Self {
         if halted { Prompt::Machine } else { Prompt::Ordinary }
     }
 
-    /// What its form alone says.
+    /// What its form alone means.
     pub fn of(text: &str) -> Self {
         let text = text.trim_start();
         if text.is_empty() || MACHINE_MADE.iter().any(|made| text.starts_with(made)) {

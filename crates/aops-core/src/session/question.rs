@@ -1,7 +1,7 @@
 //! Questions that a gate put to a person about a call, and how they were answered.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: an answer that nothing
-//! proves is nobody's; the client's own record may prove it later, and then that counts.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: an unproven answer is
+//! attributed to nobody; the client's own record may prove it later, and then that counts.
 
 use crate::model::call::CallKey;
 use crate::model::gate_id::GateId;
@@ -13,11 +13,10 @@ use crate::text::time;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Who answered.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Answerer {
-        /// Nothing says it yet.
+        /// We do not know yet.
         #[default]
         Unknown = "unknown",
         Person = "person",
@@ -25,7 +24,7 @@ named! {
         Hook = "hook",
         /// A permission rule of the client's settings.
         Config = "config",
-        /// The client by itself, as in mode `auto`.
+        /// The client itself, for example in mode `auto`.
         Client = "client",
     }
 }
@@ -37,15 +36,15 @@ pub struct Asked {
     pub gate: Stored<GateId>,
     /// The call on one line, redacted.
     pub line: String,
-    /// The rule of the gate, where it has several.
+    /// The rule, if the gate has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone.
+    /// The file of secrets, if the question is only about that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
 }
 
-/// The answer; a second one to the same call corrects the first.
+/// The answer; a second one for the same call corrects the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     pub allowed: bool,
@@ -53,12 +52,12 @@ pub struct Answered {
     pub call: CallKey,
     pub gate: Stored<GateId>,
     pub line: String,
-    /// From the question to the answer, where that is known.
+    /// Time from the question to the answer, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone.
+    /// The file of secrets, if the question was only about that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
 }
@@ -78,13 +77,13 @@ pub struct Question {
     pub line: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone.
+    /// The file of secrets, if the question is only about that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
     pub since: String,
 }
 
-/// An answer of which nothing says yet whose it is.
+/// An answer that nobody is known to have given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unproven {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,19 +99,19 @@ pub struct Questions {
     pub asked: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
-    /// What was answered in the person's place.
+    /// Calls that were answered in the person's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietCount>,
     pub refused: u64,
-    /// Files of secrets that a person let the task in hand read or edit.
+    /// Files of secrets that a person approved for the current task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretFile>,
-    /// Prompts of the client that a person saw, whatever opened them.
+    /// How many prompts of the client a person saw, whatever caused them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<Unproven>,
-    /// A command was refused a host that a person can be asked about: its line is known beside the list.
+    /// A command was refused a host that a person may approve; the broker's notes say which line wanted it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wants_hosts: bool,
 }
@@ -120,7 +119,7 @@ pub struct Questions {
 /// What the client's own record says about one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The call's id.
+    /// The call's ID.
     pub call: String,
     pub allowed: bool,
     pub by: Answerer,
@@ -128,7 +127,7 @@ pub struct Decision {
 }
 
 impl Question {
-    /// How it is answered, `at_ms`.
+    /// The answer to this question, given at `at_ms`.
     pub fn answer(&self, call: &CallKey, allowed: bool, by: Answerer, at_ms: Option<i64>) -> Answered {
         Answered {
             allowed,
@@ -144,8 +143,8 @@ impl Question {
 }
 
 impl Unproven {
-    /// The same as the client recorded it. A call that was made was not refused: then its record says nothing
-    /// about the answer.
+    /// The answer as the client recorded it. A call that was made was not refused: in that case a refusal in
+    /// the record is not about this answer.
     pub fn proven(&self, decision: &Decision) -> Option<Answered> {
         if self.answered.allowed && !decision.allowed {
             return None;
@@ -159,7 +158,7 @@ impl Unproven {
 }
 
 impl Answered {
-    /// Another program's hook said yes in the person's place.
+    /// Another program's hook approved in the person's place.
     pub fn is_overridden(&self) -> bool {
         self.allowed && self.by == Answerer::Hook
     }
@@ -189,7 +188,7 @@ impl Answered {
         format!("{verb}{by}{}", after.unwrap_or_default())
     }
 
-    /// The whole of it on one line.
+    /// Answer, line and asker on one line.
     pub fn tell(&self, longest: usize) -> String {
         one_line(&format!("{}: {} (asked by {})", self.describe(), self.line, self.asker()), longest)
     }

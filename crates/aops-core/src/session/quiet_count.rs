@@ -1,4 +1,4 @@
-//! What quiet has done in a session, and whether it still may.
+//! How many calls quiet answered in a session, and whether it may still do so.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 pub struct QuietCount {
     /// Lines that were answered in a person's place.
     pub answered: u64,
-    /// Digests of lines that the jail was in the way of: in this task a person is asked about them.
+    /// Digests of lines that the jail hindered: a person is asked about them for the rest of the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hindered: Vec<String>,
-    /// Why nothing is answered any more.
+    /// Why no call is answered any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<String>,
 }
 
-/// Lines that are remembered as hindered; one more, and nothing is answered any more.
+/// At most this many hindered lines are remembered; after one more, no call is answered.
 const MOST_HINDERED: usize = 64;
 
 impl QuietCount {
-    /// The jail was in the way of this line.
+    /// The jail hindered this line.
     pub fn hinder(&mut self, digest: &str) {
         if self.hindered.len() < MOST_HINDERED {
             self.hindered.push(digest.to_owned());
@@ -27,7 +27,7 @@ impl QuietCount {
         }
     }
 
-    /// From now on nothing is answered.
+    /// From now on no call is answered.
     pub fn shut(&mut self, why: &str) {
         self.off.get_or_insert_with(|| why.to_owned());
     }

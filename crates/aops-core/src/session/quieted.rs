@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quieted {
-    /// The folder and the variables that it was judged with: in others it does not run.
+    /// Digest of the folder and variables that it was judged with; with others it does not run.
     pub environment: String,
-    /// Paths that it does not see: the user's rules forbid to read them.
+    /// Paths that it must not see, since the user's rules forbid reading them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hides: Vec<String>,
-    /// Where the folder and these paths led when it was judged, as a digest: if they lead elsewhere, it does
+    /// Digest of where the folder and these paths led when it was judged; if they lead elsewhere now, it does
     /// not run.
     pub leads: String,
     pub level: AnswerLevel,
-    /// The one program in it that has the network.
+    /// The only program in it that may use the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// Each command of the line, and what makes it harmless.
+    /// Each command of the line, and why it is harmless.
     pub proof: Vec<Harmless>,
     /// Paths that its text names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
-    /// The user's own rules that were looked at.
+    /// How many of the user's own rules were checked.
     pub rules: u64,
 }
 
@@ -35,14 +35,14 @@ named! {
         /// Every command only reads.
         #[default]
         Reading = "reading",
-        /// What it may do stays in the project, and can be undone.
+        /// Its changes stay in the project, and can be undone.
         Contained = "contained",
     }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Harmless {
-    /// What the table says of it.
+    /// What the table says about it.
     pub by: String,
     pub command: String,
 }

@@ -1,4 +1,4 @@
-//! A reflection as people read it: `## Framework Reflection`, and its seven fields in bold.
+//! A reflection in readable form: `## Framework Reflection`, and its seven fields in bold.
 //!
 //! Reads nothing, writes nothing.
 
@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 pub const TITLE: &str = "## Framework Reflection";
 
-/// The seven fields, and the name each has for people.
+/// The seven fields, each with its name for people.
 pub const FIELDS: [(&str, &str); 7] = [
     ("request", "Request"),
     ("guidance_received", "Guidance received"),

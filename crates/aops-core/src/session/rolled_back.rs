@@ -1,4 +1,4 @@
-//! A rollback as sessions remember it.
+//! A rollback in the form that sessions remember.
 
 use crate::model::phase::{Phase, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 /// A rollback of this session's working tree, by any session or person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
-    /// The checkpoint that keeps what was there before.
+    /// The checkpoint that preserves the state before the rollback.
     pub archive: String,
     pub by: String,
     pub id: String,
-    /// The restored checkpoint is of this session: the loop goes back with it.
+    /// The restored checkpoint belongs to this session, so the loop goes back, too.
     pub own: bool,
     pub phase: Phase,
-    /// The checkpoint that stands for the restored tree.
+    /// The checkpoint of the restored tree.
     pub result: String,
     pub sandbox: Sandbox,
     pub stage: RollbackState,
-    /// The loop went back, the tree did not.
+    /// Only the loop went back, not the tree.
     pub state_only: bool,
     /// The checkpoint that was restored.
     pub target: String,
-    /// Its task's number.
+    /// The number of its task.
     pub task: u64,
 }
 
@@ -32,6 +32,6 @@ pub enum RollbackState {
     Done,
     /// It was interrupted before anything was changed.
     Dropped,
-    /// The session's agent knows.
+    /// The session's agent was told.
     Told,
 }

@@ -1,4 +1,4 @@
-//! What was answered to an event, as it is stored.
+//! Our answer to an event, in its stored form.
 //!
 //! Reads nothing, writes nothing. Stored type: fields in sorted order.
 
@@ -7,7 +7,7 @@ use crate::model::named::Stored;
 use crate::model::verdict::Ruling;
 use serde::{Deserialize, Serialize};
 
-/// What we answered, where it was not silence.
+/// Our answer, unless it was silence.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Said {
     pub gate: Stored<GateId>,
@@ -20,7 +20,7 @@ impl Said {
         self.ruling == Ruling::Deny
     }
 
-    /// The ruling as a verb, after `would`.
+    /// The ruling as a verb, to follow `would`.
     pub fn verb(&self) -> &'static str {
         if self.refuses() { "refuse" } else { "ask a person about" }
     }

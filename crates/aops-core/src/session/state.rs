@@ -1,7 +1,7 @@
 //! `session-state.json`: the public state of a session, with exactly the contract's keys.
 //!
-//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so
-//! the plain serialisation *is* the RFC 8785 form; a test holds every stored type to that.
+//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields are declared in sorted
+//! order, so the plain serialisation *is* the RFC 8785 form; a test checks that for every stored type.
 
 pub use crate::session::hydration::Hydration;
 
@@ -21,13 +21,13 @@ pub const SCHEMA: u32 = 1;
 pub struct State {
     pub audit: Audit,
     pub date: String,
-    /// Over everything else in the file; left out while it is computed.
+    /// Digest of everything else in the file; left out while it is computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub ended_at: Option<String>,
     pub hydration: Hydration,
     pub insights: Option<Box<RawValue>>,
-    /// Which ledger this belongs to; not part of what the ledger commits to.
+    /// The ledger that this state belongs to; not part of what the ledger commits to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Witness>,
     pub main_agent: MainAgent,
@@ -74,7 +74,7 @@ pub struct Stopping {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subagent {
-    /// The critic's.
+    /// The critic's list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance_criteria: Vec<String>,
     pub last_invoked: String,
@@ -85,7 +85,7 @@ pub struct Subagent {
 }
 
 impl Subagent {
-    /// What it came to.
+    /// Its verdict or result.
     pub fn said(&self) -> Option<&String> {
         self.verdict.as_ref().or(self.result.as_ref())
     }
@@ -100,20 +100,20 @@ pub struct Task {
 }
 
 named! {
-    /// What lets a whole task go without the loop.
+    /// What exempts a whole task from the loop.
     pub enum TaskWaiver {
-        /// It begins with a dot.
+        /// The prompt begins with a dot.
         Prompt = "prompt",
         /// A slash command.
         Command = "command",
     }
 }
 
-/// The state in a fold. It notices by itself that it is touched: every way to change it leads through
-/// `deref_mut`.
+/// The state inside a fold. It notices when it is touched: every change goes through `deref_mut`.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Large: on the stack each move of a session would touch several pages more, at every event.
+    /// Boxed because it is large: on the stack, each move of a session would touch several more pages at
+    /// every event.
     state: Box<State>,
     touched: bool,
 }
@@ -123,7 +123,7 @@ impl Shown {
         self.state
     }
 
-    /// Since this was last asked it may have become another one.
+    /// Whether it may have changed since this was last asked.
     pub fn take_touched(&mut self) -> bool {
         mem::take(&mut self.touched)
     }

@@ -1,4 +1,4 @@
-//! How far the task in hand has come: its plan, its size, what is proven of it, what it still has to close.
+//! The progress of the current task: its plan, its size, what is proven about it, what it still has to close.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order; a group is left out while it has its
 //! default.
@@ -17,22 +17,21 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskProgress {
-    /// Our agents that were started, newest last.
+    /// Our agents that were started, the newest last.
     pub agents: Vec<Started>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub audit: TaskAudit,
-    /// Until it is known whether a prompt goes on with a task that was done: what was uncommitted when that
-    /// one began.
+    /// Until we know whether a prompt continues a finished task: what was uncommitted when that task began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_before: Option<String>,
-    /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
+    /// Phase and plan gate before a prompt interrupted them; restored if the hydrator says `continue`.
     pub before: Option<(Phase, Sandbox)>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub closing: Closing,
-    /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
+    /// Something went wrong: a refusal, a failed check, an objection. Recorded in mode `loop`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub friction: bool,
-    /// Stop was let go although something was owed.
+    /// A Stop was allowed although something was owed.
     pub let_go: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub plan: TaskPlan,
@@ -48,16 +47,16 @@ pub struct TaskProgress {
 }
 
 impl TaskProgress {
-    /// The plan's workflow asks for this gate.
+    /// The plan's workflow requires this gate.
     pub fn wants(&self, gate: Gate) -> bool {
         self.plan.gates.contains(&gate.into())
     }
 }
 
-/// The audit of the work as it goes.
+/// The audits during the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskAudit {
-    /// One was drawn that only the rehearsed mode would have asked for.
+    /// An audit was drawn that only the rehearsed mode would require.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rehearsed: bool,
     /// Custodiet was started and has not ended.
@@ -68,17 +67,16 @@ pub struct TaskAudit {
     pub writes_since_draw: u64,
 }
 
-/// What ends the task's work beside commit and push.
+/// What closes the task's work apart from commit and push.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
-    /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed
-    /// nor handed back.
+    /// The task's issues in the tracker: claimed, or named by its plan, and neither closed nor handed back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueInHand>,
-    /// The remote refused the last push, since it has commits that are not here.
+    /// The remote rejected the last push, since it has commits that we do not have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
-    /// The tracker's program, where it changed something and was not told to sync since.
+    /// The tracker's program, if it changed something and was not told to sync since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsynced: Option<String>,
 }
@@ -90,23 +88,23 @@ pub struct TaskPlan {
     pub asked: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Stored<Gate>>,
-    /// The kind of work, where its result is worth remembering.
+    /// The kind of work, if its result is worth remembering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Stored<WorkKind>>,
-    /// What the last reviewer found wrong.
+    /// The problems that the last reviewer found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// What the person was shown who was asked.
+    /// What the person was shown when asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<PlanShown>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// The todos in the state are its steps; the client has named none of its own since.
+    /// The todos in the state are the plan's steps; the client has named none of its own since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub todos: bool,
 }
 
-/// What a person reads who is asked to approve a plan.
+/// What a person reads when asked to approve a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanShown {
@@ -119,21 +117,21 @@ pub enum PlanShown {
 /// The prompts of a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompts {
-    /// In this session so far.
+    /// How many there were in this session so far.
     pub count: u64,
-    /// The number of the one that began the task.
+    /// The number of the prompt that began the task.
     pub first_of_task: u64,
-    /// A person took the task up again, and has not prompted since: their next prompt goes on with it.
+    /// A person resumed the task, and has not prompted since: their next prompt continues it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
-    /// Writes of the task when the last one came.
+    /// How many writes the task had made when the last prompt came.
     pub writes_before: u64,
 }
 
-/// What is proven of the work as it is now.
+/// What is proven about the work in its present state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proven {
-    /// How the user's checks ended when they were last run in this task, by id.
+    /// The last result of each of the user's checks in this task, by ID.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, LastRun>,
     /// The command of `close.format` succeeded after the last change.
@@ -147,23 +145,23 @@ pub struct Proven {
     /// The command of `evidence.test` succeeded after the last change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tested: bool,
-    /// The digest of the tree that was verified, where it is known.
+    /// The digest of the verified tree, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
 }
 
-/// What the user was told once.
+/// What the user was told once in this task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskTold {
-    /// That there is no git to close the work in.
+    /// The user was told that there is no git repository for closing the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
-    /// At which of the prompts: that a command failed without a network.
+    /// At which prompt the user was told that a command failed without a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<u64>,
-    /// At which of the prompts: that a command's result is gone.
+    /// At which prompt the user was told that a command's result was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<u64>,
 }
@@ -171,22 +169,22 @@ pub struct TaskTold {
 /// How large the task is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weight {
-    /// What it changed so far, where that is measured.
+    /// What it has changed so far, if that is measured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grown: Growth,
-    /// How often git brought commits into the tree: each time the measure begins anew.
+    /// How often git brought commits into the tree: the measurement restarts each time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub moved: u64,
-    /// By how much it is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
+    /// How far it exceeds the small-edit limit: `5 files, 140 lines; small is 3 and 60`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,
     /// The checkpoint of its start, taken before its first change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// Since when a command of it may run whose changes are not measured yet.
+    /// Since when one of its commands may be running whose changes are not measured yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured_ms: Option<i64>,
-    /// It began at its prompt, without a plan, and has none yet (modes below `strict`).
+    /// It began at its prompt, and still has no plan (modes below `strict`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplanned: bool,
 }
@@ -194,7 +192,7 @@ pub struct Weight {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueInHand {
     pub id: String,
-    /// Prompts of a person when it was taken.
+    /// How many prompts a person had given when it was taken.
     pub prompt_count: u64,
 }
 
@@ -208,13 +206,12 @@ pub struct LastRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     pub agent_id: String,
-    /// The client that started it.
     pub client: String,
-    /// It has ended, with its one verdict or without.
+    /// It has ended, with or without its verdict.
     pub done: bool,
     pub name: Stored<AgentId>,
     pub prompt_count: u64,
-    /// How often it was sent on because its report was invalid.
+    /// How often it was sent back because its report was invalid.
     pub sent_on: u64,
     pub task: u64,
 }

@@ -1,26 +1,26 @@
-//! How the words of a timer are remembered, so that a prompt that says them is not taken for a person's.
+//! Remembers the text of a timer, so that a prompt with this text is not mistaken for a person's.
 //!
-//! Reads nothing, writes nothing. Invariants: what stands between words does not matter; a text that the
-//! client shows by its beginning alone is compared by that beginning; a mark says no more of a text than its
-//! length and a digest.
+//! Reads nothing, writes nothing. Invariants: what separates words does not matter; if the client shows only
+//! the beginning of a text, that beginning is compared; a mark reveals no more about a text than its length
+//! and a digest.
 
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 
-/// Most timers that a session remembers. One more, and no prompt is taken for a person's until the client
+/// At most this many timers are remembered. After one more, no prompt counts as a person's until the client
 /// starts again.
 pub const MOST: usize = 64;
-/// Where the client lists timers it shows so many characters of each prompt, and how many follow.
+/// When the client lists timers, it shows this many characters of each prompt, and how many follow.
 const SHOWN: usize = 1000;
-/// What it writes then: `… [+234 chars]`.
+/// How the client marks a cut: `… [+234 chars]`.
 const CLIP: (&str, &str) = ("… [+", " chars]");
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum TimerMark {
-    /// The digest of all its words.
+    /// Digest of the whole text.
     Whole(String),
-    /// So many characters, and their digest: more follow, and were not looked at.
+    /// This many characters, and their digest; the rest is unknown.
     Beginning(usize, String),
 }
 
@@ -29,13 +29,13 @@ impl TimerMark {
         let (shown, is_cut) = unclipped(prompt);
         let is_long = shown.chars().nth(SHOWN).is_some();
         let head: String = shown.chars().take(SHOWN).collect();
-        // A character that was cut in two is none.
+        // A character that was cut in two does not count.
         let words = words_of(head.trim_end_matches('\u{fffd}'));
         let digest = sha256(&[words.as_bytes()]);
         if is_cut || is_long { Self::Beginning(words.chars().count(), digest) } else { Self::Whole(digest) }
     }
 
-    /// This prompt says what the timer was told to say, as far as is known.
+    /// As far as we know, this prompt has the timer's text.
     pub fn is_said_by(&self, prompt: &SpokenPrompt) -> bool {
         match self {
             Self::Whole(digest) => *digest == prompt.digest,
@@ -47,11 +47,11 @@ impl TimerMark {
     }
 }
 
-/// A prompt, to be compared with timers.
+/// A prompt, in a form that can be compared with timers.
 pub struct SpokenPrompt {
     words: String,
     digest: String,
-    /// It ends as a list of timers does: what follows is not known, so it can be compared with none.
+    /// It ends like an entry in a list of timers: the rest is unknown, so it cannot be compared with any.
     pub is_cut: bool,
 }
 
@@ -83,7 +83,7 @@ fn words_of(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text without the client's note that more follows, and whether there was one.
+/// The text without the client's note that more follows, and whether there was such a note.
 fn unclipped(text: &str) -> (&str, bool) {
     let said = text.trim_end().strip_suffix(CLIP.1).and_then(|rest| rest.rsplit_once(CLIP.0));
     let is_count = |count: &str| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
@@ -98,7 +98,7 @@ mod tests {
         TimerMark::of(timer).is_said_by(&SpokenPrompt::of(prompt))
     }
 
-    /// As the client lists it.
+    /// The prompt as the client lists it.
     fn listed(prompt: &str) -> String {
         let shown: String = prompt.chars().take(SHOWN).collect();
         format!("{shown}… [+{} chars]", prompt.chars().count() - SHOWN)
@@ -127,7 +127,7 @@ mod tests {
             assert!(says(text, text) && says(text, text.trim()));
             assert!(!says(&listed(text), "something else, by a person"));
         }
-        // The client cuts between two halves of a character, and the reader puts a sign in its place.
+        // The client cuts between the halves of a character, and the reader inserts a replacement character.
         let cut = format!(". {}\u{fffd}… [+9 chars]", "🦀".repeat(499));
         assert!(says(&cut, &format!(". {}", "🦀".repeat(600))));
         assert!(SpokenPrompt::of(&listed(&texts[0])).is_cut && !SpokenPrompt::of("list … [+x chars]").is_cut);

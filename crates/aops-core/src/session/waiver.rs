@@ -1,4 +1,4 @@
-//! What a person lets go: a gate for a time, one call, or the whole loop for one task.
+//! What a person waives: a gate for a time, one call, or the whole loop for one task.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order.
 
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Waiver {
     pub gate: Waived,
     pub reason: String,
-    /// Milliseconds since 1970; 0 where it ends with its task.
+    /// Milliseconds since 1970; 0 if it ends with its task.
     pub until_ms: i64,
 }
 
@@ -22,13 +22,13 @@ impl Waiver {
     }
 }
 
-/// What a person lets go. Stored as one text.
+/// What is waived. Stored as one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Waived {
     /// The whole loop, for one task.
     Task,
-    /// One call, by its id.
+    /// One call, by its ID.
     Call(String),
     Gate(Stored<GateId>),
 }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// Variables that decide where our folders are.
+    /// Variables that determine our folders.
     pub folders: BTreeMap<String, String>,
     /// Settings files that register our hooks, with their events.
     pub held: BTreeMap<String, Vec<String>>,
-    /// Protected places that are links, or lie behind one, and where they really are.
+    /// Protected places that are links, or lie behind one, with their real paths.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked: BTreeMap<String, String>,
     /// Last `stat` of settings files, configuration and program, by path.

@@ -1,7 +1,7 @@
 //! Folders, variables and time, read once at the start.
 //!
-//! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of
-//! one process sees the same values; what it does not know yet can be told once.
+//! The only module that reads the environment and the clock. Invariant: an `Env` never changes, so every
+//! decision of one process sees the same values; a value that is not known at the start can be set once.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
@@ -12,26 +12,26 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
 
-/// Folders in the client's in which keys, records and checkpoints of sessions lie.
+/// Our folders in the client's folder, with the keys, records and checkpoints of sessions.
 pub const OWN_FOLDERS: [&str; 3] = ["aops", "projects", "checkpoints"];
 
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,
-    /// Whose events this process answers.
+    /// The client whose events this process answers.
     pub host: Client,
-    /// Where each client keeps its configuration.
+    /// Each client's configuration folder.
     pub others: [PathBuf; CLIENTS.len()],
-    /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
+    /// `$CLAUDE_CONFIG_DIR`, otherwise `$HOME/.claude`: where Claude Code keeps settings and sessions.
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
     pub user_config: PathBuf,
-    /// The administrator's folder, with the bundle that holds for everybody: `/etc/aops-hook`.
+    /// The administrator's folder, with the bundle that applies to everybody: `/etc/aops-hook`.
     pub administered: PathBuf,
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
-    /// The variables that decide our folders: a later change is an attempt to move them.
+    /// The variables that determine our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
     pub client: ClientEnv,
     pub user: UserEnv,
@@ -39,11 +39,11 @@ pub struct Env {
     pub told: ToldOnce,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
-    /// A dry run: everything is judged, nothing is written.
+    /// A dry run judges everything and writes nothing.
     pub dry_run: bool,
 }
 
-/// The run that a client was started for, and the key that only its driver knows.
+/// The run for which a client was started, and the key that only its driver knows.
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
@@ -54,7 +54,7 @@ pub const JOB: &str = "AOPS_JOB";
 pub const MODE: &str = "AOPS_MODE";
 
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
-/// Tells a verb that an agent called the project of its session.
+/// Tells a verb that an agent called it, with the project of the agent's session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 const FOLDER_VARIABLES: [&str; 5] =
@@ -109,7 +109,7 @@ impl Env {
         .with_folders(&path)
     }
 
-    /// The same with the folders that these variables name.
+    /// The same with the folders in these variables.
     #[must_use]
     pub fn with_folders(self, path: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         let home = path("HOME").unwrap_or_default();
@@ -131,8 +131,8 @@ impl Env {
         }
     }
 
-    /// The variables that say which folders a program that we start must not change, whatever variables it
-    /// gets itself; an empty one is not set here.
+    /// The variables that determine which folders a program started by us must not change, whatever variables
+    /// it gets itself; an empty value means that the variable is not set here.
     pub fn guarded_folders(&self) -> Vec<(String, String)> {
         let client = &self.client;
         let project = Some(&client.project).filter(|project| !project.as_os_str().is_empty());
@@ -142,13 +142,13 @@ impl Env {
             |name: &str| self.folders.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let folders =
             FOLDER_VARIABLES.iter().map(|name| (*name, value(name).unwrap_or_default())).chain(project);
-        // A path that is no text is read from the variable itself.
+        // A path that is not UTF-8 is read from the variable itself.
         let is_whole = |value: &String| !value.contains(char::REPLACEMENT_CHARACTER);
         folders.filter(|(_, value)| is_whole(value)).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The same for an event of another client, whose process this is: what Claude Code says of itself is not
-    /// about it.
+    /// The same for an event of another client, whose process ID this is: what Claude Code says about itself
+    /// is not about that client.
     #[must_use]
     pub fn of_host(self, host: Client, process: Option<i32>) -> Self {
         let ClientEnv { is_around, is_claude, traceparent, called_in, .. } = self.client;
@@ -165,7 +165,7 @@ impl Env {
         Self { client: ClientEnv { project: project.to_owned(), ..self.client.clone() }, ..self.clone() }
     }
 
-    /// The same as if it were called inside a session of the client, and as a dry run.
+    /// The same as if we were called inside a session of the client, and as a dry run.
     #[must_use]
     pub fn trying(&self, attended: bool) -> Self {
         let client = ClientEnv { is_around: true, attended, ..self.client.clone() };
@@ -177,13 +177,13 @@ impl Env {
         self.client.shell_prefix.as_deref().is_some_and(names_us)
     }
 
-    /// With the working directory, for commands. A hook gets it from its event.
+    /// Adds the working directory, for commands. A hook gets it from its event.
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
     }
 
-    /// For what drives a run or looks at what its steps left.
+    /// For processes that drive a run or look at its results.
     #[must_use]
     pub fn driving(&self) -> Self {
         let later = self.later();
@@ -195,7 +195,7 @@ impl Env {
         Self { now_ms: now_ms(), ..self.clone() }
     }
 
-    /// `$AOPS_CLAUDE`, `$AOPS_CODEX`: the client that runs start.
+    /// `$AOPS_CLAUDE`, `$AOPS_CODEX`: the client program that runs start.
     pub fn client_program(&self, client: Client) -> Option<OsString> {
         var(&Self::variable_of(client))
     }
@@ -209,8 +209,8 @@ impl Env {
         if client.is_registered_by_name() { &self.others[client as usize] } else { &self.config }
     }
 
-    /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our
-    /// data folder.
+    /// The folder with this client's sessions, by project: Claude's are next to its transcripts, others' in
+    /// our data folder.
     pub fn projects(&self) -> PathBuf {
         self.projects_of(self.host)
     }
@@ -232,7 +232,7 @@ impl Env {
         Client::ALL.into_iter().flat_map(|host| below(&self.projects_of(host))).collect()
     }
 
-    /// The folder of the project with this name, as each client would have it.
+    /// The folder of the project with this name, for each client.
     pub fn projects_named(&self, name: &str) -> Vec<PathBuf> {
         Client::ALL.into_iter().map(|host| self.projects_of(host).join(name)).collect()
     }
@@ -257,23 +257,23 @@ impl Env {
             .collect()
     }
 
-    /// Timeout of one refresh of the tracker's snapshot.
+    /// How long one refresh of the tracker's snapshot may take.
     pub fn refresh_budget(&self) -> Duration {
         unless_tested("AOPS_TEST_REFRESH_MS", Duration::from_secs(15))
     }
 
-    /// How long a jail that was made beforehand waits for its command. Meanwhile it keeps file systems in use
+    /// How long a jail that was made in advance waits for its command. Meanwhile it keeps file systems busy
     /// that a person may want to unmount.
     pub fn jail_patience(&self) -> Duration {
         unless_tested("AOPS_TEST_JAIL_MS", Duration::from_secs(10))
     }
 
-    /// How long `tryout` looks at the past.
+    /// How long `tryout` may read the past.
     pub fn tryout_budget(&self) -> Duration {
         unless_tested("AOPS_TEST_TRYOUT_MS", Duration::from_mins(1))
     }
 
-    /// How long a piece of work may take. Tests share the cores with many others and give it more.
+    /// How long a piece of work may take. Tests share the cores with many others and need more.
     pub fn at_most(&self, limit: Duration) -> Duration {
         #[cfg(test_switches)]
         if let Some(times) = std::env::var("AOPS_TEST_PATIENCE").ok().and_then(|v| v.parse::<u32>().ok()) {
@@ -287,8 +287,8 @@ impl Env {
         std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
     }
 
-    /// The path of this program. A symlink on `PATH` is not resolved: package managers point it at the newest
-    /// version.
+    /// The path of this program. A symlink on `PATH` is not resolved, since package managers point it at the
+    /// newest version.
     pub fn program(&self) -> io::Result<PathBuf> {
         let real = std::env::current_exe()?.canonicalize()?;
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -317,7 +317,7 @@ impl Env {
     }
 }
 
-/// This time, unless a test names another one.
+/// This time, unless a test sets another one.
 #[cfg_attr(not(test_switches), expect(unused_variables, reason = "tests alone name it"))]
 fn unless_tested(name: &str, usual: Duration) -> Duration {
     #[cfg(test_switches)]
@@ -327,7 +327,7 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
     usual
 }
 
-/// A variable that is set and not empty.
+/// A variable, if it is set and not empty.
 fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -348,7 +348,7 @@ fn folder_of(client: Client, home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>
     if below.is_empty() { base } else { base.join(below) }
 }
 
-/// Below what the administrator's folders are. No variable moves it, save in tests.
+/// The root of the administrator's folders. No variable moves it, except in tests.
 pub fn system_root() -> PathBuf {
     #[cfg(test_switches)]
     if let Some(root) = std::env::var_os("AOPS_TEST_ROOT") {
@@ -364,7 +364,7 @@ pub fn system_folder(root: &Path, name: &str, on_mac: &str) -> PathBuf {
     below_root(root, Path::new(&folder))
 }
 
-/// Where an absolute path is below another root.
+/// An absolute path, moved below another root.
 pub fn below_root(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -373,7 +373,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path()).collect()
 }
 
-/// The program that a value of the client's variable runs is ours.
+/// The program in this value of the client's variable is ours.
 pub fn names_us(value: &str) -> bool {
     let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
     let program = program.strip_suffix(" shell").unwrap_or(program);
@@ -390,31 +390,31 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Tests make the hook panic, to see what it says then.
+/// Lets tests make the hook panic, to see what it answers.
 #[cfg(test_switches)]
 #[expect(clippy::missing_panics_doc, reason = "it is there to panic")]
 pub fn panic_if_wanted() {
     assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
-/// Tests fix the lot, so that no audit is drawn by chance.
+/// Lets tests fix the random number, so that no audit is drawn by chance.
 #[cfg(test_switches)]
 pub fn fixed_lot() -> Option<u32> {
     std::env::var("AOPS_TEST_LOT").ok()?.parse().ok()
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>`, as W3C Trace Context has it.
+/// `00-<32 hex>-<16 hex>-<2 hex>`, the format of W3C Trace Context.
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let hex = |part: &&str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     parts.iter().map(|part| part.len()).eq([2, 32, 16, 2]) && parts.iter().all(hex)
 }
 
-/// How many seconds east of UTC the clocks here are at this moment, by `TZ` or the system's zone.
+/// How many seconds east of UTC the local clock is at this moment, according to `TZ` or the system's zone.
 pub fn east_of_utc(ms: i64) -> i32 {
     let seconds = ms.div_euclid(1000);
     #[expect(unsafe_code, reason = "the C library knows the zone; a crate that does brings twenty others")]
-    // SAFETY: both point to values that live through the call, and all zeros is a valid `tm`.
+    // SAFETY: both point to values that outlive the call, and all zeros is a valid `tm`.
     let east = unsafe {
         let mut parts = std::mem::zeroed::<libc::tm>();
         let known = !libc::localtime_r(&raw const seconds, &raw mut parts).is_null();
@@ -423,13 +423,13 @@ pub fn east_of_utc(ms: i64) -> i32 {
     east.and_then(|east| i32::try_from(east).ok()).unwrap_or(0)
 }
 
-/// The name of the user that this process runs as; the number, where it has none.
+/// The name of the user who runs this process; the user ID if there is no name.
 pub fn user_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     let mut room = vec![0_u8; 16 << 10];
     #[expect(unsafe_code, reason = "the C library knows all users; the file alone does not")]
-    // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a
-    // valid `passwd`, and a found one has a name in the room that ends with a zero byte.
+    // SAFETY: all point to values that outlive the call, the buffer has the given length, all zeros is a
+    // valid `passwd`, and a found one has a name in the buffer that ends with a zero byte.
     let name = unsafe {
         let mut user = std::mem::zeroed::<libc::passwd>();
         let mut found = std::ptr::null_mut();
@@ -442,7 +442,7 @@ pub fn user_name() -> String {
     name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
-/// An id of this boot of the machine; empty where the system has none. It is asked once: no process outlives
+/// An ID of this boot of the machine; empty if the system has none. Read only once, since no process outlives
 /// a boot.
 pub fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();

@@ -1,8 +1,8 @@
-//! Reads whole files and replaces them: a new file beside the old one, then one rename.
+//! Reads whole files and replaces them: writes a new file next to the old one, then renames it.
 //!
 //! Reads and writes the files it is given. [`find`] follows symlinks and replaces their target; mode and
-//! owner are kept. Invariant: a file that another process changed in between, or made read-only, is left as
-//! it is.
+//! owner are kept. Invariant: a file that another process changed in between, or made read-only, stays
+//! unchanged.
 
 use crate::model::error::Failure;
 use crate::system::folder;
@@ -14,27 +14,27 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes; longer files are neither edited nor read whole.
+/// In bytes; longer files are neither edited nor read completely.
 const LONGEST: u64 = 64 << 20;
 
 /// Opens a plain file for reading. A FIFO, a device, a socket or a folder in its place is an error and never
-/// waited for: a repository can bring any of them under any name.
+/// waited for: a repository can contain any of them under any name.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     open_to_read(path.as_ref()).map(|(file, _)| file)
 }
 
-/// The same with these options: to write, a FIFO without a reader would be waited for as well.
+/// The same with these options: opening a FIFO for writing would wait for a reader.
 pub fn open_as(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
     open_plain(path.as_ref(), options, 0).map(|(file, _)| file)
 }
 
-/// The same, where a link in the place of the file is an error too.
+/// The same, but a symlink in the file's place is an error, too.
 pub fn open_itself(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
     open_plain(path.as_ref(), options, libc::O_NOFOLLOW).map(|(file, _)| file)
 }
 
-/// Opens what lies below this folder, through no link: one in any part of the path is an error, also where
-/// another process put it there a moment ago.
+/// Opens a path below this folder without following links: a link in any part of the path is an error, even
+/// if another process put it there a moment ago.
 pub fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     #[cfg(target_os = "linux")]
@@ -42,7 +42,7 @@ pub fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<O
         use rustix::fs::ResolveFlags;
         let bounds = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match rustix::fs::openat2(folder.as_fd(), path, flags, Mode::empty(), bounds) {
-            // A kernel before 5.6 does not know it.
+            // Kernels before 5.6 lack this call.
             Err(Errno::NOSYS) => {}
             opened => return Ok(opened?),
         }
@@ -50,14 +50,14 @@ pub fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<O
     Ok(rustix::fs::openat(folder, path, flags, Mode::empty())?)
 }
 
-/// Opens what is at this absolute path, behind which no link is any more; see [`open_below`].
+/// Opens this absolute real path; see [`open_below`].
 pub fn open_real(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let below = path.strip_prefix("/").map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
     open_below(root, if below.as_os_str().is_empty() { Path::new(".") } else { below }, flags)
 }
 
-/// And its length.
+/// Also returns the length.
 fn open_plain(path: &Path, options: &mut OpenOptions, flags: i32) -> io::Result<(File, u64)> {
     let file = options.custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let known = file.metadata()?;
@@ -75,7 +75,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         return Err(too_long());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(long).unwrap_or_default());
-    // A file of `/proc` says that it is empty.
+    // Files in `/proc` claim to be empty, so their length is no limit.
     let read = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
     if read as u64 > LONGEST { Err(too_long()) } else { Ok(bytes) }
 }
@@ -85,16 +85,15 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// The path of something that exists, every link followed: three system calls, however deep it is. It is not
-/// opened.
+/// The real path of something that exists: three system calls, however deep it is. It is not opened.
 #[cfg(target_os = "linux")]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    // Without a /proc.
+    // On a system without `/proc`.
     path_of(&opened).or_else(|_| fs::canonicalize(path))
 }
 
-/// Where this open file or folder lies now.
+/// The present path of this open file or folder.
 #[cfg(target_os = "linux")]
 pub fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;
@@ -124,10 +123,10 @@ fn too_long() -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, "larger than 64 MB")
 }
 
-/// A file as it was found; without bytes where it does not exist.
+/// A file as it was found; without bytes if it does not exist.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// With all symlinks followed.
+    /// The path with all symlinks followed.
     pub path: PathBuf,
     pub bytes: Option<Vec<u8>>,
 }
@@ -143,7 +142,7 @@ pub fn find(path: &Path) -> io::Result<Found> {
 }
 
 impl Found {
-    /// Fails where the file is read-only; a rename would replace it all the same.
+    /// Fails if the file is read-only: a rename would replace even such a file.
     pub fn check_writable(&self) -> io::Result<()> {
         match fs::metadata(&self.path) {
             Ok(known) if known.permissions().readonly() => {
@@ -154,7 +153,7 @@ impl Found {
         }
     }
 
-    /// Puts these bytes in its place. `mode` is for a file that was not there.
+    /// Replaces the file with these bytes. `mode` applies to a new file.
     pub fn replace(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
         self.check_writable()?;
         write_beside(&self.path, mode, |file| {
@@ -173,7 +172,7 @@ impl Found {
 
     fn keep_owner(&self, file: &File) -> io::Result<()> {
         let Ok(old) = fs::metadata(&self.path) else { return Ok(()) };
-        // Only the superuser may give a file away; for all others the owner is right already.
+        // Only the superuser may give a file away; for anybody else the owner is right already.
         let user = rustix::fs::Uid::from_raw(old.uid());
         let group = rustix::fs::Gid::from_raw(old.gid());
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
@@ -188,8 +187,8 @@ impl Found {
     }
 }
 
-/// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old
-/// file or the new one, never a part. After an error `path` is as it was and the new file is gone.
+/// Makes a new file next to `path`, lets `write` fill it, and renames it into place: a reader sees the old
+/// file or the new one, never a part. After an error `path` is unchanged and the new file is removed.
 pub fn write_beside(
     path: &Path,
     mode: u32,
@@ -198,13 +197,13 @@ pub fn write_beside(
     let spare = spare(path);
     let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&spare);
     let created = create().or_else(|error| match error.kind() {
-        // A killed process that had our number left it.
+        // A killed process with our process ID left it behind.
         ErrorKind::AlreadyExists => fs::remove_file(&spare).and_then(|()| create()),
         _ => Err(error),
     });
     let done = created.and_then(|mut file| {
         if mode == 0o600 {
-            // The umask may have taken the owner's own bits away.
+            // The umask may have removed the owner's own bits.
             file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         write(&mut file)?;
@@ -216,12 +215,12 @@ pub fn write_beside(
     done
 }
 
-/// Forces the names in a folder to the disk.
+/// Flushes the names in a folder to the disk.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Adds a line to a list, unless it has it.
+/// Adds a line to a list, unless the list contains it.
 pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
     let found = find(path)?;
     let mut list = found.bytes.clone().unwrap_or_default();
@@ -237,15 +236,15 @@ pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
     found.replace(&list, 0o644)
 }
 
-/// Puts a private file with these bytes in place; they are on the disk before it gets its name.
+/// Puts a private file with these bytes in place. The bytes are on the disk before the file gets its name.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, 0o600, |file| file.write_all(bytes).and_then(|()| file.sync_data()))
 }
 
-/// The same in a folder that is open: whatever takes the folder's name meanwhile gets nothing.
+/// The same in an open folder: if another folder takes its name meanwhile, that one is not changed.
 pub fn replace_private_in(dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Failure> {
     let spare = format!(".{name}.aops-{}", std::process::id());
-    // A killed process that had our number left it.
+    // A killed process with our process ID left it behind.
     let _ = rustix::fs::unlinkat(dir, spare.as_str(), AtFlags::empty());
     let storage = |error: io::Error| Failure::storage(name, error);
     let made = folder::make(dir, &spare, OFlags::WRONLY)?;
@@ -258,15 +257,15 @@ pub fn replace_private_in(dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(),
     done.map_err(storage)
 }
 
-/// A file that is read at once.
+/// The longest file that is read in one piece.
 const LARGEST: u64 = 1 << 20;
 
-/// A plain file that [`read_short`] does not read for its length.
+/// A plain file that is too long for [`read_short`].
 pub fn is_too_long(path: &Path) -> bool {
     open_to_read(path).is_ok_and(|(_, long)| long > LARGEST)
 }
 
-/// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
+/// The text of a file, whatever bytes it has; `None` if it is not a plain file, or too long.
 pub fn read_short(path: &Path) -> Option<String> {
     let (file, _) = open_to_read(path).ok().filter(|(_, long)| *long <= LARGEST)?;
     let mut bytes = Vec::new();
@@ -289,7 +288,7 @@ pub fn mode_of(bits: u32) -> Mode {
     Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
 
-/// Makes a folder and those above it; returns those that were not there, the outermost first.
+/// Makes a folder and its missing parents; returns the new folders, the outermost first.
 pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
     let make = |folder: &Path| DirBuilder::new().mode(mode).create(folder).map(|()| folder.to_owned());
     missing(folder).into_iter().map(make).collect()
@@ -302,7 +301,7 @@ fn missing(folder: &Path) -> Vec<&Path> {
     missing
 }
 
-/// The path with symlinks of its last part followed; what it leads to need not exist.
+/// The path with symlinks in its last part followed; the target need not exist.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -317,13 +316,14 @@ fn spare(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.aops-{}", std::process::id()))
 }
 
-/// Whether this is the name of a file that was never renamed into place: its writer was killed.
+/// Whether this is the temporary name of a file that was never renamed into place because its writer was
+/// killed.
 pub fn is_unfinished(name: &str) -> bool {
     let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once(".aops-"));
     parts.is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
-/// A private temporary folder, removed with the value.
+/// A private temporary folder, which is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch(pub PathBuf);
 
@@ -344,7 +344,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Syncs these files side by side, each in a thread of its own, while `work` runs. Three waits so take as
+/// Syncs these files in parallel, each in a thread of its own, while `work` runs, so that three waits take as
 /// long as one.
 pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Result<()>, T) {
     std::thread::scope(|scope| {
@@ -358,7 +358,7 @@ pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Resul
         let synced = threads.into_iter().try_for_each(|(file, thread)| {
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Some(Ok(synced)) => synced,
-                // No thread could be had.
+                // No thread could be started.
                 _ => file.sync_data(),
             }
         });
@@ -366,7 +366,7 @@ pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Resul
     })
 }
 
-/// Makes every missing folder of this path, mode 0700 whatever the umask says. A relative path is refused:
+/// Makes every missing folder of this path, with mode 0700 whatever the umask is. A relative path is refused:
 /// without a home our folders would be made in the working directory.
 pub fn make_all(path: &Path) -> Result<(), Failure> {
     if path.is_relative() {
@@ -375,8 +375,8 @@ pub fn make_all(path: &Path) -> Result<(), Failure> {
     missing(path).into_iter().try_for_each(make)
 }
 
-/// Opens this folder below a folder of ours and makes what is missing of it. Only links on the way to `base`
-/// are followed: who can write there may have put one in the place of a folder that was not there yet.
+/// Opens a folder below one of our folders, and makes what is missing. Only links on the way to `base` are
+/// followed: anybody who can write there may have replaced a missing folder by a link.
 pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
     make_all(base)?;
     let gone = |path: &Path| Failure::storage(path.display(), "is gone");
@@ -393,14 +393,14 @@ pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
             folder::enter(&dir, name, false).map_err(|error| Failure::storage(path.display(), error))?;
         dir = entered.ok_or_else(|| gone(&path))?;
         if made {
-            // The umask may have taken the owner's own bits away.
+            // The umask may have removed the owner's own bits.
             rustix::fs::fchmod(&dir, Mode::RWXU).map_err(storage)?;
         }
     }
     Ok(dir)
 }
 
-/// Makes one folder, mode 0700 whatever the umask says.
+/// Makes one folder, with mode 0700 whatever the umask is.
 pub fn make(path: &Path) -> Result<(), Failure> {
     match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
         Ok(()) => rustix::fs::chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())
@@ -423,7 +423,7 @@ mod tests {
     fn a_file_is_replaced_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
-        // A killed process left this.
+        // As a killed process would leave it.
         fs::write(spare(&path), "half").unwrap();
         replace_private(&path, b"first").unwrap();
         assert_eq!(
@@ -455,7 +455,7 @@ mod tests {
         );
     }
 
-    /// None of them is waited for.
+    /// Opening any of them does not wait.
     #[test]
     fn only_plain_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -494,7 +494,7 @@ mod tests {
         );
     }
 
-    /// The ignore list of a repository may hold any bytes.
+    /// The ignore list of a repository may contain any bytes.
     #[test]
     fn a_line_is_added_once_and_the_others_stay() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Where this machine keeps what it knows of the database that machines share.
+//! Where this machine stores what it knows about the shared database.
 
 use crate::system::env::Env;
 use std::path::PathBuf;

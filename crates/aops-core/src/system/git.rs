@@ -1,9 +1,9 @@
 //! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`,
-//! `notes` and `acting`. Invariants: a git that could not be asked is not "no repository", so what it would
-//! have said is not taken for "nothing is owed"; an answer is whole or there is none, but for `beginning`,
-//! whose callers tell that they cut.
+//! Starts `git` (without hooks, file-system monitor and optional locks), which writes nothing except for
+//! `exclude`, `notes` and `acting`. Invariants: if git cannot be asked, that does not mean "no repository",
+//! so its missing answer is not read as "nothing is owed"; an answer is complete or missing, except for
+//! `beginning`, whose callers say that they cut it.
 
 mod place;
 mod made;
@@ -42,16 +42,16 @@ pub struct Status {
     pub upstream: bool,
     pub ahead: u64,
     pub behind: u64,
-    /// Tracked ones first.
+    /// Tracked files first.
     pub dirty: Vec<String>,
 }
 
-/// Nothing where git gave no answer.
+/// `None` if git did not answer.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
     ask_status(env, cwd).ok()
 }
 
-/// Generated files that are not tracked are nobody's, and are left out. Without an answer: why.
+/// Untracked generated files belong to nobody and are left out. The error says why there is no answer.
 fn ask_status(env: &Env, cwd: &Path) -> Result<Status, Asked> {
     let root = String::from_utf8_lossy(&ask(env, cwd, &["rev-parse", "--show-toplevel"])?).into_owned();
     let root = root.trim_end_matches('\n').to_owned();
@@ -62,7 +62,7 @@ fn ask_status(env: &Env, cwd: &Path) -> Result<Status, Asked> {
     Ok(Status { root, dirty, ..status })
 }
 
-/// The status, and beside it the untracked files.
+/// The status and the untracked files.
 fn parse(said: &[u8]) -> (Status, Vec<String>) {
     let mut status = Status::default();
     let mut untracked = Vec::new();
@@ -103,9 +103,9 @@ fn header(status: &mut Status, field: &str) {
     }
 }
 
-/// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made
-/// in it, or one elsewhere, which has a plain file in the place of a `.git` folder. Inside of the project
-/// nothing is looked at.
+/// The worktree that contains `cwd`, if it is not the project's own tree: one that the client made inside the
+/// project, or one elsewhere, which has a plain file in place of a `.git` folder. Inside the project nothing
+/// needs to be looked up.
 pub fn worktree_at(project: &Path, cwd: &Path) -> Option<PathBuf> {
     if let Ok(inside) = cwd.strip_prefix(project) {
         let name = inside.strip_prefix(".claude/worktrees").ok()?.components().next()?;
@@ -116,12 +116,12 @@ pub fn worktree_at(project: &Path, cwd: &Path) -> Option<PathBuf> {
     found.filter(|(_, about)| about.is_file()).map(|(folder, _)| folder.to_owned())
 }
 
-/// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.
+/// The present uncommitted changes, by path, and the commit; for comparison with later ones.
 pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
     status(env, cwd).map(|status| baseline::record(&status))
 }
 
-/// What is owed where the client stands. Where that is in no repository and the session began in one, the
+/// What is owed in the client's present folder. If that is in no repository but the session began in one, the
 /// project is asked. `is_own`: the session may have written this file.
 pub fn owed(
     env: &Env,
@@ -154,7 +154,7 @@ fn owed_in(
 ) -> Worktree {
     let status = match ask_status(env, cwd) {
         Ok(status) => status,
-        // A folder without a repository needs no git that says so.
+        // In a folder without a repository, git need not say so.
         Err(Asked::Unasked(_)) if !has_repository(cwd) => {
             return Worktree { asked: Asked::NoRepository, ..Worktree::default() };
         }
@@ -173,7 +173,7 @@ fn owed_in(
     Worktree { behind, foreign, others, uncommitted, push, asked }
 }
 
-/// A `.git` of any kind lies here or above, or cannot be looked for.
+/// This folder or one above contains a `.git` of any kind, or we cannot look for it.
 fn has_repository(cwd: &Path) -> bool {
     let is_none = |path: PathBuf| {
         path.symlink_metadata()
@@ -182,7 +182,7 @@ fn has_repository(cwd: &Path) -> bool {
     !cwd.ancestors().all(|folder| is_none(folder.join(".git")))
 }
 
-/// The command that pushes the branch, and what it is for; `None` where there is no remote.
+/// The command that pushes the branch, and a description of it; `None` if there is no remote.
 fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Result<Option<(String, String)>, Asked> {
     let Some(remote) = ask_remote(env, cwd, &status.branch)? else { return Ok(None) };
     let command = if status.upstream {
@@ -199,13 +199,13 @@ fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Result<Option<(String,
     Ok(Some((command, ahead)))
 }
 
-/// Nothing where there is none, or git gave no answer.
+/// `None` if there is no remote, or git did not answer.
 pub fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
     ask_remote(env, cwd, branch).ok().flatten()
 }
 
-/// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only
-/// remote, `origin`.
+/// By the rules in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the
+/// only remote, `origin`.
 fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Asked> {
     let names = String::from_utf8_lossy(&ask(env, cwd, &["remote"])?).into_owned();
     let names: Vec<&str> = names.lines().collect();
@@ -226,14 +226,14 @@ fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Ask
     Ok((!names.is_empty()).then(|| configured.unwrap_or(only).to_owned()))
 }
 
-/// A name or address that a shell takes as one word. `.` is this repository, to which nothing is pushed.
+/// A name or address that is one word for a shell. `.` is this repository, to which nothing is pushed.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._/:@+~-".contains(c);
     !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// Whether tracked files differ from the last commit or the index: of these paths, or of all where there are
-/// none. Nothing where git gave no answer.
+/// Whether tracked files differ from the last commit or the index: these paths, or all if none are given.
+/// `None` if git did not answer.
 pub fn has_changes(env: &Env, cwd: &Path, paths: &[&str]) -> Option<bool> {
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--"];
     git(env, cwd, &[&args, paths].concat()).map(|said| !said.is_empty())
@@ -262,7 +262,8 @@ fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> 
     Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-/// The name of the tree object that a commit of everything would have; the repository itself is not written.
+/// The name of the tree object that a commit of everything would have; the repository itself is not written
+/// to.
 pub fn tree(env: &Env, root: &Path) -> Option<String> {
     let scratch = Scratch::new("tree").ok()?;
     let objects = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
@@ -295,7 +296,7 @@ pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec
     changed.into_iter().collect()
 }
 
-/// Adds a folder of this project to the repository's own ignore list (`info/exclude`), which is not tracked.
+/// Adds a folder of this project to the repository's own, untracked ignore list (`info/exclude`).
 pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
     let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
@@ -305,13 +306,13 @@ pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// No list of paths is longer. It bounds memory against a repository that is made to fill it.
+/// No honest list of paths is longer. It limits memory if a repository is made to exhaust it.
 const LONGEST: usize = 256 << 20;
-/// Of a text for people.
+/// Longest text for people, in bytes.
 const BEGINNING: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// The whole answer, or why there is none.
+/// The complete answer, or why there is none.
 fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
     match tried(env, cwd, args, (&[], b""), (PATIENCE, LONGEST))? {
         said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
@@ -324,7 +325,7 @@ fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
     git_with(env, cwd, args, &[], PATIENCE)
 }
 
-/// Without the line feed at the end.
+/// The answer without the line feed at its end.
 fn git_line(env: &Env, cwd: &Path, args: &[&str]) -> Option<String> {
     String::from_utf8(git(env, cwd, args)?).ok().map(|said| said.trim_end_matches('\n').to_owned())
 }
@@ -339,14 +340,14 @@ fn git_with(
     start(env, cwd, args, variables, (timeout, LONGEST)).filter(|said| !said.cut).map(|said| said.stdout)
 }
 
-/// At most the first mebibyte.
+/// At most the first mebibyte of the answer.
 fn beginning(env: &Env, cwd: &Path, args: &[&str]) -> String {
     let said = start(env, cwd, args, &[], (PATIENCE, BEGINNING));
     said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default()
 }
 
-/// Everything that is tracked in this folder or below, even if it is deleted: relative paths, each followed
-/// by a zero byte. `None` where git does not answer.
+/// All tracked files in this folder and below, even deleted ones: relative paths, each followed by a zero
+/// byte. `None` if git does not answer.
 pub fn tracked(env: &Env, folder: &Path) -> Result<Option<Vec<u8>>, Failure> {
     match start(env, folder, &["ls-files", "-z", "--cached"], &[], (PATIENCE, LONGEST)) {
         Some(said) if said.cut => {
@@ -367,7 +368,7 @@ fn start(
     tried(env, cwd, args, (more, b""), bounds).ok()
 }
 
-/// The whole answer of one git command that gets this on its standard input; or why there is none.
+/// The complete answer of one git command with this standard input, or why there is none.
 pub fn run(
     env: &Env,
     cwd: &Path,
@@ -399,7 +400,7 @@ fn tried(
     let mut variables =
         vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
     variables.extend_from_slice(more);
-    // One of them moves the user's configuration and ignore list of git; the others are for the jail.
+    // One of these variables moves the user's git configuration and ignore list; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     variables.extend(moved.map(|(name, value)| variable(name, value)));
     if Env::has_odd_git_configuration() {

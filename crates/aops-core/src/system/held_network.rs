@@ -1,15 +1,15 @@
-//! The network of a session as it is told to the programs that we start on an agent's files.
+//! The network of a session, in the form that we pass to the programs that we start on an agent's files.
 //!
-//! Pure: a text that goes along with a program, and back.
+//! Pure: converts it to a text and back.
 
 use std::path::PathBuf;
 
 /// The network of a session, for the programs that we start on an agent's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldNetwork {
-    /// What no network holds is closed too, and without the session's network there is none at all.
+    /// Sockets of outside programs are hidden too, and without the session's network there is none at all.
     pub closes: bool,
-    /// The folder of the session, or of the run; none where it is not known.
+    /// The folder of the session, or of the run; `None` if it is unknown.
     pub session: Option<PathBuf>,
     /// Sockets that stay visible.
     pub sockets: Vec<PathBuf>,
@@ -18,7 +18,8 @@ pub struct HeldNetwork {
 impl HeldNetwork {
     const SHUT: &str = "shut";
 
-    /// One line for each part. A path that does not come back as it was leads to no network.
+    /// One line for each part. A path that is not UTF-8 is changed by the conversion and then leads to no
+    /// network.
     pub fn to_text(&self) -> String {
         let told = |path: &PathBuf| path.to_string_lossy().into_owned();
         let session = self.session.as_ref().map(told).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The numbers of a host's name, asked of the system's own resolver.
+//! Resolves a host name with the system's own resolver.
 //!
-//! Runs `getent`: a static program has no resolver, and the C library's would load others at run time.
-//! Invariant: asked only for a name that a person gave.
+//! Runs `getent`, since a static program has no resolver and the C library would load parts of it at run
+//! time. Invariant: only asked for a name that a person gave.
 
 use crate::system::env::Env;
 use crate::system::process::program::{Identity, Program};
@@ -30,7 +30,7 @@ pub fn addresses(env: &Env, name: &str) -> Vec<IpAddr> {
     found
 }
 
-/// Where there is no `getent`, the program is not static.
+/// If there is no `getent`, the program is not static.
 #[cfg(not(target_os = "linux"))]
 fn by_library(name: &str) -> Vec<IpAddr> {
     use std::net::ToSocketAddrs;

@@ -1,9 +1,9 @@
 //! Starts a program, feeds its input, waits for it with a timeout, and returns its output.
 //!
-//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its
-//! own, unless it is to share ours, and sees only the variables it is given. Invariants: output beyond the
-//! bound is read and dropped, so no child blocks on a full pipe; at the timeout the whole group is killed;
-//! what it said before its end is read.
+//! The only place that starts processes, each from a [`program::Program`]. The child gets its own process
+//! group, unless it must share ours, and sees only the variables it is given. Invariants: output beyond the
+//! limit is read and dropped, so no child blocks on a full pipe; at the timeout the whole group is killed;
+//! the child's output up to its end is read.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
@@ -63,8 +63,8 @@ pub enum Ending {
 /// hold it.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-/// Runs it to its end, in a group of its own, which is killed at the timeout. An error means that it could
-/// not be started.
+/// Runs it to its end, in a process group of its own, which is killed at the timeout. An error means that it
+/// could not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
     run_as(task, true, false)
 }
@@ -75,13 +75,13 @@ pub fn run_beside(task: &Task) -> io::Result<Outcome> {
     run_as(task, false, false)
 }
 
-/// The same, but the last bytes of each stream are kept, not the first. Nothing of its group is left
+/// The same, but keeps the last bytes of each stream instead of the first. Nothing of its group is left
 /// afterwards, even if a signal that can be caught ends us meanwhile.
 pub fn run_for_its_end(task: &Task) -> io::Result<Outcome> {
     run_as(task, true, true)
 }
 
-/// `own`: in a group of its own. `whole`: the group is killed in any case, and the end of the output is kept.
+/// `own`: in a group of its own. `whole`: always kill the group, and keep the end of the output.
 fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
     let mut command = task.command();
     if own {
@@ -124,13 +124,13 @@ fn pid(child: &Child) -> Option<Pid> {
 fn feed(task: &Task, child: &mut Child) {
     if let Some(mut stdin) = child.stdin.take() {
         let input = task.input.to_owned();
-        // A program that does not read its input ends the thread by closing the pipe.
+        // If a program closes its input without reading it, this thread ends.
         thread::spawn(move || stdin.write_all(&input));
     }
 }
 
 impl<'a> Task<'a> {
-    /// With an empty input, and nothing kept of its output.
+    /// With an empty input, and no output kept.
     pub fn new(
         program: &'a Program,
         args: &'a [String],
@@ -186,7 +186,7 @@ fn ending(status: ExitStatus) -> Ending {
     status.code().map_or_else(|| Ending::Signal(status.signal().unwrap_or_default()), Ending::Exit)
 }
 
-/// What a child says, read as it comes, so that it never waits for us.
+/// A child's output, read as it comes, so that the child never waits for us.
 struct Output {
     stdout: Stream,
     stderr: Stream,
@@ -199,7 +199,7 @@ impl Output {
         Ok(Self { stdout, stderr })
     }
 
-    /// Its status, or nothing if it did not exit in time.
+    /// Its exit status; `None` if it did not exit in time.
     fn read_until_exit(&mut self, child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
         wait_in_steps(child, end, |pause| {
             self.wait(pause);
@@ -207,8 +207,8 @@ impl Output {
         })
     }
 
-    /// After its end: first what it has said itself, however late we look, then what is said by those that
-    /// hold its streams.
+    /// After its end, reads first what it has written itself, however late we look, and then the output of
+    /// processes that hold its streams.
     fn read_the_rest(&mut self) {
         let end = Instant::now() + AFTERWARDS;
         self.read();
@@ -223,25 +223,25 @@ impl Output {
         self.stderr.read();
     }
 
-    /// Until something is said, a stream ends, or this time has passed.
+    /// Waits until there is output, a stream ends, or this time has passed.
     fn wait(&self, pause: Duration) {
         let open = [&self.stdout, &self.stderr].into_iter().filter_map(|stream| stream.from.as_ref());
         let mut open: Vec<PollFd> = open.map(|from| PollFd::new(from, PollFlags::IN)).collect();
         if open.is_empty() {
             thread::sleep(pause);
         } else {
-            // A signal ends the wait early; whoever waits looks again.
+            // A signal ends the wait early; the caller then looks again.
             let _ = poll(&mut open, Timespec::try_from(pause).ok().as_ref());
         }
     }
 }
 
 struct Stream {
-    /// Nothing once it has ended.
+    /// `None` after its end.
     from: Option<OwnedFd>,
     kept: VecDeque<u8>,
     keep: usize,
-    /// The last bytes are kept, not the first.
+    /// Keep the last bytes, not the first.
     last: bool,
     cut: bool,
 }
@@ -258,8 +258,7 @@ impl Stream {
         self.from.is_some()
     }
 
-    /// All that is there now, and no more than a pipe holds: one that is written to for ever does not keep
-    /// us.
+    /// Reads what is there now, but at most the size of a pipe, so that an endless stream cannot hold us.
     fn read(&mut self) {
         let mut chunk = [0; 8 << 10];
         let mut more = 128;
@@ -317,7 +316,7 @@ mod tests {
         assert!(!String::from_utf8_lossy(&seen).contains("HOME="), "a cleared environment");
     }
 
-    /// What it says is the number of a grandchild that keeps the pipes open.
+    /// Its output is the process ID of a grandchild that keeps the pipes open.
     #[test]
     fn what_was_said_is_kept_although_a_grandchild_holds_the_pipe() {
         let done = sh("sleep 600 & echo $!; echo no >&2", b"", LONG);
@@ -333,8 +332,8 @@ mod tests {
         assert_eq!((done.ending, done.stdout.len(), done.cut), (Ending::Exit(0), 1000, true));
     }
 
-    /// Returns when the process whose number is in `pid` is gone, or a zombie that init has not reaped yet.
-    /// SIGKILL is not instant; a process that lives on hangs the test until its timeout, which comes before
+    /// Returns when the process whose ID is in `pid` has ended, or is a zombie that init has not reaped yet.
+    /// SIGKILL is not instant; if the process lives on, the test hangs until its timeout, which comes before
     /// the process ends by itself.
     fn wait_until_gone(folder: &Path) {
         let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
@@ -347,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Starts a background process and writes its number.
+    /// Starts a background process and writes its process ID.
     const BACKGROUND: &str = "sleep 600 & echo $! > pid;";
 
     #[test]

@@ -13,7 +13,7 @@ pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     read_device(bytes)
 }
 
-/// Random bytes as hex digits, two for each byte; 32 at most.
+/// Random bytes as hex digits, two for each byte; at most 32 bytes.
 pub fn hex(bytes: usize) -> io::Result<String> {
     let mut all = [0; 32];
     fill(&mut all)?;

@@ -1,8 +1,8 @@
-//! Signal dispositions, and the three standard streams.
+//! Signal handling, and the three standard streams.
 //!
 //! Ignores signals that would end a process which could still answer: the host lets a call pass if its hook
-//! dies. Opens `/dev/null` in place of a closed standard stream, or the next file, a ledger, would get its
-//! descriptor and receive the answer.
+//! dies. Opens `/dev/null` in place of a closed standard stream: otherwise the next opened file, such as a
+//! ledger, would get its descriptor and receive the answer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// First call of the program.
 pub fn settle() {
-    // The reader is gone, the file-size limit is reached: `write` returns an error.
+    // If the reader is gone or the file-size limit is reached, `write` returns an error.
     set(&[libc::SIGPIPE, libc::SIGXFSZ], libc::SIG_IGN);
     let stdin = rustix::stdio::stdin();
     let stdout = rustix::stdio::stdout();
@@ -30,21 +30,21 @@ pub fn settle() {
     }
 }
 
-/// The process group that is killed when a signal ends this process; 0: none.
+/// The process group that is killed when a signal ends this process; 0 for none.
 static ALONG: AtomicI32 = AtomicI32::new(0);
-/// In the place of a group that is being started.
+/// Stored while a group is being started.
 const STARTING: i32 = -1;
-/// A signal that came while the group was being started; 0 is none.
+/// A signal that came while the group was being started; 0 for none.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// Before the group is started: a signal waits for `take_along`. Else one that comes after the start, and
-/// before we know the group's id, would end us and leave the group alive.
+/// Called before the group is started: a signal now waits for `take_along`. Otherwise a signal after the
+/// start, but before we know the group's ID, would end us and leave the group alive.
 pub fn hold() {
     ALONG.store(STARTING, Ordering::SeqCst);
     set(&ENDING, end as *const () as usize);
 }
 
-/// From now on a signal that ends this process kills this group too, until `None` is set. The host signals
+/// From now on a signal that ends this process also kills this group, until `None` is set. The host signals
 /// only our own group; a child in another group would live on without a timeout.
 pub fn take_along(group: Option<Pid>) {
     ALONG.store(group.map_or(0, |group| group.as_raw_nonzero().get()), Ordering::SeqCst);
@@ -61,7 +61,7 @@ const ENDING: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 fn set(signals: &[i32], handler: libc::sighandler_t) {
     for signal in signals {
         #[expect(unsafe_code, reason = "no safe crate sets a handler without a thread")]
-        // SAFETY: the handlers call only what is safe in one: atomics, `kill`, `_exit`.
+        // SAFETY: the handlers call only async-signal-safe functions: atomics, `kill`, `_exit`.
         unsafe {
             libc::signal(*signal, handler);
         }
@@ -77,7 +77,7 @@ extern "C" fn end(signal: i32) {
         return;
     }
     #[expect(unsafe_code, reason = "the same")]
-    // SAFETY: both calls may be made in a handler, and neither touches memory.
+    // SAFETY: both calls are allowed in a signal handler, and neither touches memory.
     unsafe {
         if group > 1 {
             libc::kill(-group, libc::SIGKILL);
@@ -109,12 +109,12 @@ pub fn interrupted() -> bool {
     was_asked() || WANTED.load(Ordering::Relaxed)
 }
 
-/// A signal asked for it.
+/// A signal asked this process to end.
 pub fn was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Has the run of this process pause, as a signal would; `false` takes it back.
+/// Pauses the run of this process, as a signal would; `false` takes that back.
 pub fn interrupt(wanted: bool) {
     WANTED.store(wanted, Ordering::Relaxed);
 }

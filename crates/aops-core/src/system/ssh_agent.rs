@@ -1,14 +1,14 @@
-//! Signing with an Ed25519 key of an ssh-agent, which may keep it in hardware.
+//! Signs with an Ed25519 key of an ssh-agent, which may keep it in hardware.
 //!
-//! Speaks the agent's protocol on a Unix socket. Invariants: every answer is awaited for a bounded time;
-//! nothing but public keys and signatures is ever read.
+//! Speaks the agent's protocol on a Unix socket. Invariants: every answer is awaited for a limited time; only
+//! public keys and signatures are ever read.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An agent that asks a person, or waits for a touch, takes longer; the next turn's end tries again.
+/// An agent that asks a person, or waits for a touch, takes longer; the end of the next turn tries again.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_ANSWER: u32 = 256 << 10;
 const LIST: u8 = 11;
@@ -25,19 +25,19 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The form in which the agent names it.
+    /// The key in the agent's own encoding.
     pub fn blob(key: &[u8]) -> Vec<u8> {
         [string(ED25519), string(key)].concat()
     }
 }
 
-/// The socket of the agent that the surroundings name.
+/// The agent's socket according to the environment.
 #[expect(clippy::disallowed_methods, reason = "asked for where an agent signs, never for a tool's call")]
 pub fn socket() -> Option<PathBuf> {
     std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The Ed25519 keys that it offers.
+/// The Ed25519 keys that the agent offers.
 pub fn list(socket: &Path) -> io::Result<Vec<Identity>> {
     let answer = ask(socket, &[LIST], LISTED)?;
     let mut rest = &answer[..];
@@ -99,7 +99,7 @@ fn take<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(taken)
 }
 
-/// What follows the name `ssh-ed25519`: a key or a signature.
+/// The content after the name `ssh-ed25519`: a key or a signature.
 fn unwrap(mut blob: &[u8]) -> Option<&[u8]> {
     take(&mut blob).filter(|kind| *kind == ED25519)?;
     take(&mut blob).filter(|_| blob.is_empty())

@@ -8,75 +8,74 @@ use crate::model::verdict::KeptFirst;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// What the client says about itself and this start of ours.
+/// What the client says about itself and about this start of our program.
 #[derive(Clone, Debug, Default)]
 pub struct ClientEnv {
-    /// Its process, as text; empty where it does not say.
+    /// Its process ID as text; empty if it does not say.
     pub pid: String,
-    /// What it calls itself: `claude-code_2-1-325_harness`.
+    /// Its own name for itself: `claude-code_2-1-325_harness`.
     pub agent: String,
-    /// The session that it runs this for, where it says so.
+    /// The session for which it runs us, if it says so.
     pub session: Option<String>,
-    /// Where its session began; empty outside of hooks.
+    /// The folder where its session began; empty outside of hooks.
     pub project: PathBuf,
-    /// We are inside one of its tool calls or hooks, as the environment says. A client above us is
-    /// `ledger::clients`' business.
+    /// According to the environment, we are inside one of its tool calls or hooks. `ledger::clients` checks
+    /// for a client among our ancestors.
     pub is_around: bool,
     /// A variable says that Claude Code started us, as a hook or in a tool call.
     pub is_claude: bool,
     /// A person sits at it.
     pub attended: bool,
-    /// The file with `export` lines that it sources before later shell calls.
+    /// A file with `export` lines that the client sources before later shell calls.
     pub env_file: Option<PathBuf>,
-    /// `$TRACEPARENT`, where it is one: the span in which it runs us.
+    /// A valid `$TRACEPARENT`: the span in which it runs us.
     pub traceparent: Option<String>,
     /// The program through which it starts shell commands.
     pub shell_prefix: Option<String>,
-    /// The project of the session in which this verb was called, as the shell in its place found it.
+    /// The project of the session in which this verb was called, as found by our replacement for the shell.
     pub called_in: Option<PathBuf>,
-    /// Registered as a plugin: our agents carry its prefix.
+    /// We are registered as a plugin, so our agents' names have its prefix.
     pub is_plugin: bool,
-    /// Where that plugin is, as the client says.
+    /// The plugin's folder, according to the client.
     pub plugin_root: Option<PathBuf>,
 }
 
 /// Who started us, and what their terminal can show.
 #[derive(Clone, Debug, Default)]
 pub struct UserEnv {
-    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves
-    /// nothing.
+    /// Who works here, according to `$LOGNAME` or `$USER`. It is a name and proves nothing.
     pub person: Option<String>,
-    /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
+    /// `$AOPS_MODE`: the mode that the person who started the client wants for this session.
     pub mode: Option<String>,
     pub no_color: bool,
-    /// The terminal knows no escape sequences: `TERM=dumb`, or no `TERM` at all.
+    /// The terminal supports no escape sequences: `TERM=dumb`, or no `TERM` at all.
     pub is_dumb: bool,
 }
 
-/// The run that this process belongs to.
+/// The run to which this process belongs.
 #[derive(Clone, Debug, Default)]
 pub struct RunEnv {
     /// The environment claims that a run's driver started the client.
     pub claimed: bool,
     /// The run whose driver started us, and its key, which proves it.
     pub proof: Option<(String, String)>,
-    /// This process drives runs, whose steps work where it starts programs.
+    /// This process drives runs, and their steps are executed where it starts programs.
     pub is_driving: bool,
 }
 
-/// What the environment does not say, and the session tells once it is read.
+/// Values that are not in the environment: each is set once, after the session has been read.
 #[derive(Clone, Debug, Default)]
 pub struct ToldOnce {
-    /// What holds the programs that we start on an agent's files, and their network.
+    /// What confines the programs that we start on an agent's files, and their network.
     pub hold: OnceLock<Hold>,
     pub network: OnceLock<HeldNetwork>,
-    /// The command that was let go to be tried out: its jail is made after the answer.
+    /// The command that will run in a throwaway layer: its jail is made after the answer.
     pub trial: OnceLock<Trial>,
     /// In a dry run: what would be kept before the call.
     pub kept: OnceLock<KeptFirst>,
 }
 
-/// A command that is tried out, and what its jail depends on.
+/// A command for a throwaway layer, and what its jail depends on.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The session's folder.

@@ -1,9 +1,9 @@
-//! Files that nobody but the superuser can change: such a file is a program's identity, a name is none. And
-//! paths that this user cannot lead elsewhere.
+//! Recognises files that only the superuser can change, since such a file identifies a program while a name
+//! does not; and paths that this user cannot redirect.
 //!
 //! Looks at files; writes nothing. Invariants: every folder and every link on the way counts like the file
-//! itself; what cannot be looked at is not the superuser's alone; for a process with the superuser's rights
-//! nothing is.
+//! itself; a file that we cannot look at does not count as the superuser's; for a process with the
+//! superuser's rights no file does.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
@@ -13,11 +13,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many as the kernel follows.
+/// The same limit as the kernel's.
 const MOST_LINKS: usize = 40;
 
-/// The file that a shell would start by this word, if only the superuser can change which one that is, and
-/// what is in it.
+/// The file that a shell would start for this word, if only the superuser can change which file that is and
+/// its content.
 pub fn program(word: &str, search: &OsStr, cwd: &Path) -> Option<PathBuf> {
     let starts = |path: &PathBuf| path.metadata().is_ok_and(|is| is.is_file() && is.mode() & 0o111 != 0);
     let found = if word.contains('/') {
@@ -28,35 +28,34 @@ pub fn program(word: &str, search: &OsStr, cwd: &Path) -> Option<PathBuf> {
     real(&found?)
 }
 
-/// Those folders of a search path in which only the superuser can put a program.
+/// The folders of a search path in which only the superuser can put a program.
 pub fn search_path(search: &OsStr) -> OsString {
     let safe = std::env::split_paths(search).filter_map(|folder| real(&folder));
     std::env::join_paths(safe).unwrap_or_default()
 }
 
-/// This user cannot change where this absolute path leads, whoever follows it: no folder on the way is theirs
-/// to write.
+/// This user cannot change where this absolute path leads, whoever follows it: they cannot write to any
+/// folder on the way.
 pub fn is_out_of_reach(path: &Path) -> bool {
     match walk(path, &|path, is| !is.is_dir() || is_anothers(path, is)) {
         Ok(_) => true,
-        // Behind what cannot be looked at only others can have put a link, but for the kernel's own in
-        // `/proc`.
+        // If we cannot look into a folder, only others can have put a link there, except for the kernel's own
+        // links in `/proc`.
         Err(Stop::Unseen { at, climbs }) => !climbs && !at.starts_with("/proc"),
         Err(Stop::Open) => false,
     }
 }
 
-/// Where this absolute path really leads, if only the superuser can change that.
+/// The real path of this absolute path, if only the superuser can change it.
 fn real(path: &Path) -> Option<PathBuf> {
     walk(path, &is_superusers).ok()
 }
 
-/// Why a way was not followed to its end.
+/// Why a path was not followed to its end.
 enum Stop {
     /// Somebody else may change it.
     Open,
-    /// There is nothing here, or nothing that may be looked at. `climbs`: the rest of the path leads up
-    /// again.
+    /// Nothing is here, or we may not look. `climbs`: the rest of the path leads up again.
     Unseen { at: PathBuf, climbs: bool },
 }
 
@@ -90,21 +89,21 @@ fn walk(path: &Path, holds: &dyn Fn(&Path, &Metadata) -> bool) -> Result<PathBuf
     Ok(at)
 }
 
-/// The names of a path, the first one last.
+/// The names of a path in reverse order.
 fn parts(path: &Path) -> Vec<OsString> {
     let named = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
     named.rev().map(|part| part.as_os_str().to_owned()).collect()
 }
 
-/// A sticky folder is everybody's too.
+/// In a sticky folder everybody can create files, so it does not count either.
 fn is_superusers(path: &Path, is: &Metadata) -> bool {
     let mode = is.mode();
     let shared = mode & 0o002 != 0 || mode & 0o020 != 0 && is.gid() != 0;
     is.uid() == 0 && !shared && is_anothers(path, is)
 }
 
-/// This user does not own it, so cannot allow themselves to write it, and may not. Beyond owner and mode
-/// there are lists and rights, of which the kernel knows.
+/// This user neither owns it nor may write to it, and so cannot change its mode. Apart from owner and mode
+/// there are access lists and capabilities, so we ask the kernel.
 fn is_anothers(path: &Path, is: &Metadata) -> bool {
     let may_write = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
     let is_ours = is.uid() == geteuid().as_raw() || is.uid() == getuid().as_raw();
@@ -166,7 +165,7 @@ mod tests {
         assert!(!is_out_of_reach(Path::new(&climbs)), "{climbs}");
     }
 
-    /// The first one counts, as for a shell.
+    /// The first match counts, as for a shell.
     #[test]
     fn the_systems_own_programs_are_the_superusers_unless_another_comes_first() {
         let is_root = rustix::process::geteuid().is_root();

@@ -1,13 +1,13 @@
-//! Work that several threads share.
+//! Spreads work over several threads.
 //!
-//! Starts threads and waits for them. Invariant: nothing runs on after the call.
+//! Starts threads and waits for them. Invariant: no thread runs on after the call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Runs `work` in as many threads as there are cores, `most` at most.
+/// Runs `work` in one thread per core, but in at most `most` threads.
 pub fn run(most: usize, work: impl Fn() + Sync) {
     let threads = if most > 1 { cores().min(most) } else { 1 };
     thread::scope(|scope| {
@@ -18,13 +18,13 @@ pub fn run(most: usize, work: impl Fn() + Sync) {
     });
 }
 
-/// Asked once: the system reads several files for the answer.
+/// Asked once, since the system reads several files for the answer.
 fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(2, |n| n.get().min(8)))
 }
 
-/// Waits until every other thread of this process has ended: with one, no namespace can be entered.
+/// Waits until every other thread of this process has ended: with more than one, no namespace can be entered.
 pub fn wait_until_alone() {
     const TRIES: usize = 500;
     for _ in 0..TRIES {
@@ -35,7 +35,7 @@ pub fn wait_until_alone() {
     }
 }
 
-/// What `work` makes of each item, in any order.
+/// The results of `work` for all items, in any order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Vec::with_capacity(items.len()));

@@ -1,13 +1,13 @@
 //! Connections that wait no longer than a deadline.
 //!
-//! Reads and writes streams that others opened. Invariant: before every read and write the time that is left
-//! is measured, so a slow peer cannot hold us up, however it sends.
+//! Reads and writes streams that others opened. Invariant: the remaining time is measured before every read
+//! and write, so a slow peer cannot delay us, however it sends.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Bytes to a peer and back, plain or encrypted.
+/// A stream of bytes to a peer and back, plain or encrypted.
 pub trait Wire: Read + Write {
     fn socket(&self) -> &TcpStream;
 }
@@ -24,13 +24,13 @@ impl Wire for &TcpStream {
     }
 }
 
-/// Makes a plain connection to this host an encrypted one. The program that runs at every event has no such
-/// thing.
+/// Encrypts a plain connection to this host. The program that runs at every event has no implementation of
+/// it.
 pub trait Encrypt {
     fn encrypt(&self, host: &str, plain: TcpStream) -> Result<Box<dyn Wire>, String>;
 }
 
-/// A connection until its deadline.
+/// A connection with a deadline.
 pub struct Timed<'a> {
     pub stream: Box<dyn Wire + 'a>,
     pub deadline: Instant,
@@ -59,7 +59,7 @@ impl Write for Timed<'_> {
     }
 }
 
-/// Never zero, which would mean without an end.
+/// Never zero, which would mean no timeout at all.
 pub fn time_left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {

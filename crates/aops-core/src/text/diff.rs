@@ -1,21 +1,21 @@
 //! Shows what would change between two texts, as a unified diff.
 //!
-//! Reads two texts; writes nothing. Invariant: applied to the first, it gives the second. Past `LIMIT` the
-//! search for the shortest diff ends and the rest is shown as replaced, so long texts cost neither minutes
-//! nor gigabytes.
+//! Reads two texts; writes nothing. Invariant: applied to the first text, the diff gives the second. After
+//! `LIMIT` the search for the shortest diff ends and the rest is shown as replaced, so long texts cost
+//! neither minutes nor gigabytes.
 
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The unified diff from `old` to `new`, with these names for them; empty when they are the same.
+/// The unified diff from `old` to `new`, with these names for them; empty if they are the same.
 pub fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(LIMIT).diff_lines(old, new);
     diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
-/// A count is made while a session waits.
+/// Lines are counted while a session waits.
 const SOON: Duration = Duration::from_millis(200);
 
 /// How many lines are added or removed from `old` to `new`.
@@ -24,7 +24,7 @@ pub fn count_lines(old: &str, new: &str) -> u64 {
     diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count() as u64
 }
 
-/// Whose each line of `new` is, where those of `old` are these owners': a line that was not there is `by`'s.
+/// The owner of each line of `new`, given the owners of the lines of `old`: a new line belongs to `by`.
 pub fn carry_owners<T: Copy>(old: &str, new: &str, owners: &[T], by: T) -> Vec<T> {
     let diff = TextDiff::configure().timeout(SOON).diff_lines(old, new);
     let stays = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(unified("x", "y", old, old), "");
     }
 
-    /// What `patch` would make of it.
+    /// Applies the diff like `patch`.
     fn apply(old: &str, diff: &str) -> String {
         let old: Vec<_> = old.split_inclusive('\n').collect();
         let mut out = String::new();

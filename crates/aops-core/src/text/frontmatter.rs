@@ -1,8 +1,10 @@
-//! What a skill, a command or an agent's file brings beside its text: hooks, `!` commands, MCP servers.
+//! What the file of a skill, a command or an agent brings apart from its text: hooks, `!` commands, MCP
+//! servers.
 //!
-//! Reads a text, writes nothing. Invariant: a head that cannot be read plainly is taken to bring something.
+//! Reads a text, writes nothing. Invariant: a head that cannot be parsed plainly is assumed to bring
+//! something.
 
-/// Keys of the head under which programs stand.
+/// Keys of the head whose values name programs.
 const KEYS: [(&str, &str); 5] = [
     ("hooks", "hooks"),
     ("mcpservers", "MCP servers"),
@@ -18,7 +20,7 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end..]))
 }
 
-/// What the client would run out of this text without asking; nothing for a plain one.
+/// What the client would run from this text without asking; `None` for a plain text.
 pub fn brings(text: &str) -> Option<&'static str> {
     let (head, _) = split(text).unwrap_or_default();
     of_head(head).or_else(|| runs_commands(text).then_some("`!` commands"))
@@ -28,7 +30,7 @@ fn of_head(head: &str) -> Option<&'static str> {
     let lower = head.to_lowercase();
     for line in lower.lines() {
         let key = line.split(':').next().unwrap_or_default();
-        // `"\x68ooks":`, `? hooks`, `<<: *a`, `!!str hooks:`: no plain key.
+        // `"\x68ooks":`, `? hooks`, `<<: *a`, `!!str hooks:` are not plain keys.
         if line.contains(':') && key.contains('\\')
             || line.trim_start().starts_with(['?', '!', '&', '*'])
             || key.trim() == "<<"
@@ -46,7 +48,8 @@ fn of_head(head: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| said(name)).map(|(_, what)| *what)
 }
 
-/// A command that the client runs while it reads the text: inline, or a fence that begins with `!`.
+/// Whether the text contains a command that the client runs while it reads the text: inline, or in a fence
+/// that begins with `!`.
 fn runs_commands(text: &str) -> bool {
     text.contains("!`")
         || text.lines().any(|line| {

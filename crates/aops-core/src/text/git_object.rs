@@ -1,11 +1,11 @@
-//! The name that git gives to the content of a file, made without starting git.
+//! Computes git's name for the content of a file, without starting git.
 //!
-//! Pure. A repository names its objects with SHA-1 or with SHA-256; the length of any of its names tells
-//! which.
+//! Pure. A repository names its objects with SHA-1 or with SHA-256; the length of any of its names shows
+//! which one.
 
 use crate::text::sha256::{hex, sha256};
 
-/// How a repository names its objects.
+/// The hash function of a repository's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
     Sha1,
@@ -13,7 +13,7 @@ pub enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// The format in which this is a name; `None` where it is none.
+    /// The format of this name; `None` if it is not a name.
     pub fn of_id(id: &str) -> Option<Self> {
         let is_hex = id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         match id.len() {
@@ -83,7 +83,7 @@ fn add_block(state: &mut [u32; 5], block: &[u8; BLOCK]) {
 mod tests {
     use super::*;
 
-    /// As `git hash-object` prints them.
+    /// The expected names are the output of `git hash-object`.
     #[test]
     fn names_are_those_of_git() {
         for (content, id) in [
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(hex(&sha1(&[b"abc"])), "a9993e364706816aba3e25717850c26c9cd0d89d");
     }
 
-    /// Around the ends of blocks the padding takes one block more.
+    /// Near the end of a block the padding needs one more block.
     #[test]
     fn every_length_around_a_block_is_hashed_whole() {
         let digest = |long: usize| hex(&sha1(&[&vec![b'a'; long]]));

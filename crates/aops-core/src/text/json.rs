@@ -1,7 +1,7 @@
 //! JSON in its canonical form, with every secret redacted.
 //!
-//! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through
-//! [`redact_under`].
+//! The form itself is defined in `aops_ledger::json`. Invariant: every string goes through [`redact_under`]
+//! before it is written.
 
 pub use aops_ledger::json::{Json, cut, member, quoted, read};
 
@@ -13,12 +13,12 @@ pub fn canonical(json: &Json) -> String {
     without_kubernetes(json).as_ref().unwrap_or(json).canonical(redact_under)
 }
 
-/// The same, at most `bound` bytes, every longer text replaced by its beginning, length and digest.
+/// The same in at most `bound` bytes, with every long text replaced by its beginning, length and digest.
 pub fn clipped(json: &Json, longest_text: usize, bound: usize) -> String {
     without_kubernetes(json).as_ref().unwrap_or(json).clipped(redact_under, longest_text, bound)
 }
 
-/// A text of a clipped object; one that is no longer whole by its beginning.
+/// A text of a clipped object; if the text was clipped, its beginning.
 pub fn text_in(object: &str, name: &str) -> Option<String> {
     match read(object).ok()?.get(name)? {
         clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
@@ -26,8 +26,8 @@ pub fn text_in(object: &str, name: &str) -> Option<String> {
     }
 }
 
-/// The same without what the members of a Kubernetes secret hold, where there is one: their names say
-/// nothing.
+/// The same without the values of a Kubernetes secret, if there is one: the names of its members do not show
+/// that they are secret.
 fn without_kubernetes<'a>(json: &Json<'a>) -> Option<Json<'a>> {
     match json {
         Json::List(items) => {

@@ -1,4 +1,4 @@
-//! Text and bytes: forms that need no knowledge of the loop.
+//! Text and bytes: formats that know nothing about the loop.
 //!
 //! JSON in its canonical form (RFC 8785), SHA-256, redaction of secrets, printable text, times, templates,
 //! YAML and diffs. Pure: no module here touches files, the clock, the environment or a process. Digests and

@@ -1,11 +1,10 @@
-//! Text that may be printed: without characters that move the cursor, change colours or turn the direction of
-//! reading.
+//! Printable text: without characters that move the cursor, change colours or reverse the reading direction.
 //!
 //! Invariant: text without such a character comes back borrowed.
 
 use std::borrow::Cow;
 
-/// Safe to print. Line feeds and tabs are.
+/// Safe to print, including line feeds and tabs.
 pub fn is_plain(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -19,13 +18,13 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| is_plain(*c)).collect())
 }
 
-/// A number that is not worth storing.
+/// Whether a number is not worth storing.
 pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a longer text is about: of a document its first heading, or the first sentence after one that only
-/// says `Plan`.
+/// What a longer text is about: the first heading of a document, or the first sentence after a heading that
+/// only says `Plan`.
 pub fn title(text: &str) -> &str {
     let bare = |line: &str| matches!(line.to_lowercase().trim_end_matches(':'), "" | "plan" | "the plan");
     let mut lines = text.lines().map(|line| line.trim().trim_start_matches('#').trim());
@@ -47,7 +46,7 @@ pub fn count(n: impl TryInto<u64>, what: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a text as one shell word.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
     if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -1,9 +1,9 @@
 //! Removes secrets from text before it is stored.
 //!
-//! `Anchors` are the few bytes at which a secret can be recognised: the sign behind a name, the dash, line or
-//! dot that ends a token's prefix, or a rare pair of letters. The finders look only there. Invariants: text
-//! without a secret comes back borrowed; redacting twice is redacting once; the time is linear in the text. A
-//! new provider is a row in `token::TOKENS`.
+//! `Anchors` are the few bytes at which a secret can be recognised: the sign after a name, the dash, line or
+//! dot at the end of a token's prefix, or a rare pair of letters. The finders look only there. Invariants:
+//! text without a secret comes back borrowed; redacting twice is redacting once; the time is linear in the
+//! text. A new provider is a row in `token::TOKENS`.
 
 mod look;
 mod token;
@@ -13,7 +13,7 @@ mod document;
 
 use std::borrow::Cow;
 
-/// A secret: what it is, and where. `from` and `to` are between characters.
+/// A secret: its kind and position. `from` and `to` are between characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FoundSecret {
     name: &'static str,
@@ -21,13 +21,13 @@ struct FoundSecret {
     to: usize,
 }
 
-/// How every replacement begins; a value that holds one is skipped.
+/// Beginning of every replacement; a value that contains one is skipped.
 pub const MARK: &str = "[redacted:";
 
 /// The text with every secret replaced by its kind in brackets.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let Some(mut clean) = pass(text) else { return Cow::Borrowed(text) };
-    // Text that was joined to a secret ends at the mark now, and may be recognised as one itself.
+    // Text that was joined to a secret now ends at the mark, and may itself be recognised as a secret.
     for _ in 0..MOST_PASSES {
         let Some(cleaner) = pass(&clean) else { break };
         clean = cleaner;
@@ -35,10 +35,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Each pass removes at least one secret; real text never has more that are joined.
+/// Each pass removes at least one secret; real text never joins more of them.
 const MOST_PASSES: usize = 8;
 
-/// One pass; `None` where nothing is replaced.
+/// One pass; `None` if nothing is replaced.
 fn pass(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -61,7 +61,7 @@ fn pass(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Redacts a value under a name, as in a JSON object: the name may make all of it secret.
+/// Redacts a value with a name, as in a JSON object: the name may make the whole value secret.
 pub fn redact_under<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let Some(kind) = assigned::under(name, value) else { return redact(value) };
     let mut out = String::new();
@@ -109,8 +109,8 @@ fn colon(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
         .or_else(|| document::login_line_at(bytes, at, floor))
 }
 
-/// No letter or digit stands before it, or only one that belongs to an escape: `\n`, `%3D`, a terminal's
-/// colour.
+/// No letter or digit comes before it, or only one that belongs to an escape: `
+/// `, `%3D`, a terminal's colour.
 fn begins_word(bytes: &[u8], at: usize, floor: usize) -> bool {
     let before = &bytes[floor..at];
     let escape = || match before {
@@ -136,8 +136,8 @@ const fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'=' | b'-' | b'_' | b'.')
 }
 
-/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`,
-/// `dapi`, `password`, `eyJ`, `</`, `Q~`, `$6$`.
+/// A letter is an anchor only together with the right next one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`,
+/// `Bearer`, `Basic`, `dapi`, `password`, `eyJ`, `</`, `Q~`, `$6$`.
 const fn is_pair(one: u8, next: u8) -> bool {
     match one {
         b'A' => matches!(next, b'K' | b'S' | b'B' | b'I' | b'T'),
@@ -168,7 +168,7 @@ impl<'a> Anchors<'a> {
         anchors
     }
 
-    /// The first one at or behind `from`, which never goes back.
+    /// The first anchor at or after `from`, which must never decrease.
     fn next(&mut self, from: usize) -> Option<usize> {
         let skip = from.saturating_sub(self.base);
         if skip >= BLOCK {
@@ -192,14 +192,14 @@ impl<'a> Anchors<'a> {
     }
 }
 
-/// The last piece, with zeros behind.
+/// The last piece, padded with zeros.
 fn padded(rest: &[u8]) -> [u8; BLOCK + 1] {
     let mut block = [0; BLOCK + 1];
     block[..rest.len()].copy_from_slice(rest);
     block
 }
 
-/// `is_sign` and `is_pair` for a whole block.
+/// Applies `is_sign` and `is_pair` to a whole block at once.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "with `||` there would be jumps, and no vector instructions"

@@ -1,7 +1,7 @@
 //! A message as the name of a shipped text and the values to fill in.
 //!
-//! Reads nothing, writes nothing. Invariants: filled in one pass, so that no value can pull in another; a
-//! value from outside is one line, clean and clipped.
+//! Reads nothing, writes nothing. Invariants: all values are filled in at once, so that no value can insert
+//! another; a value from outside is on one line, clean and clipped.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase {
@@ -14,7 +14,7 @@ impl Phrase {
         Self { template, values }
     }
 
-    /// The text with every placeholder replaced. One without a value stays as it is, and a test finds it.
+    /// The text with every placeholder replaced. A placeholder without a value stays, and a test finds it.
     pub fn fill(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 200);
         let mut rest = text.trim_end_matches('\n');
@@ -39,8 +39,9 @@ pub fn one_line(text: &str, longest: usize) -> String {
     if line.chars().count() > longest { line.chars().take(longest).chain(['…']).collect() } else { line }
 }
 
-/// What a person is asked to allow, in one line. Of a long text its beginning and its end, and how much is
-/// left out: a question must not hide what it asks for. Signs that turn or hide text become `�`.
+/// What a person is asked to allow, on one line. A long text is shown with its beginning, its end and the
+/// number of omitted characters: a question must not hide what it asks about. Characters that reverse or hide
+/// text become `�`.
 pub fn whole_line(text: &str, longest: usize) -> String {
     let visible = |c: char| match c {
         '\n' => '⏎',
@@ -69,8 +70,8 @@ pub fn whole_line(text: &str, longest: usize) -> String {
     format!("{first} [… {} characters are not shown …] {last}", end - begin)
 }
 
-/// A value from outside, each line quoted so that it cannot end its own quotation; an empty one is the word
-/// `none`.
+/// A value from outside, each line quoted so that it cannot end its own quotation; an empty one becomes the
+/// word `none`.
 pub fn quote(text: &str) -> String {
     if text.trim().is_empty() {
         return "> none".to_owned();

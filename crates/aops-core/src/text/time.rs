@@ -1,6 +1,6 @@
-//! Milliseconds since 1970 as people and files write them: UTC, RFC 3339.
+//! Milliseconds since 1970 in the form that people and files use: UTC, RFC 3339.
 //!
-//! Reads nothing, writes nothing. Invariant: total; a time no calendar holds becomes the epoch.
+//! Reads nothing, writes nothing. Invariant: total; a time that no calendar can represent becomes the epoch.
 
 use chrono::{DateTime, FixedOffset, Offset, Utc};
 
@@ -13,12 +13,12 @@ pub fn timestamp(ms: i64) -> String {
     calendar(ms).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// `20260113`, as session folders begin.
+/// `20260113`, as at the beginning of session folders' names.
 pub fn day(ms: i64) -> String {
     calendar(ms).format("%Y%m%d").to_string()
 }
 
-/// The same moment on the clocks so many seconds east of UTC.
+/// The same moment on a clock this many seconds east of UTC.
 fn local(ms: i64, east: i32) -> DateTime<FixedOffset> {
     calendar(ms).with_timezone(&FixedOffset::east_opt(east).unwrap_or_else(|| Utc.fix()))
 }

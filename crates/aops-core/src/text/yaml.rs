@@ -1,8 +1,8 @@
 //! Reads one YAML document into a tree in which every node knows its line.
 //!
-//! Reads text, writes nothing. Invariants: aliases, tags and repeated keys are refused rather than guessed
-//! at; the tree is never deeper than `DEEPEST` and no mapping larger than `MOST_KEYS`, so no text can cost
-//! more than its length.
+//! Reads text, writes nothing. Invariants: aliases, tags and repeated keys are rejected rather than guessed
+//! at; the tree is never deeper than `DEEPEST` and no mapping larger than `MOST_KEYS`, so the cost is bounded
+//! by the text's length.
 
 use granit_parser::{Event, Parser, ScalarStyle};
 

@@ -1,8 +1,7 @@
-//! What is dangerous in a tool call: its shell line, the file it names, the strings of a tool that is not
-//! known.
+//! Finds dangers in a tool call: in its shell line, the file that it names, the strings of an unknown tool.
 //!
-//! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name;
-//! what a field's name says is prose is not read.
+//! Reads only the call. Invariant: a tool that names no file and runs no line costs one look at its name; a
+//! field whose name shows that it is prose is not searched.
 
 pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, rule};
 
@@ -12,10 +11,10 @@ use aops_shell::danger::{destroys, powershell_destroys, unread};
 use aops_shell::syntax::{Ground, Line, cut};
 use serde_json::Value;
 
-/// Values of one call that are looked at.
+/// At most this many values of one call are looked at.
 const STRINGS: usize = 50_000;
 
-/// `read`: what a file holds that a command is fed with.
+/// `read`: returns the content of a file that is fed to a command.
 pub fn of(
     tool: &str,
     input: &str,
@@ -52,13 +51,13 @@ fn found(id: &str, what: String) -> Vec<Danger> {
     rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
 }
 
-/// A project's own file of secrets is written with a plan (`small.never`); that does not show its content.
+/// Writing a project's own file of secrets needs a plan (`small.never`); writing does not show its content.
 fn is_planned(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     (name.contains("secret") || name.contains("credential")) && !path.contains("/.") && !name.starts_with('.')
 }
 
-/// The file that a tool of the client reads or changes; a search may also name it by a pattern.
+/// Dangers in the file that a tool of the client reads or changes; a search may also name it by a pattern.
 fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
     let Some(fields) = InputFields::read(input) else {
         let path = input::literals(input).into_iter().find(|path| is_secret(path) && !is_free(path));
@@ -69,7 +68,7 @@ fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger>
     path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
 }
 
-/// What a field of an unknown tool is, by its name.
+/// What a field of an unknown tool contains, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Line,
@@ -141,7 +140,7 @@ fn one(tool: &str, text: &str, kind: Field, place: &Place) -> Vec<Danger> {
     }
 }
 
-/// Without the scheme of a `file:` address.
+/// A `file:` address without its scheme.
 fn path(text: &str) -> &str {
     text.strip_prefix("file://").unwrap_or(text)
 }

@@ -1,7 +1,7 @@
 //! What a call does to the world: read, write, close, spawn, tracker, control.
 //!
-//! Reads the call, its line and the tables of commands and tools; writes nothing. Invariant: what is not
-//! known to be harmless is a write.
+//! Reads the call, its line and the tables of commands and tools; writes nothing. Invariant: a call that is
+//! not known to be harmless is a write.
 
 pub use aops_shell::class::CallClass;
 
@@ -18,13 +18,13 @@ pub struct CallSetting<'a> {
     pub mode: Option<&'a str>,
     /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
-    /// What the user's `[effects]` say of a tool.
+    /// What the user's `[effects]` say about a tool.
     pub listed: Option<Effect>,
-    /// Of its line, where it runs one.
+    /// The settings for its line, if it runs one.
     pub line: LineSetting<'a>,
 }
 
-/// The class of a call of this tool; `line` is the shell line it runs, where there is one.
+/// The class of a call of this tool; `line` is the shell line that it runs, if any.
 pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) -> CallClass {
     let known = table::tool(tool);
     let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
@@ -49,7 +49,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
     }
 }
 
-/// The agent gets a working tree of its own.
+/// The agent gets its own working tree.
 fn is_isolated(input: &str) -> bool {
     let fields: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(input);
     fields.is_ok_and(|fields| fields.get("isolation").is_some_and(|value| !value.is_null()))

@@ -1,6 +1,6 @@
-//! Reads a tool's input: the few fields that matter; or, of unknown tools and above all MCP, every string:
-//! any may be a path, and some are lines or programs. Invariant: every string is looked at, or the call is
-//! over budget and so refused.
+//! Reads a tool's input: the few fields that matter; or for unknown tools, above all MCP tools, every string,
+//! since any may be a path, and some are lines or programs. Invariant: every string is examined, or the call
+//! exceeds the budget and is refused.
 
 use super::table::{takes_patches, types_lines};
 use aops_shell::commands::{patched, program_writes};
@@ -43,7 +43,7 @@ pub(super) fn file_path(input: &str) -> Option<String> {
     InputFields::read(input)?.file_path.map(Cow::into_owned)
 }
 
-/// The files that a patch in Codex's form names: those it adds, updates, deletes, and where it moves one.
+/// The files that a patch in Codex's format names: added, updated, deleted, and the targets of moves.
 pub fn patched_files(input: &str) -> Vec<String> {
     const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let text = command(input).unwrap_or_default();
@@ -52,10 +52,10 @@ pub fn patched_files(input: &str) -> Vec<String> {
     named.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty()).collect()
 }
 
-/// No system takes a longer path.
+/// No system accepts a longer path.
 pub(super) const LONGEST_PATH: usize = 4096;
 
-/// Every string literal in text that is nearly JSON, read leniently.
+/// Every string literal in text that is nearly JSON, parsed leniently.
 pub(super) fn literals(input: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut chars = input.chars();
@@ -83,7 +83,7 @@ pub(super) fn literals(input: &str) -> Vec<String> {
     all
 }
 
-/// A string as a path: a `file:` address without its scheme, `~` and known variables filled in.
+/// A string as a path: a `file:` address without its scheme, with `~` and known variables filled in.
 pub fn path_of(text: &str, ground: &Ground) -> Word {
     let text = text.trim();
     let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
@@ -110,12 +110,12 @@ pub fn path_of(text: &str, ground: &Ground) -> Word {
     }
 }
 
-/// A path too long for any system can only be used after it is shortened.
+/// A path that is too long for any system can only be used after it is shortened.
 fn tidy(word: Word) -> Word {
     if word.bits.len() > LONGEST_PATH { word.tidied() } else { word }
 }
 
-/// A file address as the disk would have it: `%2E` is a dot.
+/// A file address in the form of a path: `%2E` is a dot.
 fn decoded(text: &str) -> Vec<Bit> {
     let bytes = text.as_bytes();
     let mut all = Vec::with_capacity(bytes.len());
@@ -129,35 +129,35 @@ fn decoded(text: &str) -> Vec<Bit> {
     String::from_utf8_lossy(&all).chars().map(Bit::Char).collect()
 }
 
-/// Keys under which a string is a command line, or a program.
+/// Keys whose string is a command line or a program.
 const COMMANDS: [&str; 18] = [
     "command", "commands", "cmd", "cmds", "commandline", "command_line", "script", "code", "source",
     "program", "shell", "bash", "line", "lines", "argv", "keys", "input", "exec",
 ];
-/// Keys of the words that follow a program's name.
+/// Keys of the arguments of a program.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "params"];
-/// Keys under which a string is prose.
+/// Keys whose string is prose.
 const PROSE: [&str; 12] = [
     "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query",
     "summary", "note",
 ];
-/// Parts of keys that name a place on the disk.
+/// Parts of keys that mean a path.
 const PLACES: [&str; 11] =
     ["path", "file", "dir", "folder", "root", "source", "dest", "src", "target", "location", "uri"];
-/// JSON inside a string of JSON; an input with more is refused unread.
+/// Levels of JSON inside a string of JSON; an input with more is refused unread.
 const DEEPEST: usize = 4;
-/// Names beside a folder that may lie in it; an input with more is refused unread.
+/// Names next to a folder that may be in that folder; an input with more is refused unread.
 const MOST_NAMES: usize = 64;
 /// No file has a longer name.
 const LONGEST_NAME: usize = 255;
 
-/// Some system takes it, once it is shortened.
+/// Some system accepts the path after it is shortened.
 fn may_be_path(path: &Word) -> bool {
     let short = |name: &[Bit]| name.len() <= LONGEST_NAME;
     path.bits.len() <= LONGEST_PATH && path.bits.split(|bit| *bit == Bit::Char('/')).all(short)
 }
 
-/// What a value is, by its key.
+/// What a value means, by its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Command,
@@ -176,7 +176,7 @@ fn role(key: &str) -> Role {
     }
 }
 
-/// Every string at any depth; literals if the text is beyond the parser (too deep, lone surrogates).
+/// Every string at any depth; only literals if the parser cannot handle the text (too deep, lone surrogates).
 pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &str, ground: &Ground) {
     let types = types_lines(name);
     let patches = takes_patches(name);
@@ -215,13 +215,13 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
     }
 }
 
-/// Words as one line.
+/// Joins words into one line.
 pub(super) fn joined<'v>(words: impl Iterator<Item = &'v Value>) -> String {
     let quoted = words.filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The line of a program whose arguments stand in a field beside it.
+/// The line of a program whose arguments are in a separate field.
 pub(super) fn program_line(fields: &Map<String, Value>) -> Option<String> {
     let is_arguments = |key: &str| ARGUMENTS.contains(&key.to_ascii_lowercase().as_str());
     let (_, program) = fields.iter().find(|(key, value)| role(key) == Role::Command && value.is_string())?;
@@ -270,7 +270,7 @@ impl Strings<'_> {
             && text.contains(char::is_whitespace)
             && !text.starts_with(['/', '~', '.', '$'])
             && !text.starts_with("file:");
-        // `{"id": "."}` is no folder, `{"path": "."}` is.
+        // `{"id": "."}` is not a folder, `{"path": "."}` is.
         let sign = role != Role::Place && matches!(text, "." | ".." | "/" | "~");
         if prose || sign || text.contains('\n') {
             return;
@@ -281,7 +281,7 @@ impl Strings<'_> {
         }
     }
 
-    /// Every quoted text of an input that cannot be read as JSON may be a path.
+    /// Every quoted text of an input that cannot be parsed as JSON may be a path.
     fn places(&mut self, input: &str) {
         for text in literals(input) {
             self.path(&text, Role::Place);
@@ -300,8 +300,8 @@ impl Strings<'_> {
         self.targets.line(&joined(items), self.ground);
     }
 
-    /// Fields that mean something only together: a program and its arguments, a folder and a name in it.
-    /// Where there are too many, every pair would have to be tried.
+    /// Fields that only together mean something: a program and its arguments, a folder and a name in it. If
+    /// there are many, every pair would have to be tried.
     fn siblings(&mut self, fields: &Map<String, Value>) {
         if let Some(line) = program_line(fields) {
             self.targets.line(&line, self.ground);

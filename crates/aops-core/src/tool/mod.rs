@@ -1,7 +1,7 @@
 //! What a tool call does: its effect, and what it touches. Pure.
 //!
-//! `table` is the one table of the client's tools. What a shell line does is the crate `aops-shell`, which
-//! knows nothing of the client.
+//! `table` is the only table of the client's tools. Shell lines are analysed by the crate `aops-shell`, which
+//! knows nothing about the client.
 
 pub mod table;
 mod statement;

@@ -1,7 +1,6 @@
-//! Statements in the input of a tool that queries: SQL, Cypher, GraphQL. Whether one may change what it asks.
+//! Finds statements in the input of a query tool (SQL, Cypher, GraphQL), and whether one may change data.
 //!
-//! Reads the input alone. Invariant: a statement with a word that changes is a write, wherever the word
-//! stands.
+//! Reads only the input. Invariant: a statement that contains a changing word anywhere is a write.
 
 use serde_json::Value;
 
@@ -21,12 +20,12 @@ const CHANGING: [&str; 38] = [
     "reset", "revoke", "set", "setval", "truncate", "unwind", "update", "upsert", "vacuum",
 ];
 
-/// Keys whose value is a statement, whatever it looks like.
+/// Keys whose value is always a statement.
 const STATEMENTS: [&str; 6] = ["sql", "statement", "stmt", "cypher", "graphql", "statements"];
-/// Keys of commands in the form of JSON.
+/// Keys of commands in JSON form.
 const KEYS: [&str; 8] = ["$out", "$merge", "delete", "deletes", "insert", "update", "updates", "drop"];
 
-/// The first statement of this input that may change something.
+/// The first statement in this input that may change something.
 pub(super) fn changing(input: &str) -> Option<String> {
     let root = serde_json::from_str::<Value>(input).ok()?;
     let mut waiting = vec![(root, false)];
@@ -60,7 +59,7 @@ fn changes(text: &str, is_statement: bool) -> bool {
         && words.any(|word| CHANGING.contains(&word) || reaches(word) && text.contains(&format!("{word}(")))
 }
 
-/// Without comments and what stands in single quotes.
+/// The text without comments and single-quoted strings.
 fn uncommented(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! The table of tools: what a call of each does, and what it touches.
 //!
 //! Invariant: a tool that is not in the table and not named like a reading MCP tool writes, and may write
-//! whatever its input names.
+//! anything that its input names.
 
 use crate::model::call::Effect;
 use aops_shell::commands::{Act, Class};
@@ -16,7 +16,7 @@ pub struct KnownTool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolTouches {
     Nothing,
-    /// The file that a field of its input names.
+    /// The file named in a field of its input.
     File,
     /// The files that the patch in its input names.
     Patch,
@@ -24,11 +24,11 @@ pub enum ToolTouches {
     Line,
     /// What its PowerShell line touches.
     PowerShell,
-    /// Perhaps every string of its input.
+    /// Perhaps every string in its input.
     Strings(Act),
 }
 
-/// Tools of the client by effect; none of them touches a file we guard.
+/// Tools of the client by effect; none of them touches a file that we guard.
 #[rustfmt::skip]
 static FREE: &[(Effect, &[&str])] = &[
     (Effect::Read, &[
@@ -45,9 +45,9 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Spawn, &["Agent", "Task"]),
 ];
 
-/// Words of an MCP tool's name: each verb must be a reading one. The first word is one, none of the others is
-/// a writing one, and behind `and`, `or` or `then` stands another reading one, or the plural of something.
-/// Removing takes whole folders.
+/// Verbs that make an MCP tool's name a reading one: the first word must be one of these, no other word may
+/// be a writing one, and after `and`, `or` or `then` comes another reading one, or a plural. A tool that
+/// removes takes whole folders.
 const READING: [&str; 9] =
     ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
 #[rustfmt::skip]
@@ -64,13 +64,13 @@ const WRITING: &[&str] = &[
 ];
 const JOINING: [&str; 6] = ["and", "or", "then", "n", "plus", "also"];
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
-/// Servers of trackers and memories, the words that look there, and what is free beside looking.
+/// Servers of trackers and memories, the words for reading there, and what else is free.
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 const TRACKED: [&str; 9] =
     ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
 const KEPT: [&str; 7] = ["store", "create", "update", "claim", "close", "comment", "comments"];
 
-/// Tools that run a line or edit files, and those of whose calls nothing is known.
+/// Tools that run a line or edit files, and those about whose calls nothing is known.
 const LINES: [&str; 3] = ["Bash", "Monitor", "PowerShell"];
 const EDITS: [&str; 5] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch"];
 const UNKNOWN: [&str; 7] =
@@ -100,7 +100,7 @@ pub fn tool(name: &str) -> KnownTool {
     KnownTool { class: Err(why.to_owned()), touches }
 }
 
-/// A tool that is known by the words of its name at most.
+/// A tool about which at most the words of its name are known.
 fn by_words(name: &str) -> KnownTool {
     let words = words(name);
     let any = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
@@ -123,7 +123,7 @@ fn begins_reading(words: &[String]) -> bool {
     words.first().is_some_and(|word| READING.contains(&word.as_str()))
 }
 
-/// The words behind `and` and its like.
+/// The words after `and`, `or` and `then`.
 fn joined(words: &[String]) -> impl Iterator<Item = &String> {
     words.windows(2).filter(|pair| JOINING.contains(&pair[0].as_str())).map(|pair| &pair[1])
 }
@@ -133,7 +133,7 @@ fn is_joined_to_reading(word: &str) -> bool {
     READING.contains(&word) || word.ends_with('s') && !word.ends_with("ss")
 }
 
-/// The field of its input in which an edit tool names the file.
+/// The input field in which an edit tool names the file.
 pub fn edited_field(tool: &str) -> Option<&'static str> {
     match tool {
         "Write" | "Edit" | "MultiEdit" => Some("file_path"),
@@ -142,7 +142,7 @@ pub fn edited_field(tool: &str) -> Option<&'static str> {
     }
 }
 
-/// A tool of a server whose name says that it looks, also one of a tracker.
+/// A tool of a server whose name shows that it only reads, including one of a tracker.
 pub fn looks(name: &str) -> bool {
     let words = words(name);
     let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
@@ -151,7 +151,7 @@ pub fn looks(name: &str) -> bool {
     begins_reading(rest) && !rest.iter().any(others) && joined(rest).all(|word| is_joined_to_reading(word))
 }
 
-/// A tool of a tracker that looks, or that creates, updates, closes or comments on something.
+/// A tool of a tracker that reads, or that creates, updates, closes or comments on something.
 fn tracks(words: &[String]) -> bool {
     // `memory_search`
     let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
@@ -163,7 +163,7 @@ fn tracks(words: &[String]) -> bool {
     begins && only_reads && !rest.iter().any(|word| is(WRITING, word) && !is(&KEPT, word))
 }
 
-/// What is typed here is a line for a shell, whatever its key.
+/// Its input is typed into a shell, whatever its key.
 pub(super) fn types_lines(name: &str) -> bool {
     const TYPING: [&str; 20] = [
         "term", "terminal", "tmux", "shell", "iterm", "console", "tty", "pty", "keyboard", "keys",
@@ -172,12 +172,12 @@ pub(super) fn types_lines(name: &str) -> bool {
     name.split("__").flat_map(words).any(|word| TYPING.contains(&word.as_str()))
 }
 
-/// What it is given may be a patch, whatever its key.
+/// Its input may be a patch, whatever its key.
 pub(super) fn takes_patches(name: &str) -> bool {
     words(name).iter().any(|word| ["apply", "patch", "diff", "edit"].contains(&word.as_str()))
 }
 
-/// The last part of a tool's name, cut at signs and capitals: `getUser-by_id` is get, user, by, id.
+/// The last part of a tool's name, split at signs and capitals: `getUser-by_id` is get, user, by, id.
 fn words(name: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut was_lower = false;

@@ -1,7 +1,7 @@
-//! What one tool call would touch, read from its input and its line.
+//! What one tool call would touch, according to its input and its line.
 //!
-//! Reads the call alone; nothing is looked up on disk. Invariant: an unknown tool may write whatever its
-//! input names; one that only reads touches nothing.
+//! Reads only the call; nothing is looked up on disk. Invariant: an unknown tool may write anything that its
+//! input names; a tool that only reads touches nothing.
 
 pub use aops_shell::targets::{Act, CommandRun, Hidden, Target, Targets};
 
@@ -11,7 +11,7 @@ use super::table::{ToolTouches, tool as known};
 use aops_shell::commands::powershell_class;
 use aops_shell::syntax::{self, Ground, Line, Word};
 
-/// The shell line of this call, cut; `None` if its tool runs none, or the input does not say it.
+/// The shell line of this call, parsed; `None` if its tool runs none, or the input does not contain it.
 pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
     let runs = known(tool).touches == ToolTouches::Line;
     Some(syntax::cut(&input::command(input).filter(|_| runs)?, ground))
@@ -40,7 +40,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
     all
 }
 
-/// The files that a patch names, or any string where it names none.
+/// The files that a patch names, or every string if it names none.
 fn patch(all: &mut Targets, tool: &str, input: &str, ground: &Ground) {
     let named = input::patched_files(input);
     if named.is_empty() {
@@ -49,7 +49,7 @@ fn patch(all: &mut Targets, tool: &str, input: &str, ground: &Ground) {
     write(all, &named, ground);
 }
 
-/// The one file that the input names, or any string that may be its path.
+/// The one file that the input names, or every string that may be its path.
 fn file(all: &mut Targets, input: &str, ground: &Ground) {
     let named: Vec<String> = InputFields::read(input).into_iter().flat_map(InputFields::paths).collect();
     let named = if named.is_empty() { input::literals(input) } else { named };

@@ -1,4 +1,4 @@
-//! Tools and lines against what the contract says of them.
+//! Tests tools and lines against the contract.
 
 use super::effect::*;
 use crate::model::call::Effect;
@@ -145,7 +145,7 @@ fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Op
     of(name, input, line.as_ref(), &around)
 }
 
-/// The names of the contract, one by one.
+/// The names in the contract, one by one.
 const NAMED: &[(Effect, &str)] = &[
     (
         Effect::Read,
@@ -282,7 +282,7 @@ fn hostile_lines_are_classed_with_little_work() {
         let begun = clock_gettime(ClockId::ThreadCPUTime);
         let said = classed(&line);
         let took = clock_gettime(ClockId::ThreadCPUTime) - begun;
-        // Unoptimised: far above what any of them takes, far below what a blow-up would.
+        // Unoptimised: far above what any of them takes, far below an exponential time.
         assert!(took.tv_sec < 4, "{what}: {took:?}, {}", name(said.effect));
     }
 }
@@ -300,14 +300,14 @@ proptest! {
         prop_assert_eq!(said.effect.is_write(), !said.why.is_empty());
     }
 
-    /// Shell words in any order: no panic, and a writer among them is found wherever it runs.
+    /// Shell words in any order: no panic, and a writing command among them is found wherever it runs.
     #[test]
     fn any_shell_is_classed(parts in proptest::collection::vec(prop::sample::select(PARTS), 0..24)) {
         let said = classed(&parts.join(" "));
         prop_assert_eq!(said.effect.is_write(), !said.why.is_empty());
     }
 
-    /// Nothing that stands before or after a plain `rm` in a list makes the line read.
+    /// Nothing before or after a plain `rm` in a list makes the line count as reading.
     #[test]
     fn a_writer_in_a_list_is_a_write(before in prop::sample::select(READING), after in prop::sample::select(READING), sign in prop::sample::select(SIGNS)) {
         let line = format!("{before} {sign} rm x {sign} {after}");

@@ -1,18 +1,18 @@
-//! What a call does to issues of the tracker: takes them in hand, closes them or hands them back, changes or
-//! syncs them.
+//! What a call does to issues in the tracker: claims them, closes them or hands them back, changes or syncs
+//! them.
 //!
-//! Reads the call alone. Stored types: fields in sorted order. Invariant: an id that is not plainly written
-//! is no id, so a line like `bd close "$ID"` changes nothing here.
+//! Reads only the call. Stored types: fields in sorted order. Invariant: an ID that is not plainly written
+//! does not count, so a line like `bd close "$ID"` changes nothing here.
 
 use crate::text::json;
 use crate::tool::targets::Targets;
 use aops_shell::syntax::Word;
 use serde::{Deserialize, Serialize};
 
-/// What one command does to issues of the tracker.
+/// What one command does to issues in the tracker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracks {
-    /// Its program as it was typed, or its MCP server.
+    /// The tracker's program as it was typed, or its MCP server.
     pub by: String,
     pub how: How,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,7 +22,7 @@ pub struct Tracks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// They are being worked on from now on.
+    /// Work on them begins.
     Claims,
     /// They are closed or handed back.
     Leaves,
@@ -33,38 +33,39 @@ pub enum How {
     Syncs,
 }
 
-/// Most that are kept of one call, and of one command.
+/// At most this many are kept for one call, and for one command.
 const MOST: usize = 8;
 const LONGEST: usize = 200;
 
-/// The trackers; only the second has a verb that syncs.
+/// The trackers; only the second has a verb for syncing.
 const PROGRAMS: [&str; 2] = ["bd", SYNCING];
 const SYNCING: &str = "mb";
 
-/// Options without a value; any other takes the next word, unless it has a `=`.
+/// Options without a value; any other takes the next word, unless it contains a `=`.
 const FLAGS: [&str; 14] = [
     "--claim", "--continue", "--force", "--json", "--mb-no-cmd-logging", "--no-auto-flush",
     "--no-auto-import", "--quiet", "--release", "--replace-all", "--suggest-next", "--unassign", "-f", "-q",
 ];
 
-/// Verbs that change issues otherwise.
+/// Verbs that change issues in another way.
 const CHANGING: [&str; 10] =
     ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
 
 impl Tracks {
-    /// Its program has a verb that syncs.
+    /// Its program has a verb for syncing.
     pub fn has_sync(&self) -> bool {
         base(&self.by) == SYNCING
     }
 }
 
-/// An issue's id: a short word of letters, digits, `-`, `_` and `.`.
+/// An issue's ID: a short word of letters, digits, `-`, `_` and `.`.
 pub fn is_id(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     text.len() <= 64 && text.bytes().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Everything that this call does to issues. `command` is the user's tracker; with `none` there is none.
+/// Everything that this call does to issues. `command` is the user's tracker; `none` means that there is
+/// none.
 pub fn of(command: &str, tool: &str, input: &str, reach: &Targets) -> Vec<Tracks> {
     if command == "none" {
         return Vec::new();
@@ -77,7 +78,7 @@ pub fn of(command: &str, tool: &str, input: &str, reach: &Targets) -> Vec<Tracks
     found.take(MOST).collect()
 }
 
-/// `mcp__beads__close` with its `issue_id`.
+/// For example `mcp__beads__close` with its `issue_id`.
 fn of_tool(name: &str, input: &str) -> Option<Tracks> {
     let (server, tool) = name.split_once("__").filter(|(server, _)| matches!(*server, "bd" | "beads"))?;
     let input = json::read(input).ok()?;
@@ -87,7 +88,7 @@ fn of_tool(name: &str, input: &str) -> Option<Tracks> {
     Some(Tracks { by: server.to_owned(), how, ids: id.into_iter().collect() })
 }
 
-/// The words of one simple command, its program first.
+/// What one simple command does; its words begin with the program.
 fn of_words(command: &str, words: &[String]) -> Option<Tracks> {
     let is_tracker = |program: &String| program == command || PROGRAMS.contains(&base(program));
     let (program, rest) = words.split_first().filter(|(program, _)| is_tracker(program))?;

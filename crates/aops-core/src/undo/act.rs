@@ -1,8 +1,8 @@
-//! Carries out the plan of an undo: of the one that runs, or of one that was interrupted.
+//! Carries out the plan of an undo, whether it has just begun or was interrupted.
 //!
 //! Writes files folder by folder from `/`, follows no symlink, and starts `git`. Invariants: a file is
-//! replaced by a rename, so it is the old one or the new one; what is neither as it was planned nor as it
-//! shall be was changed meanwhile, and stays.
+//! replaced by a rename, so it is the old one or the new one; a file that is in neither its planned old state
+//! nor its new one was changed meanwhile, and stays.
 
 use super::crontab;
 use super::form::{Content, Keeping, KeptFile, KeptRepository};
@@ -22,10 +22,10 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-/// What could not be done, each with why.
+/// What was done, and what was not.
 #[derive(Debug, Default)]
 pub(super) struct Acted {
-    /// Files that are as they shall be.
+    /// Number of files in their new state.
     pub files: usize,
     pub problems: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub(super) fn act(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> R
     Ok(acted)
 }
 
-/// The table of timed commands, unless it is neither this nor that one.
+/// Replaces the crontab, if it is still the one from before.
 fn table(env: &Env, store: &Store, goal: Sum, before: Sum) -> Result<(), String> {
     let now = Sum::of(&crontab::listed(env).map_err(|why| format!("the table of `crontab`: {why}"))?);
     if now == goal {
@@ -89,7 +89,7 @@ struct Acting<'a> {
     acted: Acted,
 }
 
-/// Up to so many files are synced one by one; more by one call for everything.
+/// Up to this many files are synced one by one, more with one call for everything.
 const FEW: usize = 64;
 
 impl Acting<'_> {
@@ -129,7 +129,7 @@ impl Acting<'_> {
                 let fill = |file: &mut File| write_content(store, &sum.0, goal.mode, file);
                 put(store, &mut self.opener, path, &Body::Bytes(&fill))
             }
-            // A copy: the store's own must not change with the file that comes back.
+            // A copy, since the store's own file must not change together with the restored one.
             Content::Link(_) => {
                 let fill = |file: &mut File| {
                     let gone = || Failure::storage(name::shown(path), "its content is gone");
@@ -141,7 +141,7 @@ impl Acting<'_> {
         }
     }
 
-    /// First those that go, then those that come.
+    /// Removes folders first, then creates the others.
     fn folders(&mut self) {
         const FULL: [Errno; 2] = [Errno::NOTEMPTY, Errno::EXIST];
         let plan = self.plan;

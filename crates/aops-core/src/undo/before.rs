@@ -1,7 +1,8 @@
-//! The way from a line to its keeping: read, looked at, kept. The hook walks it to decide, and whoever starts
-//! the command walks it again.
+//! The path from a line to its keeping: parsed, looked at, kept. The hook goes through it to decide, and the
+//! program that starts the command does it again.
 //!
-//! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
+//! Invariant: if a rule allowed a command because its losses would be kept, they are kept, or the line does
+//! not run.
 
 use super::form::{Content, Keeping, KeptFile, KeptRepository, Left, SCHEMA};
 use super::keep::{Cause, keep, part};
@@ -26,11 +27,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Of one git command.
+/// For one git command.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
-/// Without a rule it passes anyhow, and what its words say is kept.
+/// What a line destroys, if its text shows everything that these rules found; otherwise `None`. A line
+/// without a rule passes anyway, and what its text shows is kept.
 pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
     if !rules.is_empty() && !is_read(line) {
         return None;
@@ -41,11 +42,11 @@ pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses
     is_told.then_some(losses)
 }
 
-/// The rules that look for all changes that are in no commit.
+/// The rules that search for all uncommitted changes.
 const ALL_CHANGES: [&str; 3] = [CONTAINED, "git-discard", "git-clean"];
 
-/// All that is in no commit of the repository here, without what tools make again, beside what the line
-/// itself tells.
+/// Everything uncommitted in this repository, without files that tools make again, and in addition what the
+/// line itself shows.
 fn all_changes(line: &Line, root: &Path) -> Losses {
     let folder = Word::of(&root.to_string_lossy());
     let of = |what| Loss::Git { folder: folder.clone(), what };
@@ -55,8 +56,8 @@ fn all_changes(line: &Line, root: &Path) -> Losses {
     Losses { all: [vec![changes, new], told].concat(), rest: Line::default() }
 }
 
-/// What a command that nobody was asked about may lose: bytes alone, since its jail does not let it write in
-/// the repository.
+/// What a command may lose that nobody was asked about: only file contents, since its jail does not let it
+/// write to the repository.
 pub fn look_at_all(place: Place, line: &Line, bounds: Bounds) -> Result<Found, Unkept> {
     let mut found = look(Place { rules: &ALL_CHANGES, ..place }, &all_changes(line, place.root), bounds)?;
     found.repositories.clear();
@@ -71,7 +72,7 @@ pub struct Command<'a> {
     pub root: &'a Path,
     pub line: &'a str,
     pub cwd: &'a str,
-    /// Of the call that was judged.
+    /// The rules of the call that was judged.
     pub rules: &'a [String],
     pub call_id: &'a str,
     pub session_id: &'a str,
@@ -79,7 +80,7 @@ pub struct Command<'a> {
 }
 
 impl Command<'_> {
-    /// Keeps what the command would lose; `None` where that is nothing any more.
+    /// Keeps what the command would lose; `None` if there is nothing to lose any more.
     pub fn keep(&self) -> Result<Option<Keeping>, String> {
         let found = self.look()?;
         if found.is_empty() {
@@ -114,13 +115,13 @@ impl Command<'_> {
     }
 }
 
-/// The variables of a line whose values are known wherever it is read.
+/// The variables of a line whose values are known at every place where it is parsed.
 fn variables(env: &Env, project: &str) -> Vec<(String, String)> {
     let config = env.config.to_string_lossy().into_owned();
     vec![("CLAUDE_CONFIG_DIR".to_owned(), config), ("CLAUDE_PROJECT_DIR".to_owned(), project.to_owned())]
 }
 
-/// What was kept for this call: the newest first, of a few.
+/// What was kept for this call: the newest of a few candidates.
 pub fn kept_for(root: &Path, call_id: &str) -> Result<Option<Keeping>, Failure> {
     const RECENT: usize = 16;
     let Some(store) = Store::look(root)? else { return Ok(None) };
@@ -132,7 +133,7 @@ pub fn kept_for(root: &Path, call_id: &str) -> Result<Option<Keeping>, Failure> 
     Ok(None)
 }
 
-/// The same at the end of its call: nothing that is still there shares its content with what was kept.
+/// The same at the end of its call: nothing that still exists shares its content with the kept files.
 pub fn settle(env: &Env, root: &Path, call_id: &str, bounds: Bounds) -> Result<Option<Keeping>, Failure> {
     match kept_for(root, call_id)? {
         Some(keeping) => part(env, root, keeping, bounds.bytes).map(Some),
@@ -141,7 +142,7 @@ pub fn settle(env: &Env, root: &Path, call_id: &str, bounds: Bounds) -> Result<O
     }
 }
 
-/// The fact of a keeping.
+/// The fact about a keeping, for the ledger.
 pub fn fact(keeping: &Keeping, bounds: Bounds) -> Kept {
     let look_ms = u64::try_from(bounds.look.as_millis()).unwrap_or(u64::MAX);
     Kept {
@@ -213,7 +214,7 @@ fn lines(env: &Env, root: &Path, words: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&said).lines().map(str::to_owned).collect()
 }
 
-/// Where the branches and tags are by now that go or move.
+/// The present positions of the branches and tags that the command removed or moved.
 fn refs_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<(String, String)> {
     if one.refs.is_empty() {
         return Vec::new();
@@ -229,7 +230,7 @@ fn stashes_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<String> {
     if one.stashes.is_some() { lines(env, root, &["stash", "list", "--format=%H"]) } else { Vec::new() }
 }
 
-/// Notes what the command left, so that an undo knows a later change from it.
+/// Records what the command left, so that an undo can recognise later changes.
 pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<Left, Failure> {
     let store = Store::open(env, root)?;
     let path = |text: &str| name::bytes(text).into_owned();
@@ -257,7 +258,7 @@ pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<Left, Fail
     Ok(left)
 }
 
-/// Takes away a keeping of files that the command left as they were.
+/// Removes a keeping of files that the command did not change.
 pub fn forget_unchanged(env: &Env, root: &Path, keeping: &Keeping, left: &Left) -> Result<bool, Failure> {
     let same = |(file, now): (&KeptFile, &Option<Sum>)| match &file.content {
         Content::Blob(sum) => Some(sum) == now.as_ref(),

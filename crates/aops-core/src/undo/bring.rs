@@ -1,9 +1,9 @@
-//! Brings a keeping back: keeps the present, writes the plan, carries it out, and tells the sessions of the
-//! tree.
+//! Restores a keeping: keeps the present state, writes the plan, carries it out, and tells the sessions of
+//! the tree.
 //!
-//! Joins survey, store, disk, git and ledgers. Lock order: ledgers first, then the store. Invariants: what is
-//! overwritten is kept first; before the plan is committed nothing is touched; after it, the next undo or
-//! session start finishes.
+//! Joins survey, store, disk, git and ledgers. Lock order: ledgers first, then the store. Invariants: what
+//! will be overwritten is kept first; nothing is touched before the plan is committed; after that, the next
+//! undo or session start finishes it.
 
 use super::act::{Acted, act};
 use super::form::{Content, Keeping, KeptFile, KeptFolder, Left, SCHEMA};
@@ -30,14 +30,14 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Brought {
     pub number: u64,
-    /// The keeping of what lay there before.
+    /// The keeping of the state before the undo.
     pub present: u64,
     pub files: usize,
-    /// What could not be done, each with why.
+    /// What could not be done, each with the reason.
     pub problems: Vec<String>,
 }
 
-/// Brings it back; `seen` can still refuse before anything is written. `None`: there is nothing to do.
+/// Restores it; `seen` can still refuse before anything is written. `None`: there is nothing to do.
 pub fn bring_back(
     env: &Env,
     root: &Path,
@@ -61,8 +61,8 @@ pub fn bring_back(
     carry_out(env, &store, &plan, &present, &mut ledgers.iter_mut().collect::<Vec<_>>()).map(Some)
 }
 
-/// Finishes an undo of this tree that was interrupted. `own`: the ledger of the hook that calls; else all
-/// sessions are told.
+/// Finishes an interrupted undo of this tree. `own`: the ledger of the calling hook; otherwise all sessions
+/// are told.
 pub fn finish_pending(env: &Env, root: &Path, own: Option<&mut Ledger>) -> Result<Option<Brought>, Failure> {
     if !Store::look(root)?.is_some_and(|store| shelf::is_undoing(&store)) {
         return Ok(None);
@@ -101,7 +101,7 @@ fn carry_out(
     Ok(Brought { number: plan.number, present: plan.present, files, problems })
 }
 
-/// Notes that it was brought back. Where that took an undo back, that one is not done any more.
+/// Records that it was restored. If that reverted an earlier undo, that one no longer counts as done.
 fn note(env: &Env, store: &Store, number: u64, present: u64) -> Result<(), Failure> {
     for other in shelf::numbers(store)? {
         if shelf::undone(store, other)?.is_some_and(|undone| undone.present == number) {
@@ -111,7 +111,7 @@ fn note(env: &Env, store: &Store, number: u64, present: u64) -> Result<(), Failu
     shelf::note_undone(store, number, &Undone { at: timestamp(env.now_ms), present })
 }
 
-/// What this undo leaves, so that it can be taken back without a question.
+/// The state that this undo leaves, so that the undo itself can be reverted without a question.
 fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
     let sum = |goal: &KeptFile| match &goal.content {
         Content::Blob(sum) => Some(*sum),
@@ -133,7 +133,7 @@ fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
     left
 }
 
-/// Keeps the present and makes the plan.
+/// Keeps the present state and makes the plan.
 fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), Failure> {
     let whole = !survey.has_conflicts();
     let Survey { keeping, items, repositories, crontab, .. } = survey;
@@ -208,7 +208,8 @@ fn keep_bytes(store: &Store, bytes: &[u8]) -> Result<Sum, Failure> {
     store.keep_bytes(bytes).map(Sum).map_err(|e| Failure::storage("blobs", e))
 }
 
-/// How each path shall be. Files of a commit are written out by git and kept, so that the rest needs no git.
+/// The new state of each path. git writes out files of a commit, which are then kept, so that the rest needs
+/// no git.
 pub(super) fn goals(
     env: &Env,
     store: &Store,
@@ -223,7 +224,7 @@ pub(super) fn goals(
         };
         let paths: Vec<String> = items.iter().filter_map(of_commit).collect();
         let (Some(repository), Some(head)) = (Repository::of(env, kept), &kept.head) else { continue };
-        // So much of a temporary folder is enough.
+        // Limits the size of the temporary folder.
         for part in paths.chunks(256) {
             for (path, file) in write_out(store, &repository, head, part)? {
                 let whole = format!("{}/{path}", kept.root);
@@ -260,7 +261,7 @@ fn write_out(
     for path in paths {
         let whole = format!("{root}/{path}");
         let seen = looker.look(&whole);
-        // A submodule is an empty folder here, and none of ours.
+        // A submodule is an empty folder here, and not restored by us.
         if matches!(seen, Present::File { .. } | Present::Link(_)) {
             all.push((path.clone(), looker.keep(store, &whole, &seen)?));
         }
@@ -268,8 +269,8 @@ fn write_out(
     Ok(all)
 }
 
-/// Git keeps no empty folder: those above a file that goes, up to the root of its working tree, but for those
-/// that were there.
+/// Git does not track empty folders: those above a file that is removed, up to the root of its working tree,
+/// except for folders that existed before.
 fn emptied(keeping: &Keeping, path: &str) -> Vec<String> {
     let was_there = |above: &str| keeping.folders.iter().any(|folder| folder.path == above);
     let is_inside = |above: &str| {
@@ -281,11 +282,11 @@ fn emptied(keeping: &Keeping, path: &str) -> Vec<String> {
     above.filter(|above| is_inside(above) && !was_there(above)).map(str::to_owned).collect()
 }
 
-/// Folders on the way.
+/// Folders above the changed files.
 struct Folders {
     come: Vec<KeptFolder>,
     go: Vec<String>,
-    /// They are there, and forbid their owner to change them: their modes are set again at the end.
+    /// They exist, but their owner must not change them: their modes are restored at the end.
     restricted: Vec<KeptFolder>,
 }
 

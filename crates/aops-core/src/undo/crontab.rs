@@ -1,6 +1,6 @@
-//! The user's table of timed commands, which the program `crontab` lists and replaces.
+//! The user's crontab, which the program `crontab` lists and replaces.
 //!
-//! Starts `crontab`. Invariant: no table and an empty one are the same.
+//! Starts `crontab`. Invariant: no crontab and an empty one are the same.
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(4);
 const LONGEST: usize = 1 << 20;
 
-/// The table; nothing where there is none, or no such program.
+/// The crontab; empty if there is none, or no such program.
 pub fn listed(env: &Env) -> Result<Vec<u8>, String> {
     match run(env, &["-l"], b"") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -24,7 +24,7 @@ pub fn listed(env: &Env) -> Result<Vec<u8>, String> {
     }
 }
 
-/// From now on it is this one.
+/// Replaces the crontab.
 pub(super) fn put(env: &Env, table: &[u8]) -> Result<(), Failure> {
     let words: &[&str] = if table.is_empty() { &["-r"] } else { &["-"] };
     let said = run(env, words, table).map_err(|error| Failure::storage("crontab", error))?;
@@ -34,7 +34,7 @@ pub(super) fn put(env: &Env, table: &[u8]) -> Result<(), Failure> {
 struct Said {
     ends_well: bool,
     stdout: Vec<u8>,
-    /// The first line of what it complains about.
+    /// The first line of its error message.
     why: String,
 }
 

@@ -1,7 +1,7 @@
-//! Writes what was kept to a folder of its own, where a person can look at it.
+//! Writes what was kept to a separate folder, where a person can look at it.
 //!
-//! Writes below that folder alone. Files of the project are at their place below its root, others at their
-//! whole path.
+//! Writes only below that folder. Files of the project have their path relative to its root, others their
+//! full path.
 
 use super::bring::goals;
 use super::form::{Content, KeptFile};
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How many files were written below this folder, which is made.
+/// Creates this folder and writes the files to it; returns how many.
 pub fn write_to(env: &Env, root: &Path, number: u64, to: &Path) -> Result<usize, Failure> {
     let store = Store::open(env, root)?;
     let survey = survey(env, &store, number, true)?;

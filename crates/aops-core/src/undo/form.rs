@@ -1,7 +1,7 @@
-//! One keeping: what the disk and git held that a command was about to take away.
+//! One keeping: what was on the disk and in git that a command was about to destroy.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order. Paths are absolute and real, written as
-//! [`name`](crate::checkpoint::tree::name) writes them, so that any bytes can be stored.
+//! Pure. Stored type, version `schema`: fields in sorted order. Paths are absolute and real, encoded by
+//! [`name`](crate::checkpoint::tree::name), so that any bytes can be stored.
 
 use crate::text::plain::is_zero;
 use crate::text::sha256::Sum;
@@ -12,9 +12,9 @@ pub const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeping {
     pub at: String,
-    /// The call that it was kept for; empty where a person's `undo` kept the present.
+    /// The call for which it was kept; empty if a person's `undo` kept the state before it.
     pub call_id: String,
-    /// The user's table of timed commands; empty content where there was none.
+    /// The user's crontab; empty content if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crontab: Option<Sum>,
     pub cwd: String,
@@ -22,17 +22,17 @@ pub struct Keeping {
     pub files: Vec<KeptFile>,
     /// Folders that are removed with their files, or were empty. Sorted by path.
     pub folders: Vec<KeptFolder>,
-    /// Folders that were not there: an undo that brings this back removes them where they are empty. Sorted.
+    /// Folders that did not exist: restoring this keeping removes them if they are empty. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone_folders: Vec<String>,
-    /// Pipes and sockets that went: there was nothing in them to keep.
+    /// Number of removed pipes and sockets, which have no content to keep.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hollow: u64,
-    /// The command, redacted and clipped; `undo 17` for the present that an undo kept.
+    /// The command, redacted and clipped; `undo 17` for the state before that undo.
     pub line: String,
     pub number: u64,
     pub repositories: Vec<KeptRepository>,
-    /// The danger rule that it was kept for, if one found it.
+    /// The danger rule for which it was kept, if one found it.
     pub rule: Option<String>,
     pub schema: u32,
     pub session_id: String,
@@ -50,13 +50,13 @@ pub struct KeptFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// Among the blobs of the checkpoints.
+    /// Stored with the blobs of the checkpoints.
     Blob(Sum),
-    /// A second name of the file itself, in the keeping's folder. Nobody else had one when it was made.
+    /// A hard link to the file itself, in the keeping's folder. The file had no other name when it was made.
     Link(LinkedFile),
     /// The target of a symlink.
     Symlink(String),
-    /// Nothing was there: an undo that brings this back removes the file.
+    /// The file did not exist: restoring this keeping removes it.
     Absent,
 }
 
@@ -74,56 +74,56 @@ pub struct KeptFolder {
     pub path: String,
 }
 
-/// A repository as it was. Each commit below has a ref of its own, so that no `git gc` removes it:
-/// `refs/aops/kept/<number>/<k>`.
+/// The former state of a repository. Each commit named below has a ref of its own, so that no `git gc`
+/// removes it: `refs/aops/kept/<number>/<k>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRepository {
-    /// Settings of branches that go with them: key and value.
+    /// Settings of removed branches: key and value.
     pub config: Vec<(String, String)>,
-    /// Committed files that the command removes and that are as `HEAD` has them, from the root of the working
-    /// tree.
+    /// Unchanged committed files that the command removes, relative to the root of the working tree.
     pub committed: Vec<String>,
     /// The git folder of this working tree.
     pub git: String,
-    /// The commit of `HEAD`; none before the first one.
+    /// The commit of `HEAD`; `None` before the first one.
     pub head: Option<String>,
-    /// The branch of `HEAD`, as `refs/heads/main`; none where it is detached.
+    /// The branch of `HEAD`, as `refs/heads/main`; `None` if `HEAD` is detached.
     pub head_ref: Option<String>,
-    /// The index file, where the command may change it.
+    /// The index file, if the command may change it.
     pub index: Option<Sum>,
-    /// Contents that only the index has: the object's id, and its bytes.
+    /// Contents that are only in the index: the object's ID, and its bytes.
     pub indexed: Vec<(String, Sum)>,
-    /// The `k` of its refs: commit ids in their order.
+    /// Commit IDs in the order of `k` in their refs.
     pub pins: Vec<String>,
-    /// Branches and tags that go or move: full name and id, which is empty where there was none.
+    /// Branches and tags that are removed or moved: full name and ID, which is empty if the ref did not
+    /// exist.
     pub refs: Vec<(String, String)>,
     /// The working tree's root.
     pub root: String,
-    /// All stashes, newest first: id and message; none where the command leaves them alone.
+    /// All stashes, newest first: ID and message; `None` if the command does not affect them.
     pub stashes: Option<Vec<(String, String)>>,
-    /// The working tree itself goes: its name below `worktrees` of the common git folder.
+    /// If the working tree itself is removed: its name below `worktrees` in the common git folder.
     pub worktree: Option<String>,
 }
 
-/// What lay at each path when the command had ended, so that a later change is known from what the command
-/// left.
+/// The state of each path at the end of the command, so that a later change can be distinguished from what
+/// the command left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
-    /// In the order of the keeping's files: the SHA-256 of the content or of a link's target; none where
+    /// In the order of the keeping's files: the SHA-256 of the content or of a link's target; `None` if
     /// nothing is there.
     pub files: Vec<Option<Sum>>,
     /// The commit of `HEAD` of each repository.
     pub heads: Vec<Option<String>>,
-    /// The branches and tags of each repository that were looked at: full name and id.
+    /// Those branches and tags of each repository that were looked at: full name and ID.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<Vec<(String, String)>>,
     pub schema: u32,
-    /// The stashes of each repository, where they were looked at.
+    /// The stashes of each repository, if they were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashes: Vec<Vec<String>>,
 }
 
-/// The same of one repository.
+/// The same for one repository.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeftRepository<'a> {
     pub head: Option<&'a str>,
@@ -142,7 +142,7 @@ impl Left {
 }
 
 impl Keeping {
-    /// Files whose bytes are kept.
+    /// Number of files whose bytes are kept.
     pub fn count(&self) -> usize {
         self.files.iter().filter(|file| file.content != Content::Absent).count()
     }

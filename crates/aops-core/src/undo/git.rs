@@ -1,7 +1,6 @@
-//! Repositories as an undo sees and changes them: refs, stashes, settings, the index, files of a commit.
+//! Reads and changes repositories for an undo: refs, stashes, settings, the index, files of a commit.
 //!
-//! Starts `git`. Invariant: everything that changes something can be done again, and leaves what it finds
-//! done.
+//! Starts `git`. Invariant: every change can be repeated, and skips what is already done.
 
 use super::form::KeptRepository;
 use super::plan::RefMove;
@@ -17,7 +16,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// No object: git's way to say that a ref shall not be, or is not.
+/// The null ID, with which git expresses that a ref must not exist, or does not exist.
 fn or_zeros(id: &str, length: usize) -> String {
     if id.is_empty() { "0".repeat(length) } else { id.to_owned() }
 }
@@ -31,19 +30,18 @@ fn lines(said: &[u8]) -> impl Iterator<Item = String> {
     said.split(|b| *b == 0).filter(|part| !part.is_empty()).map(|part| name::text(part).into_owned())
 }
 
-/// `branch.NAME.remote`: a name may have dots, the last word has none.
+/// `branch.NAME.remote`: a name may contain dots, the last word does not.
 pub fn is_of_branch(key: &str, branch: &str) -> bool {
     let rest = key.strip_prefix("branch.").and_then(|rest| rest.strip_prefix(branch)?.strip_prefix('.'));
     rest.is_some_and(|last| !last.contains('.'))
 }
 
-/// Which files of the working tree git tracks, and which of them are not as the index has them. From the
-/// root.
+/// Which files of the working tree git tracks, and which of them differ from the index. Relative to the root.
 #[derive(Debug, Default)]
 pub struct Clean {
     tracked: BTreeSet<String>,
     changed: BTreeSet<String>,
-    /// Meant to be added: a checkout leaves such a file empty.
+    /// Files marked "intent to add": a checkout leaves them empty.
     meant: BTreeSet<String>,
 }
 
@@ -59,7 +57,8 @@ impl Clean {
 pub struct Repository<'a>(Place<'a>);
 
 impl<'a> Repository<'a> {
-    /// Nothing where it is gone. A working tree that was removed is reached through its common git folder.
+    /// `None` if the repository is gone. A working tree that was removed is reached through its common git
+    /// folder.
     pub fn of(env: &'a Env, kept: &KeptRepository) -> Option<Self> {
         let git = path_of(&kept.git);
         let common = || {
@@ -74,7 +73,7 @@ impl<'a> Repository<'a> {
         Self(Place { env, git: path_of(git), root: path_of(root) })
     }
 
-    /// Its working tree has a git folder of its own now.
+    /// Its working tree has its own git folder now.
     pub fn is_whole(&self, kept: &KeptRepository) -> bool {
         self.0.git == path_of(&kept.git) && self.0.root.is_dir()
     }
@@ -85,7 +84,7 @@ impl<'a> Repository<'a> {
         (commit, self.0.line(&["symbolic-ref", "--quiet", "HEAD"]))
     }
 
-    /// What this name says; empty where there is no such ref.
+    /// The object that this name refers to; empty if there is no such ref.
     pub fn value(&self, name: &str) -> String {
         self.0.line(&["rev-parse", "--quiet", "--verify", name]).unwrap_or_default()
     }
@@ -98,15 +97,15 @@ impl<'a> Repository<'a> {
         self.0.ask(&["cat-file", "-e", id]).is_ok()
     }
 
-    /// Branches that a working tree of this repository stands on.
+    /// Branches that are checked out in a working tree of this repository.
     pub fn checked_out(&self) -> Result<BTreeSet<String>, Failure> {
         let said = self.0.ask(&["worktree", "list", "--porcelain"])?;
         let said = String::from_utf8_lossy(&said);
         Ok(said.lines().filter_map(|line| line.strip_prefix("branch ").map(str::to_owned)).collect())
     }
 
-    /// Whether the way from `tip` to `goal` loses commits: those of `tip` are neither below `goal` nor below
-    /// another ref.
+    /// Whether moving from `tip` to `goal` loses commits: those of `tip` are reachable neither from `goal`
+    /// nor from another ref.
     pub fn loses(&self, own: &str, tip: &str, goal: &str) -> bool {
         if tip.is_empty() || !self.has_commit(tip) {
             return false;
@@ -119,12 +118,12 @@ impl<'a> Repository<'a> {
         !others.lines().any(|other| other != own && !other.starts_with("refs/aops/"))
     }
 
-    /// The first commit is the second one, or one of those before it.
+    /// The first commit is the second one or one of its ancestors.
     pub fn is_below(&self, first: &str, second: &str) -> bool {
         !second.is_empty() && self.0.ask(&["merge-base", "--is-ancestor", first, second]).is_ok()
     }
 
-    /// All stashes, newest first: id and message.
+    /// All stashes, newest first: ID and message.
     pub fn stashes(&self) -> Result<Vec<(String, String)>, Failure> {
         if self.value("refs/stash").is_empty() {
             return Ok(Vec::new());
@@ -135,7 +134,7 @@ impl<'a> Repository<'a> {
         Ok(lines(&said).filter_map(split).collect())
     }
 
-    /// The settings of this branch in the repository's own file.
+    /// The settings of this branch in the repository's own configuration file.
     pub fn settings(&self, branch: &str) -> Vec<(String, String)> {
         let said = self.0.ask(&["config", "--local", "-z", "--list"]).unwrap_or_default();
         let split =
@@ -170,7 +169,6 @@ impl<'a> Repository<'a> {
         Ok(clean)
     }
 
-    /// The files of a commit: whether it has each of these paths.
     pub fn files(&self, commit: &str) -> Result<BTreeSet<String>, Failure> {
         let said = self.0.ask(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
         let file = |line: String| {
@@ -186,14 +184,13 @@ impl<'a> Repository<'a> {
         Ok(lines(&said).collect())
     }
 
-    /// Files that this index leaves out of the working tree.
+    /// Files that this index excludes from the working tree.
     pub fn sparse(&self, index: &Path) -> Result<BTreeSet<String>, Failure> {
         let said = self.0.run(&["ls-files", "-t", "-z"], &[variable("GIT_INDEX_FILE", index)], b"")?;
         Ok(lines(&said).filter_map(|line| line.strip_prefix("S ").map(str::to_owned)).collect())
     }
 
-    /// Writes these files of a commit below a folder, with the filters and line ends that a checkout gives
-    /// them.
+    /// Writes these files of a commit below a folder, with the filters and line ends of a checkout.
     pub fn write_out(&self, commit: &str, paths: &[&str], into: &Path) -> Result<(), Failure> {
         let scratch = Scratch::new("index").map_err(|e| Failure::storage("a temporary folder", e))?;
         let index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
@@ -216,7 +213,7 @@ impl<'a> Repository<'a> {
         self.0.git.join("index")
     }
 
-    /// Contents that the index has and the commit of `HEAD` has not: the object's id, and its bytes.
+    /// Contents that are in the index but not in `HEAD`'s commit: the object's ID, and its bytes.
     pub fn only_in_index(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let of_line = |line: &String| line.split_once('\t').map(|(about, _)| about.to_owned());
         let said = self.0.ask(&["ls-files", "-s", "-z"])?;
@@ -235,7 +232,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// What `cat-file --batch` says: id and bytes of each object that is there.
+/// Parses the output of `cat-file --batch`: ID and bytes of each existing object.
 fn read_batch(mut said: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(end) = said.iter().position(|b| *b == b'\n') {
@@ -250,9 +247,9 @@ fn read_batch(mut said: &[u8]) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// What changes it.
+/// Functions that change the repository.
 impl Repository<'_> {
-    /// Moves a ref that says what it said when this was decided.
+    /// Moves a ref, if it still has the value it had when this was decided.
     pub fn move_ref(&self, one: &RefMove, note: &str) -> Result<(), Failure> {
         if self.value(&one.name) == one.new {
             return Ok(());
@@ -263,7 +260,7 @@ impl Repository<'_> {
         self.0.run(&["update-ref", "-m", note, "--stdin"], &[], wanted.as_bytes()).map(drop)
     }
 
-    /// Sets refs whatever they say now.
+    /// Sets refs, whatever their present values.
     pub fn pin(&self, pins: &[(String, String)]) -> Result<(), Failure> {
         let wanted: String = pins.iter().flat_map(|(name, id)| ["update ", name, " ", id, "\n"]).collect();
         if wanted.is_empty() {
@@ -298,7 +295,7 @@ impl Repository<'_> {
             .try_for_each(|(key, value)| self.0.ask(&["config", "--local", "--add", key, value]).map(drop))
     }
 
-    /// Makes the list of stashes this one. Those that are neither in it nor in the list before are newer, and
+    /// Restores this list of stashes. Stashes that are neither in it nor in the list before are newer, and
     /// stay on top.
     pub fn set_stashes(
         &self,
@@ -322,8 +319,8 @@ impl Repository<'_> {
         self.0.run(&["hash-object", "-w", "--stdin", "--no-filters"], &[], bytes).map(drop)
     }
 
-    /// Replaces the index under git's own lock. A lock that holds these very bytes was left by us when we
-    /// were killed.
+    /// Replaces the index while holding git's own lock. If a lock file contains exactly these bytes, we left
+    /// it behind when we were killed.
     pub fn set_index(&self, bytes: &[u8]) -> Result<(), Failure> {
         let [index, lock, spare] = ["index", "index.lock", "aops-index"].map(|name| self.0.git.join(name));
         let failed = |e: &dyn std::fmt::Display| Failure::storage(lock.display(), e);
@@ -335,7 +332,7 @@ impl Repository<'_> {
             let mut file = files::open_itself(&spare, fs::OpenOptions::new().write(true).create_new(true))
                 .map_err(|e| failed(&e))?;
             file.write_all(bytes).and_then(|()| file.sync_data()).map_err(|e| failed(&e))?;
-            // Unlike a rename, a link fails where another git holds the lock.
+            // Unlike a rename, creating a link fails if another git holds the lock.
             let locked = fs::hard_link(&spare, &lock);
             let _ = fs::remove_file(&spare);
             locked.map_err(|_| {

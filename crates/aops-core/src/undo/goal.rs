@@ -1,9 +1,9 @@
-//! How a repository shall be after an undo: decided from what was kept, what the command left, and what is
+//! Decides the state of a repository after an undo, from what was kept, what the command left, and what is
 //! there now.
 //!
-//! Asks git, changes nothing. Invariants: no commit that only one branch has is left behind unless that is
-//! forced; a branch that somebody stands on moves only together with its working tree; the index comes back
-//! only where `HEAD` is as it was.
+//! Asks git, changes nothing. Invariants: no commit that is only on one branch is abandoned unless that is
+//! forced; a branch that is checked out somewhere moves only together with its working tree; the index is
+//! restored only if `HEAD` is as it was.
 
 use super::form::{KeptRepository, LeftRepository};
 use super::git::{Repository, is_of_branch};
@@ -13,19 +13,19 @@ use crate::system::files;
 use crate::text::sha256::Sum;
 use std::collections::BTreeSet;
 
-/// What will change in one repository, what stays although it was kept, and why.
+/// What will change in one repository, which kept parts are not restored, and why.
 #[derive(Debug, Default)]
 pub struct Decided {
     pub changes: Vec<String>,
     pub conflicts: Vec<String>,
     pub goal: Goal,
-    /// What is there now, to be kept first; without the contents of the index.
+    /// The present state, to be kept first; without the contents of the index.
     pub(super) before: KeptRepository,
-    /// The commit that the working tree goes back to, with its branch.
+    /// The commit to which the working tree returns, with its branch.
     pub(super) tree: Option<String>,
 }
 
-/// `refs/heads/topic` is `topic` to a person.
+/// People call `refs/heads/topic` just `topic`.
 fn short(name: &str) -> &str {
     ["refs/heads/", "refs/tags/"].iter().find_map(|begins| name.strip_prefix(begins)).unwrap_or(name)
 }
@@ -37,7 +37,7 @@ fn id(text: &str) -> &str {
 struct Survey<'a> {
     repository: &'a Repository<'a>,
     kept: &'a KeptRepository,
-    /// What the command left, where its end was seen.
+    /// What the command left, if we saw its end.
     left: Option<LeftRepository<'a>>,
     force: bool,
     said: Decided,
@@ -71,7 +71,7 @@ pub fn survey(
 }
 
 impl Survey<'_> {
-    /// A branch was renamed under `HEAD`: it goes back to the old name, at the same commit.
+    /// The branch of `HEAD` was renamed: it gets its old name back, at the same commit.
     fn switch(&mut self, commit: Option<&str>, branch: Option<&str>) {
         let (Some(was), Some(is)) = (self.kept.head_ref.as_deref(), branch) else { return };
         let is_of_command = self.kept.refs.iter().any(|(name, _)| name == was);
@@ -122,14 +122,14 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// The command did not leave this ref here, and nothing else would hold its commits.
+    /// The command did not leave this ref here, and nothing else would preserve its commits.
     fn has_new_commits(&self, name: &str, now: &str, wanted: &str) -> bool {
         let left = |left: LeftRepository| left.refs.iter().any(|(known, id)| known == name && id == now);
         let held = || self.kept.refs.iter().any(|(_, back)| self.repository.is_below(now, back));
         !self.left.is_some_and(left) && self.repository.loses(name, now, wanted) && !held()
     }
 
-    /// The settings of a branch come and go with it.
+    /// A branch's settings are restored and removed together with it.
     fn settings(&mut self, name: &str, goes: bool) {
         let Some(branch) = name.strip_prefix("refs/heads/") else { return };
         let now = self.repository.settings(branch);
@@ -185,12 +185,12 @@ impl Survey<'_> {
         true
     }
 
-    /// The command itself moved `HEAD` here, and nothing is lost on the way back.
+    /// The command itself moved `HEAD` here, and returning loses nothing.
     fn is_of_command(&self, name: &str, kept: &str, now: &str) -> bool {
         if let Some(left) = self.left {
             return left.head == Some(now) && left.head != Some(kept);
         }
-        // Its end was not seen. Forward is where new commits are made; back or aside is where a reset goes.
+        // We did not see its end. New commits move `HEAD` forward; a reset moves it back or sideways.
         let repository = self.repository;
         repository.is_below(now, kept)
             || !repository.is_below(kept, now) && !repository.loses(name, now, kept)
@@ -198,7 +198,8 @@ impl Survey<'_> {
 
     fn index(&mut self, is_back: bool) {
         if self.kept.worktree.is_some() {
-            // Its index is among the files; the repository may have lost what only that index has.
+            // Its index is among the files; the repository may have lost objects that only that index refers
+            // to.
             let lost = self.kept.indexed.iter().filter(|(id, _)| !self.repository.has_object(id));
             self.said.goal.indexed = lost.cloned().collect();
         }
@@ -238,7 +239,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Commits that no `git gc` may remove while the present is kept.
+    /// Commits that no `git gc` may remove while the present state is kept.
     fn pins(&mut self, commit: Option<String>) {
         let before = &mut self.said.before;
         let moved = self.said.goal.head.is_some() || self.said.goal.index.is_some();

@@ -1,8 +1,8 @@
 //! Keeps what was found, right before the line runs.
 //!
-//! Writes the store and refs below `refs/aops/kept`. Invariants: a keeping is listed when all of it is safe,
-//! and not before; a file that changed since it was looked at is read as it is now; a link is made only of a
-//! file that has one name.
+//! Writes the store and refs below `refs/aops/kept`. Invariants: a keeping is listed only when all of it is
+//! safe; if a file changed since it was looked at, its present content is kept; a hard link is made only of a
+//! file with a single name.
 
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
 use super::git::Repository;
@@ -28,13 +28,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Up to so many contents are synced one by one; more by one `syncfs`.
+/// Up to this many contents are synced one by one, more with one `syncfs`.
 const FEW: usize = 32;
 const LONGEST_LINE: usize = 500;
-/// Of one git command.
+/// For one git command.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// For whom something is kept.
+/// Why something is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cause<'a> {
     pub call_id: &'a str,
@@ -83,9 +83,9 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     Ok(keeping)
 }
 
-/// After the command: a file that it left where it was shares its content with the keeping, and who writes to
-/// it would spoil that. Such files are copied, in a keeping that takes the place of this one. `most`: bytes,
-/// beyond which nothing is done.
+/// Called after the command. A file that the command left in place shares its content with the keeping, so
+/// writing to it would spoil the kept content. Such files are copied to a keeping that replaces this one.
+/// Does nothing above `most` bytes.
 pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keeping, Failure> {
     let store = Store::open(env, root)?;
     shelf::sweep(&store)?;
@@ -93,7 +93,7 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     let shared = || keeping.files.iter().zip(&is_shared).filter(|(_, is_shared)| **is_shared);
     let bytes: u64 = shared().map(|(file, _)| file.size).sum();
     let Some(old) = shelf::folder(&store, keeping.number)? else { return Ok(keeping) };
-    // A repository that is gone cannot be told the new number.
+    // The refs of a repository that is gone cannot be renamed to the new number.
     let repositories: Option<Vec<Repository>> =
         keeping.repositories.iter().map(|kept| Repository::of(env, kept)).collect();
     let (Some(repositories), true) = (repositories, shared().next().is_some() && bytes <= most) else {
@@ -104,7 +104,7 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     let mut files = keeping.files.clone();
     for (file, is_shared) in files.iter_mut().zip(&is_shared) {
         let Content::Link(link) = &file.content else { continue };
-        // What was changed already stays a link, and is told when it is to come back.
+        // A file that was already changed stays a link; this is reported when it is to be restored.
         let opened = if *is_shared { shelf::open_link(&store, keeping.number, file).ok() } else { None };
         if let Some(mut content) = opened {
             let kept = content.as_mut().map(|content| store.keep(content, file.size, true)).transpose();
@@ -125,7 +125,7 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     let parted = Keeping { files, number: draft.number, ..keeping };
     shelf::finish(env, &store, &draft, &parted)?;
     shelf::remove(&store, number)?;
-    // The new ones hold the same commits.
+    // The new refs refer to the same commits.
     for (repository, _) in
         repositories.iter().zip(&parted.repositories).filter(|(_, kept)| !kept.pins.is_empty())
     {
@@ -134,7 +134,7 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     Ok(parted)
 }
 
-/// It is still the file that was linked.
+/// The linked file is still at its place.
 fn is_there(file: &KeptFile) -> bool {
     let Content::Link(link) = &file.content else { return false };
     let path = name::bytes(&file.path);
@@ -145,13 +145,13 @@ pub fn text(path: &Path) -> String {
     name::text(path.as_os_str().as_bytes()).into_owned()
 }
 
-/// A file as it is, no link and nothing that is waited for.
+/// Opens a plain file without following a link or waiting.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
-/// Files of one folder that are kept one after another.
+/// How many files of one folder are kept in one go.
 const TOGETHER: usize = 64;
 
 /// Wanted files of one folder, each with its number.
@@ -189,8 +189,8 @@ fn keep_group(
     kept.collect()
 }
 
-/// The folder behind all links, which is not where the record lies. Another process may put a link in its
-/// place at any time, so files are reached through it alone; `None` where it is gone.
+/// Opens the folder by its real path, which must not be where the record lies. Another process may replace it
+/// by a link at any time, so files are only reached through the opened folder; `None` if it is gone.
 fn open_folder(store: &Store, folder: &Path) -> io::Result<Option<OwnedFd>> {
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let real = match files::real(folder) {
@@ -206,8 +206,8 @@ fn open_folder(store: &Store, folder: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// `None` where the file is gone since it was looked at: this line does not lose it. `place`: its folder, and
-/// its whole path.
+/// `None` if the file was removed since it was looked at, since then this line does not lose it. `place`: its
+/// folder, and its full path.
 fn keep_file(
     store: &Store,
     draft: &Draft,

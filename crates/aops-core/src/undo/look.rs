@@ -1,8 +1,8 @@
-//! Finds what a line would take away that is nowhere else: files by the disk, the rest by git.
+//! Finds what a line would destroy that exists nowhere else: files on the disk, and the rest with git.
 //!
-//! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed but by what a
-//! redirection would follow; what cannot be told, read or counted in time is an [`Unkept`], never "nothing is
-//! lost".
+//! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed, except where a
+//! redirection would follow them; what cannot be known, read or counted in time is an [`Unkept`], never
+//! "nothing is lost".
 
 mod index;
 mod disk;
@@ -22,15 +22,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// In the place of a danger rule: a command that nobody was asked about may change whatever it likes in the
-/// tree.
+/// Used instead of a danger rule: a command that nobody was asked about may change anything in the tree.
 pub const CONTAINED: &str = "contained";
 
-/// How much is kept without a question, and how long the look may take.
+/// How much is kept without asking, and how long the search may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub files: usize,
-    /// Of files that are copied; those that get a second name cost nothing.
+    /// For files that are copied; hard links cost nothing.
     pub bytes: u64,
     pub look: Duration,
 }
@@ -46,18 +45,18 @@ impl Bounds {
     }
 }
 
-/// Where the line runs, and what was found in it.
+/// Where the line runs, and which rules found something in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub env: &'a Env,
-    /// The root of the session's tree: its store gets what is kept.
+    /// The root of the session's tree, whose store receives what is kept.
     pub root: &'a Path,
     pub cwd: &'a Path,
     /// The danger rules that found something.
     pub rules: &'a [&'a str],
 }
 
-/// One file that goes.
+/// One file that is about to be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     pub mode: u32,
@@ -67,7 +66,7 @@ pub struct Want {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It is unlinked, and nobody else has a name of it: a second name keeps it.
+    /// It is unlinked and has no other name, so a hard link preserves it.
     Link {
         inode: u64,
         modified: i64,
@@ -75,19 +74,19 @@ pub enum How {
     Copy,
     /// A symlink, by its target.
     Symlink(PathBuf),
-    /// It is gone already, and that is the state to bring back.
+    /// It is already gone, and that is the state to restore.
     Absent,
 }
 
-/// Everything that is to be kept before the line runs. Paths are real.
+/// Everything that must be kept before the line runs. Paths are real.
 #[derive(Debug, Default)]
 pub struct Found {
     pub files: BTreeMap<PathBuf, Want>,
     pub folders: BTreeMap<PathBuf, u32>,
     pub repositories: Vec<RepositoryWant>,
-    /// The user's table of timed commands, if there is one.
+    /// The user's crontab, if there is one.
     pub crontab: Option<Vec<u8>>,
-    /// Pipes and sockets that go: there is nothing in them to keep.
+    /// Number of pipes and sockets that are removed: they have no content to keep.
     pub hollow: u64,
 }
 
@@ -109,15 +108,15 @@ impl Found {
     }
 }
 
-/// Why something cannot be kept, in words for the person who is asked instead.
+/// Why something cannot be kept, as text for the person who is asked instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unkept {
-    /// More than the bounds allow: so many files and bytes were found by then.
+    /// More than the bounds allow: this many files and bytes were found until then.
     TooMuch {
         files: usize,
         bytes: u64,
     },
-    /// It could not be counted in time: so many files and bytes were found by then.
+    /// It could not be counted in time: this many files and bytes were found until then.
     Slow {
         files: usize,
         bytes: u64,
@@ -126,7 +125,7 @@ pub enum Unkept {
     OtherDisk(PathBuf),
     Unreadable(PathBuf, String),
     NoRoom,
-    /// What was kept of late is all that may be kept: so many megabytes.
+    /// Recent keepings already use all the permitted space: this many megabytes.
     Full(u64),
     Git(String),
 }
@@ -153,26 +152,27 @@ impl fmt::Display for Unkept {
     }
 }
 
-/// So many times the bound a look may take that finds little.
+/// A search that finds little may take this many times the bound.
 const PATIENT: u32 = 20;
 
-/// One look: what was found so far, and until when it may go on.
+/// One search: what was found so far, and how long it may continue.
 struct Look<'a> {
     place: Place<'a>,
     bounds: Bounds,
     until: Instant,
     found: Found,
-    /// The file system of the store.
+    /// The file system that contains the store.
     device: libc::dev_t,
-    /// What tools make again is passed over.
+    /// Files that tools make again are skipped.
     spares: bool,
-    /// Of the folder that was asked about last: files of one folder are asked about one after the other.
+    /// Facts about the folder that was asked about last, since files of one folder are asked about one after
+    /// the other.
     around: RefCell<Option<files::Around>>,
-    /// Who runs this.
+    /// The user who runs this.
     user: u32,
 }
 
-/// What this line would take away for good.
+/// What this line would destroy for good.
 pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unkept> {
     let device = disk::device(place.root).map_err(|why| Unkept::Unreadable(place.root.to_owned(), why))?;
     let mut look = Look {
@@ -211,7 +211,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
     } else {
         look.removed(&removed)?;
     }
-    // What the index has stays with it, unless the index goes.
+    // The index keeps its contents, unless the index itself is lost.
     for state in look.found.repositories.iter_mut().filter(|state| !state.index && state.worktree.is_none()) {
         state.indexed.clear();
     }
@@ -219,7 +219,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
     Ok(look.found)
 }
 
-/// The rule that asks about a loss of this kind; without it the command is one that loses nothing.
+/// The rule that asks about a loss of this kind; without it the command loses nothing.
 fn rule_of(loss: &GitLoss) -> &'static str {
     match loss {
         GitLoss::Changes { .. } => "git-discard",
@@ -241,7 +241,7 @@ impl Look<'_> {
         if files > self.bounds.files || bytes > self.bounds.bytes {
             return Err(Unkept::TooMuch { files, bytes: self.found.bytes() });
         }
-        // A busy machine alone is no reason to ask: only what is much, or takes very long.
+        // A busy machine alone is no reason to ask: only a large amount is, or a very long time.
         let late = Instant::now().saturating_duration_since(self.until);
         let is_slow = !late.is_zero() && files > self.bounds.files / 5 || late > self.bounds.look * PATIENT;
         if is_slow { Err(Unkept::Slow { files, bytes: self.found.bytes() }) } else { Ok(()) }
@@ -255,7 +255,7 @@ impl Look<'_> {
     }
 
     fn check_room(&self) -> Result<(), Unkept> {
-        /// Left free for everything else.
+        /// Disk space that is left free for everything else.
         const ROOM: u64 = 64 << 20;
         let copied = self.found.copied();
         if copied == 0 {

@@ -1,10 +1,10 @@
-//! What a command would have lost: kept before it runs, brought back by `aops-hook undo`.
+//! What a command would have lost: kept before it runs, restored by `aops-hook undo`.
 //!
-//! `form` is what is stored of one keeping, `shelf` its place beside the checkpoints. `look` finds what would
-//! be lost, `keep` keeps it, `before` is the way of a command through both. `present`, `git`, `goal`,
-//! `survey`, `act` and `bring` bring it back by a `plan`, `elsewhere` writes it to another folder, `retain`
-//! lets the oldest go. `crontab` is the table of timed commands. Invariant: what is listed can be brought
-//! back whole; a keeping that was interrupted is not listed.
+//! `form` is the stored form of a keeping, `shelf` its place next to the checkpoints. `look` finds what would
+//! be lost, `keep` keeps it, `before` takes a command through both. `present`, `git`, `goal`, `survey`, `act`
+//! and `bring` restore it with a `plan`, `elsewhere` writes it to another folder, `retain` removes the
+//! oldest. `crontab` handles the user's crontab. Invariant: what is listed can be restored completely; an
+//! interrupted keeping is not listed.
 
 pub mod form;
 pub mod plan;

@@ -1,7 +1,8 @@
-//! What an undo does, decided before it begins: written to the disk, so that an interrupted one is finished.
+//! What an undo will do, decided before it begins and written to the disk, so that an interrupted undo can be
+//! finished.
 //!
-//! Pure. Stored type, version `schema`: fields in sorted order. Invariant: it says how things shall be, not
-//! what to do to them, so that it can be carried out again after any part of it.
+//! Pure. Stored type, version `schema`: fields in sorted order. Invariant: it describes the resulting state
+//! rather than actions, so that it can be carried out again after any part of it.
 
 use super::form::{Content, KeptFile, KeptFolder};
 use crate::text::sha256::Sum;
@@ -11,45 +12,45 @@ pub const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The table of timed commands shall be this one.
+    /// The resulting crontab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crontab: Option<Sum>,
     /// In the order of the files of the keeping `present`.
     pub files: Vec<KeptFile>,
-    /// Made where they are missing; each gets its mode at the end. Sorted by path.
+    /// Created if they are missing; each gets its mode at the end. Sorted by path.
     pub folders: Vec<KeptFolder>,
-    /// Removed where they are empty. Sorted.
+    /// Removed if they are empty. Sorted.
     pub gone_folders: Vec<String>,
-    /// The keeping that is brought back.
+    /// The keeping that is restored.
     pub number: u64,
-    /// The keeping of what lay there before.
+    /// The keeping of the state before the undo.
     pub present: u64,
     pub repositories: Vec<Goal>,
     pub schema: u32,
-    /// Nothing was left out for a conflict.
+    /// Nothing was left out because of a conflict.
     pub whole: bool,
 }
 
-/// How one repository shall be.
+/// The resulting state of one repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
     /// The settings of each branch.
     pub config: Vec<(String, Vec<(String, String)>)>,
     pub git: String,
-    /// The commit of `HEAD` and of its branch.
+    /// The new commit of `HEAD` and of its branch.
     pub head: Option<RefMove>,
     pub index: Option<Sum>,
     /// Objects that the index needs.
     pub indexed: Vec<(String, Sum)>,
     pub refs: Vec<RefMove>,
     pub root: String,
-    /// All of them, newest first.
+    /// All stashes, newest first.
     pub stashes: Option<Vec<(String, String)>>,
-    /// The branch of `HEAD`, where that is another one now, at the same commit.
+    /// The new branch of `HEAD`, if that changes, at the same commit.
     pub switched: Option<RefMove>,
 }
 
-/// A name that shall say something else; an empty text is nothing.
+/// The new value of a ref; an empty text means that it does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefMove {
     pub name: String,

@@ -1,7 +1,6 @@
-//! What lies at a path now.
+//! Looks at what is at a path now.
 //!
-//! Reads the disk, follows no symlink, waits for no FIFO, changes nothing. Keeps contents in the store where
-//! it is asked to.
+//! Reads the disk, follows no symlink, waits for no FIFO, changes nothing. Stores contents if asked to.
 
 use super::form::{Content, KeptFile};
 use crate::checkpoint::restore::PASSING;
@@ -28,18 +27,18 @@ pub enum Present {
     /// The target.
     Link(String),
     Folder,
-    /// Neither can be read nor replaced, and why.
+    /// It can be neither read nor replaced, for this reason.
     Blocked(String),
 }
 
-/// A plain file that may be anything by now.
+/// Flags for opening a plain file that may have been replaced by anything.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Looks at paths; the folder of the last one is kept open, since lists are sorted.
+/// Looks at paths; keeps the folder of the last one open, since lists are sorted.
 #[derive(Debug, Default)]
 pub struct Looker {
     last: Option<(String, OwnedFd)>,
@@ -67,7 +66,7 @@ impl Looker {
         }
     }
 
-    /// The folder of this path, and the last part of it.
+    /// The folder of this path, and its last component.
     fn folder<'a>(&mut self, path: &'a str) -> Result<(&OwnedFd, &'a str), Errno> {
         let (parent, own) = path.rsplit_once('/').unwrap_or(("", path));
         if self.last.as_ref().is_none_or(|(known, _)| known != parent) {
@@ -102,14 +101,14 @@ impl Looker {
         Ok(Found::Other(other))
     }
 
-    /// The mode of a folder; `None` where there is none.
+    /// The mode of a folder; `None` if it does not exist.
     pub fn folder_mode(&mut self, path: &str) -> Option<u32> {
         let (dir, own) = self.folder(path).ok()?;
         let stat = statat(dir, name::bytes(own).as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         (FileType::from_raw_mode(stat.st_mode) == FileType::Directory).then(|| mode_bits(&stat))
     }
 
-    /// Keeps what is there in the store; it must still be what was seen. The caller forces it to the disk.
+    /// Stores what is at the path; it must still be what was seen. The caller flushes it to the disk.
     pub fn keep(&mut self, store: &Store, path: &str, seen: &Present) -> Result<KeptFile, Failure> {
         let kept = |content, mode, size| KeptFile { content, mode, path: path.to_owned(), size };
         let changed = || {
@@ -142,8 +141,8 @@ impl Looker {
 }
 
 impl Present {
-    /// This is what was kept, mode included. A linked file is compared by its bytes: `linked` is their
-    /// digest.
+    /// It equals what was kept, including the mode. A hard-linked file is compared by its content: `linked`
+    /// is the digest of that.
     pub fn is(&self, kept: &KeptFile, linked: Option<Sum>) -> bool {
         match (self, &kept.content) {
             (Present::Absent, Content::Absent) => true,
@@ -154,7 +153,7 @@ impl Present {
         }
     }
 
-    /// The digest of the content, as it is noted after a command.
+    /// The digest of the content, in the form recorded after a command.
     pub fn sum(&self) -> Option<Sum> {
         match self {
             Present::File { sum, .. } => Some(*sum),

@@ -1,8 +1,8 @@
-//! How long keepings stay: the oldest go first, with their contents and refs; none goes that is younger than
-//! a day.
+//! How long keepings stay: the oldest are removed first, with their contents and refs; none that is younger
+//! than a day is removed.
 //!
-//! Removes from the store and, through `git`, from repositories that still exist. Invariant: what an undo in
-//! progress needs stays; a keeping that cannot be read stays too, for a person to look at.
+//! Removes from the store and, through `git`, from repositories that still exist. Invariants: what an undo in
+//! progress needs stays; a keeping that cannot be read stays, for a person to look at.
 
 use super::form::Keeping;
 use super::git::Repository;
@@ -17,12 +17,12 @@ const DAY_MS: i64 = 86_400_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// Keepings that went.
+    /// Number of removed keepings.
     pub removed: usize,
     pub bytes: u64,
 }
 
-/// More is kept than may be, and all of it is younger than a day.
+/// More is kept than permitted, and all of it is younger than a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     pub keepings: usize,
@@ -34,13 +34,13 @@ fn age(env: &Env, keeping: &Keeping) -> i64 {
     time::parse(&keeping.at).map_or(0, |at| env.now_ms - at)
 }
 
-/// All that can be read, oldest first.
+/// All keepings that can be read, oldest first.
 fn all(store: &Store) -> Result<Vec<Keeping>, Failure> {
     let numbers = shelf::numbers(store)?;
     Ok(numbers.into_iter().filter_map(|number| shelf::look(store, number).ok().flatten()).collect())
 }
 
-/// Removes what is older than `undo.keep_days`, and the oldest while more than `undo.keep_mb` is kept.
+/// Removes keepings older than `undo.keep_days`, and the oldest while more than `undo.keep_mb` is kept.
 pub fn retain(env: &Env, store: &Store, policy: &Policy) -> Result<Retained, Failure> {
     let most = policy.undo.keep_mb << 20;
     let days = i64::try_from(policy.undo.keep_days).unwrap_or(i64::MAX / DAY_MS);
@@ -65,19 +65,19 @@ pub fn retain(env: &Env, store: &Store, policy: &Policy) -> Result<Retained, Fai
     Ok(gone)
 }
 
-/// First what lists it: a keeping without its refs could not be brought back whole.
+/// First removes the file that lists it, since a keeping without its refs could not be restored completely.
 fn remove(env: &Env, store: &Store, keeping: &Keeping) -> Result<(), Failure> {
     shelf::remove(store, keeping.number)?;
     for kept in keeping.repositories.iter().filter(|kept| !kept.pins.is_empty()) {
         if let Some(repository) = Repository::of(env, kept) {
-            // A repository that git cannot read holds nobody up.
+            // Continue even if git cannot read a repository.
             let _ = repository.unpin(&pins_of(keeping.number));
         }
     }
     Ok(())
 }
 
-/// Whether one more may not be kept: then a person is asked instead.
+/// Whether nothing more may be kept, so that a person must be asked instead.
 pub fn is_full(env: &Env, store: &Store, policy: &Policy) -> Result<Option<Full>, Failure> {
     let young: Vec<Keeping> = all(store)?.into_iter().filter(|keeping| age(env, keeping) < DAY_MS).collect();
     let kept: u64 = young.iter().map(Keeping::bytes).sum();

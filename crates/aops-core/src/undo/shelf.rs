@@ -1,9 +1,9 @@
-//! `.claude/checkpoints/kept/<number>/`: each keeping in a folder of its own, `kept.json` the last file that
-//! is written.
+//! `.claude/checkpoints/kept/<number>/`: each keeping in a folder of its own, in which `kept.json` is written
+//! last.
 //!
-//! Reads and writes that folder, and the witness of the checkpoints' digests. Invariants: a number is given
-//! once; a folder without `kept.json` is what an interruption left, and goes; contents that a keeping names
-//! are not swept.
+//! Reads and writes that folder, and the witness of the checkpoints' digests. Invariants: a number is used
+//! once; a folder without `kept.json` was left by an interruption, and is removed; contents that a keeping
+//! names are not swept.
 
 use super::form::{Content, Keeping, KeptFile, Left, SCHEMA};
 use super::plan::{self, Plan};
@@ -22,21 +22,21 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
-/// Beside the checkpoints.
+/// Next to the checkpoints.
 pub const FOLDER: &str = "kept";
 const KEPT: &str = "kept.json";
 const LEFT: &str = "left.json";
 const UNDONE: &str = "undone.json";
-/// What an undo that has begun does.
+/// The plan of an undo that has begun.
 const PLAN: &str = "undo.json";
-/// The last number that was given.
+/// The last number that was used.
 const LAST: &str = "last";
 
-/// That a person brought a keeping back.
+/// The record that a person restored a keeping.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
     pub at: String,
-    /// The keeping of what lay there before.
+    /// The keeping of the state before the undo.
     pub present: u64,
 }
 
@@ -44,16 +44,16 @@ pub struct Undone {
 #[derive(Debug)]
 pub struct Draft {
     pub number: u64,
-    /// Gets the links.
+    /// Receives the hard links.
     pub folder: OwnedFd,
 }
 
-/// The name of a keeping among the witnessed digests.
+/// The name of a keeping in the list of witnessed digests.
 fn id(name: impl std::fmt::Display) -> String {
     format!("{FOLDER}/{name}")
 }
 
-/// All that can be brought back, oldest first.
+/// All keepings that can be restored, oldest first.
 pub fn numbers(store: &Store) -> Result<Vec<u64>, Failure> {
     let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(Vec::new()) };
     let mut all = folders(&shelf)?;
@@ -71,7 +71,7 @@ fn has(shelf: &OwnedFd, number: u64) -> bool {
     rustix::fs::statat(shelf, format!("{number}/{KEPT}"), AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Begins the next keeping. The store is locked, so what another one left unfinished goes.
+/// Begins the next keeping. The store is locked, so unfinished keepings of other processes can be removed.
 pub fn begin(store: &Store) -> Result<Draft, Failure> {
     let shelf = make(&store.dir, FOLDER, PRIVATE)?;
     let all = folders(&shelf)?;
@@ -83,7 +83,7 @@ pub fn begin(store: &Store) -> Result<Draft, Failure> {
     Ok(Draft { number, folder: make(&shelf, &number.to_string(), PRIVATE)? })
 }
 
-/// What somebody who was killed left. The store is locked, so nobody is making it.
+/// Removes what a killed process left. The store is locked, so nobody is still writing it.
 pub fn sweep(store: &Store) -> Result<(), Failure> {
     let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(()) };
     clear_unfinished(&shelf, &folders(&shelf)?)
@@ -93,7 +93,7 @@ fn clear_unfinished(shelf: &OwnedFd, all: &[u64]) -> Result<(), Failure> {
     all.iter().filter(|number| !has(shelf, **number)).try_for_each(|number| clear(shelf, *number))
 }
 
-/// From here on it can be brought back.
+/// From here on it can be restored.
 pub fn finish(env: &Env, store: &Store, draft: &Draft, keeping: &Keeping) -> Result<(), Failure> {
     if let Some(witness) = store.witness_line(env, id(keeping.number), digest_of(keeping))? {
         witness.sync_data().map_err(|e| Failure::storage("the witness", e))?;
@@ -120,7 +120,7 @@ fn stored<T: DeserializeOwned>(store: &Store, number: u64, name: &str) -> Result
     serde_json::from_slice(&bytes).map(Some).map_err(broken)
 }
 
-/// Reads a keeping as it lies there; `None` where there is none of this number.
+/// Reads a keeping without checking it; `None` if there is none with this number.
 pub fn look(store: &Store, number: u64) -> Result<Option<Keeping>, Failure> {
     let Some(keeping) = stored::<Keeping>(store, number, KEPT)? else { return Ok(None) };
     let wrong = |why| Failure::new(Code::ChecksumMismatch, format!("what was kept as {number}: {why}"));
@@ -142,7 +142,7 @@ pub fn read(env: &Env, store: &Store, number: u64) -> Result<Option<Keeping>, Fa
     }
 }
 
-/// What the command left, where its end was seen.
+/// What the command left, if we saw its end.
 pub fn left(store: &Store, number: u64) -> Result<Option<Left>, Failure> {
     Ok(stored::<Left>(store, number, LEFT)?.filter(|left| left.schema == SCHEMA))
 }
@@ -183,7 +183,7 @@ pub fn is_undoing(store: &Store) -> bool {
     rustix::fs::statat(&store.dir, format!("{FOLDER}/{PLAN}"), AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// The plan of an undo that was interrupted, checked against its witnessed digest.
+/// The plan of an interrupted undo, checked against its witnessed digest.
 pub fn plan(env: &Env, store: &Store) -> Result<Option<Plan>, Failure> {
     let Some(plan) = look_at_plan(store)? else { return Ok(None) };
     let vouched = store.witnessed(env)?.get(&id(PLAN)).is_some_and(|digest| *digest == digest_of(&plan));
@@ -192,7 +192,7 @@ pub fn plan(env: &Env, store: &Store) -> Result<Option<Plan>, Failure> {
     if vouched { Ok(Some(plan)) } else { Err(forged()) }
 }
 
-/// From here on the undo is finished, even if this process is killed.
+/// From here on the undo will be finished, even if this process is killed.
 pub fn commit(env: &Env, store: &Store, plan: &Plan) -> Result<(), Failure> {
     if let Some(witness) = store.witness_line(env, id(PLAN), digest_of(plan))? {
         witness.sync_data().map_err(|e| Failure::storage("the witness", e))?;
@@ -210,7 +210,7 @@ pub fn close(store: &Store) -> Result<(), Failure> {
     closed.map_err(|e| Failure::storage(PLAN, e))
 }
 
-/// The contents that this keeping needs of the store.
+/// The stored contents that this keeping needs.
 pub fn contents(keeping: &Keeping) -> impl Iterator<Item = Sum> {
     let of_file = |content: &Content| match content {
         Content::Blob(sum) => Some(*sum),
@@ -223,7 +223,7 @@ pub fn contents(keeping: &Keeping) -> impl Iterator<Item = Sum> {
     files.chain(keeping.repositories.iter().flat_map(of_git)).chain(keeping.crontab)
 }
 
-/// The contents that all keepings need, and an undo that has begun.
+/// The stored contents that all keepings need, and an undo that has begun.
 pub fn live(store: &Store) -> Result<BTreeSet<[u8; 32]>, Failure> {
     let plan = look_at_plan(store)?;
     let mut live: BTreeSet<[u8; 32]> = plan.iter().flat_map(Plan::contents).map(|sum| sum.0).collect();
@@ -233,7 +233,7 @@ pub fn live(store: &Store) -> Result<BTreeSet<[u8; 32]>, Failure> {
     Ok(live)
 }
 
-/// Removes a keeping; the caller removes its refs. First the file that lists it.
+/// Removes a keeping, beginning with the file that lists it; the caller removes its refs.
 pub fn remove(store: &Store, number: u64) -> Result<(), Failure> {
     match enter(&store.dir, FOLDER)? {
         Some(shelf) => clear(&shelf, number),
@@ -252,7 +252,7 @@ fn clear(shelf: &OwnedFd, number: u64) -> Result<(), Failure> {
     unlinkat(shelf, name, AtFlags::REMOVEDIR).map_err(failed)
 }
 
-/// The second name of a kept file, if it is still that file as it was; nothing for other contents.
+/// The hard link of a kept file, if that is still the unchanged file; `None` for other contents.
 pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<File>, Failure> {
     let Content::Link(link) = &kept.content else { return Ok(None) };
     let wrong = |why: &str| {
@@ -268,7 +268,7 @@ pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<O
     if same { Ok(Some(file)) } else { Err(wrong("its content was changed after it was kept")) }
 }
 
-/// Each commit that a keeping needs has one.
+/// The ref of the commit with number `k` that a keeping needs.
 pub fn pin_name(number: u64, k: usize) -> String {
     format!("{}/{k}", pins_of(number))
 }

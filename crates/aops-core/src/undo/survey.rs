@@ -1,7 +1,7 @@
-//! What an undo would do: every kept file held against what lies there now.
+//! What an undo would do: compares every kept file with the present one.
 //!
-//! Reads store, disk and git; changes nothing. Invariants: everything that shall come back was read whole
-//! before; a path that is neither as the command left it nor as it was kept is a conflict.
+//! Reads store, disk and git; changes nothing. Invariants: everything that will be restored was read
+//! completely before; a path that is neither as the command left it nor as it was kept is a conflict.
 
 use super::crontab;
 use super::form::{Content, Keeping, KeptFile, Left};
@@ -20,26 +20,27 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-/// What becomes of one path.
+/// What will happen to one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is as it was kept.
+    /// It already equals what was kept.
     Same,
-    /// Nothing is there.
+    /// Nothing is there now.
     Comes,
     Changes,
-    /// Nothing was there.
+    /// Nothing was there before.
     Goes,
-    /// It stays, and why.
+    /// It stays, for this reason.
     Conflict(String),
 }
 
 /// Where the content of a path comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// This file of the keeping.
+    /// The file with this index in the keeping.
     Kept(usize),
-    /// A commit of this repository: its path there, or nothing where the commit does not have it.
+    /// A commit of the repository with this index: the path in it, or `None` if the commit does not contain
+    /// it.
     Commit(usize, Option<String>),
 }
 
@@ -57,16 +58,16 @@ pub struct Survey {
     pub keeping: Keeping,
     /// Sorted by path.
     pub items: Vec<Item>,
-    /// In the order of the keeping's; nothing where a repository is gone.
+    /// In the order of the keeping's repositories; `None` if one is gone.
     pub repositories: Vec<Option<Decided>>,
-    /// The table of timed commands that is there now, where another one comes back.
+    /// The present crontab, if another one will be restored.
     pub crontab: Option<Vec<u8>>,
-    /// What cannot come back, besides single paths.
+    /// What cannot be restored, apart from single paths.
     pub conflicts: Vec<String>,
 }
 
 impl Item {
-    /// What was kept of it can be read.
+    /// Its kept content can be read.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(&self.fate, Fate::Conflict(why) if why == SPOILED)
     }
@@ -95,7 +96,8 @@ impl Survey {
     }
 }
 
-/// Reads what was kept, and everything that it needs of the store: nothing is begun that cannot be finished.
+/// Reads a keeping and everything that it needs from the store, so that nothing is begun that cannot be
+/// finished.
 pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Failure> {
     let none = || Failure::new(Code::InputInvalid, format!("nothing is kept as {number}"));
     let keeping = shelf::read(env, store, number)?.ok_or_else(none)?;
@@ -119,8 +121,8 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
     }
 }
 
-/// Why the content of a linked file is not what was kept: somebody wrote into it through a name that was
-/// left. It stays away by itself; the other files are whole.
+/// Why a linked file's content is not what was kept: somebody wrote to it through another name. Only this
+/// file is not restored; the others are intact.
 fn spoiled(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<String>, Failure> {
     match open_link(store, number, kept) {
         Err(failure) if failure.code == Code::ChecksumMismatch => Ok(Some(SPOILED.to_owned())),
@@ -130,7 +132,7 @@ fn spoiled(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<String>
 
 const SPOILED: &str = "its kept content was changed after it was kept";
 
-/// The bytes of a kept file or the target of a kept link, if there are no more than these.
+/// The bytes of a kept file, or the target of a kept link, if they are at most `most` bytes.
 pub fn bytes_of(store: &Store, number: u64, kept: &KeptFile, most: u64) -> Result<Option<Vec<u8>>, Failure> {
     let mut bytes = Vec::new();
     match &kept.content {
@@ -149,7 +151,7 @@ pub fn bytes_of(store: &Store, number: u64, kept: &KeptFile, most: u64) -> Resul
     Ok(Some(bytes))
 }
 
-/// The digest of a linked content.
+/// The digest of a hard-linked content.
 pub(super) fn linked(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<Sum>, Failure> {
     let Some(file) = open_link(store, number, kept)? else { return Ok(None) };
     hash(&file).map(|(sum, _)| Some(sum)).map_err(|e| Failure::storage(name::shown(&kept.path), e))
@@ -192,7 +194,7 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
     Ok(Survey { keeping, items, repositories, crontab, conflicts })
 }
 
-/// The table that is there, where it is not the kept one.
+/// The present crontab, if it differs from the kept one.
 fn table_before(env: &Env, kept: Sum, conflicts: &mut Vec<String>) -> Option<Vec<u8>> {
     match crontab::listed(env) {
         Ok(now) => Some(now).filter(|now| Sum::of(now) != kept),
@@ -208,7 +210,7 @@ struct Work<'a> {
     store: &'a Store,
     force: bool,
     left: Option<Left>,
-    /// Of each repository.
+    /// One for each repository.
     cleans: Vec<Option<Clean>>,
     looker: Looker,
 }
@@ -241,7 +243,7 @@ impl Work<'_> {
         Ok(Item { path: kept.path.clone(), fate, source: Source::Kept(at), now })
     }
 
-    /// Of a path that is not as it was.
+    /// The fate of a path that is not as it was.
     fn fate(&self, now: &Present, has_content: bool, is_expected: bool) -> Fate {
         match now {
             Present::Blocked(why) => Fate::Conflict(why.clone()),
@@ -253,7 +255,7 @@ impl Work<'_> {
         }
     }
 
-    /// Git tracks it, and its index has the same.
+    /// Git tracks it, and the index contains the same.
     fn is_clean(&self, keeping: &Keeping, path: &str, now: &Present) -> bool {
         let is_empty = matches!(now, Present::File { size: 0, .. });
         let mut all = keeping.repositories.iter().zip(&self.cleans);
@@ -263,8 +265,8 @@ impl Work<'_> {
         })
     }
 
-    /// Files that a commit has: those that the command removed, and those that the way back to a commit
-    /// changes.
+    /// Files in a commit: those that the command removed, and those that change when the working tree returns
+    /// to a commit.
     fn of_commits(
         &mut self,
         keeping: &Keeping,
@@ -321,7 +323,7 @@ impl Work<'_> {
         Ok(items)
     }
 
-    /// From the root, without those that the kept index leaves out of the working tree.
+    /// Relative to the root, without those that the kept index excludes from the working tree.
     fn changed_by_head(
         &self,
         repository: &Repository,
@@ -342,7 +344,7 @@ impl Work<'_> {
     }
 }
 
-/// Something lies where files of this commit were: the digests of what a checkout would write there.
+/// If something is where files of this commit were: the digests of what a checkout would write there.
 fn in_commit(repository: &Repository, head: &str, paths: &[&str]) -> Result<BTreeMap<String, Sum>, Failure> {
     let failed = |e| Failure::storage("a temporary folder", e);
     let scratch = Scratch::new("undo").map_err(failed)?;
@@ -354,7 +356,7 @@ fn in_commit(repository: &Repository, head: &str, paths: &[&str]) -> Result<BTre
     Ok(paths.iter().filter_map(sum).collect())
 }
 
-/// Where this path lies below a folder: from the project's root, or by its whole path.
+/// The place of this path below a folder: relative to the project's root, or by its full path.
 pub fn below(root: &str, path: &str) -> std::path::PathBuf {
     let inside = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'));
     path_of(inside.unwrap_or_else(|| path.trim_start_matches('/')))

@@ -38,7 +38,7 @@ fn walk() -> Walk<Sum> {
     Walk::new(Sum { total: 0, tip: (0, NO_DIGEST.to_owned()) }, "t", 0)
 }
 
-/// Lines of these numbers; the ones in `marks` end a batch.
+/// Lines with these numbers; those in `marks` end a batch.
 fn ledger(numbers: &[u64], marks: &[usize]) -> Vec<String> {
     let mut total = 0_u64;
     let mut prev = NO_DIGEST.to_owned();
@@ -148,7 +148,7 @@ fn every_kind_of_damage_has_its_name() {
     vouched.vouch(2, NO_DIGEST);
     let damage = vouched.feed(lines.concat().as_bytes()).unwrap_err();
     assert_eq!((damage.kind, damage.seq), (Kind::RecoveryFailed, 2));
-    // `Sum` has another memory than the marks say.
+    // The memory of `Sum` differs from what the marks say.
     assert_eq!(walk().feed(lines[0].as_bytes()).unwrap_err().what, "commits to another state");
 }
 

@@ -49,7 +49,7 @@ fn the_newest_head_is_found_with_and_without_an_index() {
     }
 }
 
-/// The file was put back from a copy: the index must not hide or invent heads.
+/// The file was replaced by a copy: the index must neither hide nor invent heads.
 #[test]
 fn an_index_of_another_file_is_not_believed() {
     let folder = folder_of(100);
@@ -94,7 +94,7 @@ fn blocked_heads_are_those_whose_last_word_is_a_block() {
     assert_eq!(heads.blocked().unwrap(), [blocked("b", 3)]);
 }
 
-/// Two ledgers that export for ever keep the file small, and every other head stays.
+/// Two ledgers that export forever keep the file small, and every other head stays.
 #[test]
 fn the_file_stays_below_twice_its_newest_heads() {
     let folder = folder_of(2500);

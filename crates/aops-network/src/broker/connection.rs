@@ -1,4 +1,4 @@
-//! One connection, and how far it has come.
+//! One connection, and its progress.
 //!
 //! Reads and writes its sockets; decides nothing.
 
@@ -14,35 +14,35 @@ pub(super) const FIRST_BYTES: Duration = Duration::from_secs(10);
 pub(super) const LOOK_UP: Duration = Duration::from_secs(30);
 pub(super) const DIAL: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
-/// More than any first message has; judging it tells so.
+/// Longer than any first message; judging the message then reports the problem.
 const LONGEST_FIRST: usize = 1 << 17;
 
 #[derive(Debug)]
 pub(super) enum Stage {
     /// The first bytes must be a TLS hello.
     Hello,
-    /// They must be a plain request.
+    /// The first bytes must be a plain request.
     Request(Way),
     Resolving,
-    /// Addresses that were not tried yet, the next one last.
+    /// Addresses that were not tried yet, in reverse order.
     Dialling(Vec<SocketAddr>),
-    /// The proxy was asked for a tunnel; what it has answered so far.
+    /// The proxy was asked for a tunnel; this is its answer so far.
     Asking(Vec<u8>),
     Relaying,
-    /// All is said; what still comes is dropped, so that the last word arrives.
+    /// Everything was sent; further input is dropped, so that our last message arrives.
     Closing,
 }
 
-/// In which words a refusal is said.
+/// The protocol in which a refusal is expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Tls,
     Http,
-    /// The connection ends.
+    /// The connection just ends.
     Bare,
 }
 
-/// Which of the ways through us it is.
+/// Which of our services it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Judged,
@@ -52,33 +52,33 @@ pub(super) enum Role {
     Served,
 }
 
-/// What a proxy is told first.
+/// What we send to a proxy first.
 pub(super) enum Through {
-    /// The request itself, in a proxy's spelling.
+    /// The request itself, in the form for a proxy.
     Request,
-    /// This question for a tunnel.
+    /// This request for a tunnel.
     Tunnel(Vec<u8>),
 }
 
 pub(super) struct Connection {
-    /// Who connected to us.
+    /// The connection from the client.
     pub(super) near: TcpStream,
     pub(super) far: Option<TcpStream>,
     pub(super) stage: Stage,
     pub(super) tone: Tone,
     pub(super) role: Role,
-    /// The name that was looked up; later the one that it was judged by.
+    /// The name that was looked up; later the one by which it was judged.
     pub(super) name: Option<Name>,
-    /// Where it was connected to.
+    /// The address to which the client connected.
     pub(super) address: IpAddr,
     pub(super) port: u16,
-    /// The proxy that it goes through, as it was judged.
+    /// The proxy that it uses, as decided when it was judged.
     pub(super) through: Option<Through>,
-    /// What came and is not judged yet.
+    /// Bytes that arrived and are not judged yet.
     pub(super) read: Vec<u8>,
     pub(super) up: Flow,
     pub(super) down: Flow,
-    /// Bytes up and down that are counted already.
+    /// Bytes up and down that are already counted.
     pub(super) counted: (u64, u64),
     pub(super) deadline: Option<Instant>,
 }
@@ -115,7 +115,7 @@ impl Connection {
         self.deadline = Some(Instant::now() + time);
     }
 
-    /// Reads what is there; whether no more will come.
+    /// Reads what is available; returns whether the input has ended.
     pub(super) fn fill(&mut self) -> bool {
         let mut piece = [0; 1 << 13];
         while self.read.len() < LONGEST_FIRST {
@@ -129,14 +129,14 @@ impl Connection {
         false
     }
 
-    /// The last words were written. A socket that is closed with something unread in it takes them back.
+    /// The last message was sent. Closing a socket with unread input would discard the message.
     pub(super) fn close_soon(&mut self) {
         let _ = self.near.shutdown(std::net::Shutdown::Write);
         self.stage = Stage::Closing;
         self.wait_for(LINGER);
     }
 
-    /// Drops what still comes; whether that was all.
+    /// Drops further input; returns whether it has ended.
     pub(super) fn drain(&mut self) -> bool {
         self.read.clear();
         let ended = self.fill();

@@ -1,6 +1,6 @@
-//! From a name that was judged to bytes that flow.
+//! Connects to a judged name, and starts passing bytes.
 //!
-//! Invariant: an address is checked before it is dialled, and no other is.
+//! Invariant: an address is checked before it is dialled, and no other address is dialled.
 
 use super::connection::{Connection, DIAL, LOOK_UP, Role, Stage, Through, Tone};
 use super::pump::Flowed;
@@ -18,12 +18,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-/// Everything that happens to a connection's socket, told once.
+/// All events on a connection's socket, reported once each.
 pub(super) const ALL: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 impl Broker<'_> {
-    /// It may go to this name: where that is, is asked now.
+    /// The connection may go to this name, so look up its address.
     pub(super) fn begin(&mut self, id: u64, connection: &mut Connection, name: Name, on: Pass) -> Next {
         let now = self.now();
         let known = self.counts.row_of(name.as_str(), connection.port).is_some_and(|row| row.connections > 0);
@@ -43,7 +43,7 @@ impl Broker<'_> {
         let speech = match connection.tone {
             Tone::Tls => Some(Speech::Tls),
             Tone::Http => Some(Speech::Plain),
-            // As programs do that speak something else: they know no such proxy.
+            // These programs speak another protocol, and know no such proxy.
             Tone::Bare => None,
         };
         let proxy = speech.and_then(|speech| proxies.of_host(&name, connection.port, speech));
@@ -80,7 +80,7 @@ impl Broker<'_> {
     }
 
     fn dial_checked(&mut self, id: u64, connection: &mut Connection, addresses: &[SocketAddr]) -> Next {
-        // A proxy is the person's, wherever it is, and looks the name up itself.
+        // A proxy is chosen by the person, wherever it is, and resolves the name itself.
         let may_be_private = connection.through.is_some()
             || connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
         let checked = addresses.iter().filter(|address| may_be_private || is_public(address.ip()));
@@ -123,7 +123,7 @@ impl Broker<'_> {
         }
     }
 
-    /// One of our own, or one of inside for what is served there.
+    /// A socket of our own; for a server inside, a socket from inside.
     fn socket(&self, to: IpAddr, role: Role) -> io::Result<OwnedFd> {
         let four = to.is_ipv4();
         if role == Role::Served {
@@ -135,7 +135,7 @@ impl Broker<'_> {
         socket_with(family, SocketType::STREAM, flags, None).map_err(Into::into)
     }
 
-    /// Something happened to a socket that is being connected.
+    /// Something happened to a socket that is connecting.
     pub(super) fn dialled(&mut self, id: u64, connection: &mut Connection) -> Next {
         let Some(far) = &connection.far else { return Next::Close };
         match far.take_error() {
@@ -145,7 +145,7 @@ impl Broker<'_> {
         }
         let _ = (far.set_nodelay(true), connection.near.set_nodelay(true));
         if let Some(Through::Tunnel(question)) = &connection.through {
-            // A socket that is new takes so little at once.
+            // A new socket accepts this little at once.
             let asked = (&*far).write_all(question);
             connection.stage = Stage::Asking(Vec::new());
             return if asked.is_ok() {
@@ -163,7 +163,7 @@ impl Broker<'_> {
             return Next::Close;
         };
         let mut byte = [0];
-        // One by one: what follows the answer is the host's.
+        // Byte by byte, since everything after the answer comes from the host.
         let said = loop {
             match (&*far).read(&mut byte) {
                 Ok(1..) => answer.push(byte[0]),
@@ -190,7 +190,7 @@ impl Broker<'_> {
     pub(super) fn relay(&mut self, connection: &mut Connection) -> Next {
         let Connection { near, far: Some(far), up, down, .. } = connection else { return Next::Close };
         let flowed = [up.go(near, far, &mut self.pipes), down.go(far, near, &mut self.pipes)];
-        // A server that has answered one request is done, whatever else was sent.
+        // Once a server has answered one request, we are done, whatever else was sent.
         let answered = up.body.is_some() && down.has_ended();
         if flowed.contains(&Flowed::Broken) || flowed == [Flowed::Ended; 2] || answered {
             return Next::Close;
@@ -198,7 +198,7 @@ impl Broker<'_> {
         if flowed.contains(&Flowed::Again) { Next::Again } else { Next::Wait }
     }
 
-    /// Counts what flowed since the last time.
+    /// Counts the bytes since the last time.
     pub(super) fn count(&mut self, connection: &mut Connection) {
         let up = connection.up.moved;
         let down = connection.down.moved;

@@ -1,7 +1,7 @@
-//! From a new connection, or its first bytes, to a verdict.
+//! Judges a new connection by its address and its first bytes.
 //!
-//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its
-//! bytes is the one that was looked up.
+//! Invariants: a connection to an address goes to the host that it names, never to the address itself; a name
+//! in its bytes must be the one that was looked up.
 
 use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
 use super::dial::ALL;
@@ -18,10 +18,10 @@ const TLS: u16 = 443;
 const HTTP: u16 = 80;
 
 impl Broker<'_> {
-    /// Someone has come in through this door.
+    /// A client connected to this door.
     pub(super) fn accept(&mut self, near: TcpStream, door: Door) {
         let Ok(at) = near.local_addr() else { return };
-        // The machine's own port, behind a door for every address.
+        // A port of this machine, reached through a door for every address.
         let door = match door {
             Door::Everywhere(port)
                 if at.ip() == Ipv4Addr::LOCALHOST && self.local_ports().contains(&port) =>
@@ -49,8 +49,8 @@ impl Broker<'_> {
         self.put_back(id, connection, next);
     }
 
-    /// Programs that have the person's proxy in their settings find us in its place; and there is one on the
-    /// loopback for those that are told so.
+    /// Programs with the person's proxy in their settings reach us in its place; and there is one on the
+    /// loopback for those that are configured for it.
     fn is_proxy(&self, at: IpAddr, port: u16) -> bool {
         let name = match at {
             IpAddr::V4(address) => self.names.name_at(address).map(Name::as_str),
@@ -71,7 +71,7 @@ impl Broker<'_> {
             Door::Everywhere(HTTP) => self.listen_for(id, connection, Stage::Request(Way::Direct(HTTP))),
             Door::Everywhere(_) => self.judge_address(id, connection),
             Door::Local(port) => {
-                // A server of the machine may listen on one of the two alone.
+                // A server on this machine may listen on only one of the two.
                 let both: [SocketAddr; 2] =
                     [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
                 connection.stage = Stage::Dialling(both.to_vec());
@@ -82,7 +82,7 @@ impl Broker<'_> {
                 }
                 self.dial(id, connection)
             }
-            // Many servers listen on one of the two alone.
+            // Many servers listen on only one of the two.
             Door::Served(port) => {
                 let both: [SocketAddr; 2] =
                     [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
@@ -99,7 +99,7 @@ impl Broker<'_> {
         self.first_bytes(id, connection)
     }
 
-    /// A port at which nothing is known of what is spoken: the name is that of the made-up address.
+    /// We know nothing about the protocol at this port, so the name is that of the made-up address.
     fn judge_address(&mut self, id: u64, connection: &mut Connection) -> Next {
         connection.tone = Tone::Bare;
         let Some(name) = connection.name.clone() else {
@@ -124,7 +124,7 @@ impl Broker<'_> {
         match judged {
             Some(next) => next,
             None if !ended => Next::Wait,
-            // It was opened and left, as programs do that look who is there.
+            // Opened and closed, as by programs that only check whether somebody listens.
             None if connection.read.is_empty() => Next::Close,
             None => self.refuse(connection, "it ended before it said for whom it is", ""),
         }
@@ -178,7 +178,7 @@ impl Broker<'_> {
         }
     }
 
-    /// What goes through it is judged as if it had come without the proxy.
+    /// A request inside the tunnel is judged as if it had come without the proxy.
     fn open_tunnel(&mut self, id: u64, connection: &mut Connection) -> Next {
         connection.read.clear();
         if (&connection.near).write_all(CONNECTED).is_err() {

@@ -1,15 +1,15 @@
-//! What the machine itself serves on its loopback, where every host is only noted: databases, servers of
-//! other programs.
+//! Servers on the machine's own loopback, if every host is only recorded: databases, servers of other
+//! programs.
 //!
-//! Reads the kernel's list of this machine's sockets. Invariant: outside of `observe` only the ports that the
-//! list names are reachable, and a server of a command, published on this machine, never leads back inside.
+//! Reads the kernel's list of this machine's sockets. Invariant: outside of `observe` only the ports in the
+//! list are reachable, and a command's server that is published on this machine never leads back inside.
 
 use super::publish::listening;
 use super::state::{Broker, Door};
 use crate::list::Mode;
 use std::collections::BTreeSet;
 
-/// Ports at a time: each is a listening socket inside.
+/// Ports at a time, since each is a listening socket inside.
 const MOST: usize = 256;
 
 impl Broker<'_> {
@@ -18,7 +18,7 @@ impl Broker<'_> {
         self.list.local.union(&self.machine).copied().collect()
     }
 
-    /// Takes up what the machine serves now: whether that changed.
+    /// Finds out what the machine serves now; returns whether that changed.
     pub(super) fn look_at_machine(&mut self) -> bool {
         let now = if self.list.mode == Mode::Observe { self.served_by_machine() } else { BTreeSet::new() };
         let changed = now != self.machine;
@@ -43,10 +43,11 @@ impl Broker<'_> {
     }
 }
 
-/// An address as the kernel writes it, that the loopback's addresses lead to: one of them, or any.
+/// An address in the kernel's notation that is reached through the loopback: a loopback address, or the
+/// wildcard.
 fn is_on_loopback(address: &str) -> bool {
     let any = address.bytes().all(|byte| byte == b'0');
-    // Four bytes each, the last of an IPv4 address first.
+    // Groups of four bytes, in which an IPv4 address is reversed.
     any || address.len() == 8 && address.ends_with("7F")
         || address == "00000000000000000000000001000000"
         || address.starts_with("0000000000000000FFFF0000") && address.ends_with("7F")

@@ -1,8 +1,8 @@
-//! The process outside: accepts what is connected to inside, judges it, dials, and passes the bytes on.
+//! The broker outside: accepts connections made inside, judges them, dials, and passes the bytes on.
 //!
-//! One loop, without a runtime; only look-ups at the machine's resolver have threads. Invariants: nothing is
-//! dialled before it was judged, and what is dialled is the address that was checked; a list that cannot be
-//! read leaves the old one.
+//! One loop without an async runtime; only questions to the machine's resolver have threads. Invariants:
+//! nothing is dialled before it was judged, and the dialled address is the one that was checked; if a new
+//! list cannot be read, the old one stays.
 
 mod pump;
 mod resolve;

@@ -1,7 +1,7 @@
-//! Servers inside, reachable at the same port of this machine's loopback.
+//! Makes servers inside reachable at the same port of this machine's loopback.
 //!
-//! Reads the kernel's list of sockets inside. Invariant: only the loopback address is opened, whatever a
-//! server listens on.
+//! Reads the kernel's list of sockets inside. Invariant: only the loopback address is opened, whatever
+//! address a server listens on.
 
 use super::state::{Broker, Door, PROXY};
 use crate::counts::Served;
@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Ports that are tried where the same one is taken.
+/// How many ports are tried if the same one is taken.
 const MOST_TRIED: u16 = 100;
-/// Servers at a time: a command could take every port of this machine.
+/// Servers at a time, since a command could otherwise take every port of this machine.
 const MOST_SERVED: usize = 64;
 const LISTENS: &str = "0A";
 
-/// What something listens on, in the kernel's list: address, as it is written there, and port.
+/// Listening sockets in the kernel's list: address, in the kernel's notation, and port.
 pub(super) fn listening(text: &str) -> impl Iterator<Item = (&str, u16)> {
     text.lines().skip(1).filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -26,7 +26,7 @@ pub(super) fn listening(text: &str) -> impl Iterator<Item = (&str, u16)> {
 }
 
 impl Broker<'_> {
-    /// Opens what is new, and closes what has gone.
+    /// Opens new servers, and closes those that are gone.
     pub(super) fn publish(&mut self) {
         let mut there = BTreeSet::new();
         for list in &mut self.sockets {
@@ -58,7 +58,7 @@ impl Broker<'_> {
         }
     }
 
-    /// The same port, or the next that is free.
+    /// Opens the same port, or the next free one.
     fn open_outside(&mut self, port: u16) -> bool {
         let ports = (port..=u16::MAX).take(MOST_TRIED.into());
         let Some(listener) =

@@ -1,6 +1,6 @@
-//! Bytes from one socket to another, inside the kernel.
+//! Moves bytes from one socket to another inside the kernel.
 //!
-//! Invariant: what was read is written before more is read, so a slow reader slows its writer down.
+//! Invariant: bytes are written before more are read, so a slow reader slows its writer down.
 
 use crate::body::Body;
 use rustix::io::Errno;
@@ -10,12 +10,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
-/// As much as a pipe holds, and one through which much has flowed.
+/// Capacity of a pipe, and of one that is widened because much flows through it.
 const PIECE: usize = 1 << 16;
 const WIDE: usize = 1 << 20;
-/// Pieces before others have their turn.
+/// How many pieces are moved before others have their turn.
 const TURN: usize = 32;
-/// Pipes that are kept for the next connection.
+/// How many empty pipes are kept for later connections.
 const KEPT: usize = 32;
 
 pub(super) struct Pipe {
@@ -25,7 +25,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Fewer calls where much flows; a user has few pages for it, so it is not every pipe's.
+    /// Saves calls if much flows; a user's pipes share a limited number of pages, so not every pipe gets it.
     fn widen(&mut self) {
         self.size = fcntl_setpipe_size(&self.write, WIDE).unwrap_or(PIECE).max(PIECE + 1);
     }
@@ -35,7 +35,6 @@ impl Pipe {
     }
 }
 
-/// Pipes that are empty.
 #[derive(Default)]
 pub(super) struct Pipes(Vec<Pipe>);
 
@@ -48,9 +47,9 @@ impl Pipes {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flowed {
-    /// Until one of the sockets is ready.
+    /// Wait until one of the sockets is ready.
     Waits,
-    /// There is more, but it is others' turn.
+    /// There is more, but others have their turn first.
     Again,
     Ended,
     Broken,
@@ -61,7 +60,7 @@ pub(super) enum Flowed {
 pub(super) struct Flow {
     /// Written before anything else.
     pub(super) first: Vec<u8>,
-    /// Where only so much may pass: what follows is read and dropped.
+    /// If only this much may pass: anything after it is read and dropped.
     pub(super) body: Option<Body>,
     pipe: Option<Pipe>,
     /// Bytes in the pipe.
@@ -89,7 +88,7 @@ impl Flow {
         flowed
     }
 
-    /// `Ended` where all of it is written.
+    /// Returns `Ended` when all of it is written.
     fn write_first(&mut self, mut to: &TcpStream) -> Flowed {
         while !self.first.is_empty() {
             match to.write(&self.first) {
@@ -106,8 +105,8 @@ impl Flow {
         Flowed::Ended
     }
 
-    /// What belongs to one request; the other end is not told that no more comes, since some servers take
-    /// that for an end.
+    /// Moves the bytes of one request. The other end is not told that no more follow, since some servers take
+    /// that for the end of the connection.
     fn go_counted(&mut self, mut from: &TcpStream, to: &TcpStream) -> Flowed {
         let mut piece = [0; 1 << 14];
         for _ in 0..TURN {
@@ -168,7 +167,7 @@ impl Flow {
         Flowed::Again
     }
 
-    /// The pipe of a direction that is done, for another.
+    /// Returns the pipe of a finished direction for reuse.
     pub(super) fn give_back(&mut self, pipes: &mut Pipes) {
         let room = self.held == 0 && pipes.0.len() < KEPT;
         if let Some(pipe) = self.pipe.take().filter(|pipe| room && !pipe.is_wide()) {
@@ -190,7 +189,7 @@ mod tests {
         (one, two)
     }
 
-    /// Goes on until this direction has ended.
+    /// Continues until this direction has ended.
     fn run(flow: &mut Flow, from: &TcpStream, to: &TcpStream) -> Flowed {
         let mut pipes = Pipes::default();
         loop {

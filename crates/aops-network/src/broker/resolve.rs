@@ -1,6 +1,5 @@
-//! Asks the machine's resolver, which may take its time: each name in a thread of its own. Answers are kept
-//! for a moment:
-//! package managers open hundreds of connections to one host.
+//! Asks the machine's resolver, which may be slow: each name in a thread of its own. Answers are cached for a
+//! moment, since package managers open hundreds of connections to one host.
 //!
 //! Invariant: the loop never waits for it.
 
@@ -16,19 +15,19 @@ use std::time::{Duration, Instant};
 /// Threads at a time.
 const MOST_AT_ONCE: usize = 16;
 const STACK: usize = 1 << 18;
-/// How long an answer is used, and how many are kept.
+/// How long an answer is used, and how many are cached.
 const FRESH: Duration = Duration::from_secs(5);
 const MOST_KEPT: usize = 256;
 
 pub(super) struct Answer {
-    /// The connection that waits for it.
+    /// The connection that waits for the answer.
     pub(super) id: u64,
     asked: (String, u16),
     pub(super) addresses: Vec<SocketAddr>,
 }
 
 pub(super) struct Resolver {
-    /// Readable where an answer is there.
+    /// Readable when there is an answer.
     pub(super) wake: Arc<OwnedFd>,
     waiting: VecDeque<(u64, String, u16)>,
     running: usize,
@@ -44,7 +43,8 @@ impl Resolver {
         Ok(Self { wake, waiting: VecDeque::new(), running: 0, sender, answers, kept: HashMap::new() })
     }
 
-    /// A name, or an address as it is. What is known already is given at once, and else comes later.
+    /// Resolves a name, or accepts an address as it is. A cached answer is returned immediately, others come
+    /// later.
     pub(super) fn ask(&mut self, id: u64, name: String, port: u16) -> Option<Vec<SocketAddr>> {
         let asked = (name, port);
         if let Some((_, addresses)) = self.kept.get(&asked).filter(|(at, _)| at.elapsed() < FRESH) {
@@ -55,7 +55,7 @@ impl Resolver {
         None
     }
 
-    /// An address that does not answer may have changed.
+    /// An address that does not answer may be outdated.
     pub(super) fn forget(&mut self) {
         self.kept.clear();
     }
@@ -73,7 +73,7 @@ impl Resolver {
                 let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
             };
             self.running += 1;
-            // Where no thread can be had, nothing was found.
+            // If no thread can be started, nothing was found.
             if std::thread::Builder::new().stack_size(STACK).spawn(work).is_err() {
                 let none = Answer { id, asked: (String::new(), 0), addresses: Vec::new() };
                 let _ = self.sender.send(none);
@@ -82,7 +82,7 @@ impl Resolver {
         }
     }
 
-    /// All that is there by now.
+    /// All answers so far.
     pub(super) fn take(&mut self) -> Vec<Answer> {
         let mut count = [0; 8];
         let _ = rustix::io::read(&*self.wake, &mut count[..]);

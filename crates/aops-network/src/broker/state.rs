@@ -1,6 +1,6 @@
-//! What the broker knows, and its refusals.
+//! The broker's state, and its refusals.
 //!
-//! Holds every socket of the session's network; writes counts through its caller.
+//! Owns every socket of the session's network; writes counts through its caller.
 
 use super::connection::{Connection, Role, Tone};
 use super::pump::Pipes;
@@ -19,33 +19,33 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-/// What the broker needs of the process around it.
+/// What the broker needs from the process around it.
 pub struct Outside<'a> {
-    /// To the process inside.
+    /// The channel to the process inside.
     pub inner: OwnedFd,
-    /// What was counted before.
+    /// Counts from before.
     pub counts: Counts,
-    /// Brings the numbers of signals, as the kernel writes them.
+    /// Delivers signals in the kernel's format.
     pub signals: OwnedFd,
     /// Becomes readable when the session is over.
     pub ends: Vec<OwnedFd>,
-    /// The session's list as it is now, or why it cannot be read.
+    /// The session's present list, or why it cannot be read.
     pub list: &'a mut dyn FnMut() -> Result<List, String>,
     pub save: &'a mut dyn FnMut(&Counts),
-    /// Tells a person.
+    /// Shows a message to a person.
     pub tell: &'a mut dyn FnMut(&str),
     pub clock: &'a dyn Fn() -> Time,
-    /// The person's own; or why there is none that can be used, and then no host is reached.
+    /// The person's own proxies; or why they cannot be used, in which case no host is reached.
     pub proxies: Result<Proxies, String>,
     /// Connections at a time.
     pub most: usize,
 }
 
-/// Fatal alerts: access denied, internal error.
+/// TLS alerts: access denied, internal error.
 const DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 const FAILED: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 
-/// Where programs that know a proxy find one.
+/// The port at which programs that know a proxy find ours.
 pub(super) const PROXY: u16 = 3128;
 
 /// See [`Broker::at_once`].
@@ -54,7 +54,7 @@ pub(super) const AT_ONCE: u32 = 32;
 /// What a listening socket is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
-    /// A port of every address.
+    /// A port on every address.
     Everywhere(u16),
     Proxy,
     Local(u16),
@@ -62,11 +62,11 @@ pub(super) enum Door {
     Served(u16),
 }
 
-/// What is to be done with a connection after a step.
+/// What to do with a connection after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Wait,
-    /// It has more to do when others had their turn.
+    /// It has more to do after others had their turn.
     Again,
     Close,
 }
@@ -75,11 +75,11 @@ pub(super) struct Broker<'a> {
     pub(super) outside: Outside<'a>,
     pub(super) epoll: OwnedFd,
     pub(super) list: List,
-    /// Ports that the machine serves on its loopback, where they are all passed.
+    /// Ports that the machine serves on its loopback, if all of them are allowed.
     pub(super) machine: BTreeSet<u16>,
     pub(super) names: Names,
     pub(super) counts: Counts,
-    /// Since when something in the counts is not saved; whether it is a refusal.
+    /// Since when the counts have unsaved changes; and whether one of them is a refusal.
     pub(super) unsaved: Option<(Instant, bool)>,
     pub(super) look_ups: UdpSocket,
     pub(super) doors: BTreeMap<u64, (TcpListener, Door)>,
@@ -88,12 +88,12 @@ pub(super) struct Broker<'a> {
     pub(super) pipes: Pipes,
     pub(super) sockets: Vec<File>,
     pub(super) again: Vec<u64>,
-    /// Refusals and new hosts that may be saved at once, until others had their turn.
+    /// How many refusals and new hosts may be saved immediately until the next turn.
     pub(super) at_once: u32,
     next: u64,
 }
 
-/// Numbers that the loop is woken with: these, then doors and connections. A connection has two.
+/// Tokens with which the loop is woken: first these, then doors and connections. A connection has two.
 pub(super) const SIGNALS: u64 = 0;
 pub(super) const INNER: u64 = 1;
 pub(super) const RESOLVER: u64 = 2;
@@ -147,7 +147,7 @@ impl<'a> Broker<'a> {
         epoll::add(&self.epoll, file, EventData::new_u64(number), flags).map_err(Into::into)
     }
 
-    /// A number that only this one has, and the one behind it.
+    /// A number used only here, together with the next one.
     pub(super) fn number(&mut self) -> u64 {
         self.next += 2;
         self.next
@@ -167,7 +167,7 @@ impl<'a> Broker<'a> {
         (self.outside.save)(&self.counts);
     }
 
-    /// Who tells of a refusal or a new host looks when the command has ended.
+    /// Refusals and new hosts are reported when the command has ended, so save them quickly.
     pub(super) fn save_soon(&mut self) {
         if self.at_once > 0 {
             self.at_once -= 1;
@@ -177,7 +177,7 @@ impl<'a> Broker<'a> {
         }
     }
 
-    /// The list says no; the hint names who can change that.
+    /// The list refuses; the hint says who can change that.
     pub(super) fn refuse_listed(&mut self, connection: &mut Connection, refusal: Refusal) -> Next {
         let host = connection.host();
         let hint = match refusal {
@@ -190,12 +190,12 @@ impl<'a> Broker<'a> {
         self.refuse(connection, &refusal.to_string(), &hint)
     }
 
-    /// Says why, in the words of what was spoken, and ends the connection.
+    /// Says why, in the protocol of the connection, and ends it.
     pub(super) fn refuse(&mut self, connection: &mut Connection, why: &str, hint: &str) -> Next {
         self.refuse_with(connection, request::FORBIDDEN, why, hint)
     }
 
-    /// The same with another status, where a request is answered.
+    /// The same with another HTTP status, if a request is answered.
     pub(super) fn refuse_with(
         &mut self,
         connection: &mut Connection,
@@ -214,7 +214,7 @@ impl<'a> Broker<'a> {
         self.end_with(connection, why, &said)
     }
 
-    /// It was let go, but cannot be reached.
+    /// It was allowed, but the host cannot be reached.
     pub(super) fn fail(&mut self, connection: &mut Connection, why: &str) -> Next {
         let said = match connection.tone {
             Tone::Tls => FAILED.to_vec(),
@@ -236,7 +236,7 @@ impl<'a> Broker<'a> {
         if said.is_empty() {
             return Next::Close;
         }
-        // A socket that is new takes so little at once.
+        // A new socket accepts this little at once.
         let _ = (&connection.near).write_all(said);
         connection.close_soon();
         Next::Wait

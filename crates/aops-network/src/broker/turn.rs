@@ -1,6 +1,6 @@
-//! The loop.
+//! The broker's loop.
 //!
-//! Waits for sockets, signals and the end of the session, and gives each what has come its turn.
+//! Waits for sockets, signals and the end of the session, and handles each in turn.
 
 use super::connection::{Role, Stage};
 use super::state::{
@@ -18,14 +18,14 @@ use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-/// How often servers inside are looked for.
+/// How often we look for servers inside.
 const LOOK: Duration = Duration::from_millis(250);
 /// How soon a refusal is saved, and how soon everything else.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_secs(1);
 const HANGUP: u32 = 1;
 
-/// Judges and passes on until the session is over, or the process inside is gone. `ready`: called when all
+/// Judges and passes on until the session is over, or the process inside has ended. `ready`: called when all
 /// doors are open.
 pub fn run(outside: Outside, ready: impl FnOnce()) -> io::Result<()> {
     let mut broker = Broker::new(outside)?;
@@ -83,18 +83,17 @@ impl Broker<'_> {
         time.try_into().ok()
     }
 
-    /// The ports of every address on which someone may connect: those of the list, and of the person's
-    /// proxies.
+    /// The ports on which clients may connect to any address: those of the list, and of the person's proxies.
     fn ports(&self) -> BTreeSet<u16> {
         let proxies = self.outside.proxies.iter().flat_map(Proxies::all);
         self.list.ports().into_iter().chain(proxies.map(|proxy| proxy.port)).collect()
     }
 
-    /// Opens every door that the list wants and that is not open yet.
+    /// Opens every door that the list requires and that is not open yet.
     pub(super) fn open_doors(&mut self) -> io::Result<()> {
         let ports = self.ports();
         let everywhere = ports.iter().copied().map(Door::Everywhere);
-        // What is open on every address is so on the loopback, too.
+        // A port that is open on every address is also open on the loopback.
         let local = self.local_ports();
         let local = local.difference(&ports).map(|port| Door::Local(*port));
         let proxy = (!ports.contains(&PROXY)).then_some(Door::Proxy);
@@ -108,7 +107,7 @@ impl Broker<'_> {
                 Door::Local(port) => Wish::Loopback(port),
                 Door::Proxy | Door::Served(_) => Wish::Loopback(PROXY),
             };
-            // A server of a command may have it by now.
+            // A command's own server may use the port by now.
             let Some(listener) = inner::wish(&self.outside.inner, wish)? else {
                 if !matches!(door, Door::Local(port) if self.machine.contains(&port)) {
                     (self.outside.tell)(&format!("a port of the network's list is taken inside: {door:?}"));
@@ -124,7 +123,7 @@ impl Broker<'_> {
         Ok(())
     }
 
-    /// Whether the loop goes on.
+    /// Handles one wake-up; returns whether the loop continues.
     fn woken(&mut self, number: u64) -> bool {
         match number {
             SIGNALS => return self.signalled(),
@@ -159,7 +158,7 @@ impl Broker<'_> {
                 if let Err(error) = self.open_doors() {
                     (self.outside.tell)(&format!("not every port of the new list could be opened: {error}"));
                 }
-                // Who sent the signal sees by this that the new list holds.
+                // The sender of the signal sees from this that the new list is in force.
                 self.save();
             }
             Err(why) => (self.outside.tell)(&format!(
@@ -169,7 +168,7 @@ impl Broker<'_> {
         true
     }
 
-    /// A connection that stands goes on only if its host, or its port of this machine, is still allowed.
+    /// Keeps an open connection only if its host, or its port of this machine, is still allowed.
     fn narrow(&mut self) {
         let local = self.local_ports();
         let fallen = |name, port| matches!(self.list.judge(name, port), Verdict::Refuse(_));
@@ -192,14 +191,14 @@ impl Broker<'_> {
         self.close_doors();
     }
 
-    /// Those that the list and the machine want no more.
+    /// Closes doors that neither the list nor the machine requires any more.
     fn close_doors(&mut self) {
         let ports = self.ports();
         let local = self.local_ports();
         self.doors.retain(|_, (_, door)| match door {
             Door::Everywhere(port) => ports.contains(port),
             Door::Local(port) => local.contains(port) && !ports.contains(port),
-            // Only where no other port is this one.
+            // Only if no other port has the same number.
             Door::Proxy => !ports.contains(&PROXY),
             Door::Served(_) => true,
         });
@@ -219,7 +218,7 @@ impl Broker<'_> {
             let door = *door;
             match listener.accept() {
                 Ok((near, _)) if self.connections.len() < self.outside.most => self.accept(near, door),
-                // One too many: it is closed.
+                // Over the limit, so it is closed.
                 Ok(_) => {}
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
@@ -247,7 +246,7 @@ impl Broker<'_> {
         self.put_back(id, connection, next);
     }
 
-    /// Servers inside, and connections that took too long.
+    /// Looks for servers inside, and for connections that took too long.
     fn look_around(&mut self, now: Instant) {
         self.at_once = AT_ONCE;
         if self.list.publish != Publish::None || !self.counts.served.is_empty() {
@@ -255,7 +254,7 @@ impl Broker<'_> {
         }
         if self.look_at_machine() {
             self.close_doors();
-            // One that a command's own server has is that server's, as it would be without us.
+            // If a command's own server has a port, the port stays with that server, as it would without us.
             let _ = self.open_doors();
         }
         let late = self.connections.iter().filter(|(_, one)| one.deadline.is_some_and(|end| end <= now));
@@ -278,7 +277,7 @@ impl Broker<'_> {
         }
     }
 
-    /// Bytes of connections that stand are counted, too.
+    /// Also counts the bytes of open connections.
     fn save(&mut self) {
         for id in self.connections.keys().copied().collect::<Vec<u64>>() {
             if let Some(mut connection) = self.connections.remove(&id) {

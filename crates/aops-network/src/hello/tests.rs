@@ -77,10 +77,10 @@ fn what_is_no_hello_is_told_at_once() {
     ] {
         assert_eq!(said(bytes), "this is no TLS", "{bytes:?}");
     }
-    // An alert's record, and another message of the handshake.
+    // An alert's record, and another handshake message.
     assert_eq!(said(&[21, 3, 3, 0, 2, 2, 49]), "this is no TLS");
     assert_eq!(said(&records(&[2, 0, 0, 0], 4)), "this is no TLS");
-    // A second message in the same record; one that is longer than its extensions.
+    // A second message in the same record; a message that is longer than its extensions.
     let mut two = message(&server_name(b"tls.test"));
     two.extend([11, 0, 0, 0]);
     assert_eq!(said(&records(&two, 1 << 14)), "this is no TLS");
@@ -88,7 +88,7 @@ fn what_is_no_hello_is_told_at_once() {
     longer.push(0);
     longer[3] += 1;
     assert_eq!(said(&records(&longer, 1 << 14)), "this is no TLS");
-    // One that never ends.
+    // A message that never ends.
     let endless = records(&[&[1, 0xff, 0xff, 0xff][..], &vec![0; 1 << 17]].concat(), 1 << 14);
     assert_eq!(said(&endless), "this is no TLS");
 }
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(said(&bytes), name.clone());
         let cut = cut % bytes.len();
         prop_assert_eq!(said(&bytes[..cut]), "more");
-        // What follows belongs to the connection.
+        // Bytes after it belong to the connection.
         prop_assert_eq!(said(&[&bytes[..], &[23, 3, 3, 0, 1, 9]].concat()), name);
     }
 
@@ -112,7 +112,7 @@ proptest! {
         let at = at % changed.len();
         changed[at] = byte;
         if let Some(Ok(hello)) = read(&changed) {
-            // A changed name is that name; nothing else becomes one.
+            // A changed name is read as changed; nothing else turns into a name.
             prop_assert!(hello.name.as_str() == "tls.test" || changed.windows(hello.name.as_str().len())
                 .any(|part| part.eq_ignore_ascii_case(hello.name.as_str().as_bytes())));
         }

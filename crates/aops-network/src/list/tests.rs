@@ -140,7 +140,8 @@ proptest! {
     }
 }
 
-/// Hosts that take uploads from anybody need a person again; the repository's remote and registries stay.
+/// Hosts that accept uploads from anybody need approval again; the repository's remote and registries stay
+/// allowed.
 #[test]
 fn after_a_secret_hosts_that_take_uploads_need_a_person_again() {
     let text = "mode list\nallow gist.github.com person\nallow github.com remote\nallow registry.npmjs.org built-in\n\
@@ -159,7 +160,7 @@ fn after_a_secret_hosts_that_take_uploads_need_a_person_again() {
         assert!(matches!(verdict(&list, host), Verdict::Pass(_)), "{host}");
     }
     assert_eq!(List::parse(&list.to_string()), Ok(list.clone()));
-    // A person's answer after it counts.
+    // A person's answer after that counts.
     list.allow.push((Pattern::of("gist.github.com").unwrap(), Word::Session));
     assert!(matches!(verdict(&list, "gist.github.com"), Verdict::Pass(_)));
     assert!(

@@ -1,7 +1,7 @@
-//! Memories out of a tool's result, in the forms that servers have.
+//! Extracts memories from a tool's result, in the forms that servers use.
 //!
-//! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some text.
-//! Invariant: so many memories of so many bytes, redacted, whatever came.
+//! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some other
+//! text. Invariant: whatever the result, only a limited number of memories of limited size, redacted.
 
 use super::rpc::plain;
 use crate::text::json::cut;
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 const LONGEST: usize = 2_000;
 const LISTS: [&str; 4] = ["memories", "results", "items", "matches"];
-/// Lines about a memory in a numbered text.
+/// Labels of lines about a memory in a numbered text.
 const ABOUT: [&str; 8] =
     ["Relevance Score", "Score", "Similarity", "Hash", "Created", "Tags", "Timestamp", "Type"];
 const TEXTS: [&str; 4] = ["content", "text", "memory", "document"];
 
-/// What is remembered, or the server's refusal.
+/// The memories, or the server's refusal.
 pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<String>, String> {
     if let Some(words) = refusal(result) {
         return Err(words);
@@ -34,7 +34,7 @@ pub(super) fn refusal(result: &Value) -> Option<String> {
     refused.then(|| format!("refused: {}", plain(inside.unwrap_or(&text))))
 }
 
-/// Some servers say so in a text instead of an error.
+/// Some servers say this in a text instead of an error.
 pub(super) fn is_unknown_tool(result: &Value) -> bool {
     refusal(result).is_some_and(|words| words.to_ascii_lowercase().contains("unknown tool"))
 }
@@ -46,7 +46,7 @@ fn text(result: &Value) -> String {
     texts.join("\n")
 }
 
-/// `{"memories": [{"content": …, "similarity_score": …}]}`, the memory itself perhaps one level down.
+/// `{"memories": [{"content": …, "similarity_score": …}]}`; the memory may be one level deeper.
 fn read_list(value: &Value) -> Option<Vec<String>> {
     let value = value.get("result").unwrap_or(value);
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
@@ -58,7 +58,8 @@ fn read_list(value: &Value) -> Option<Vec<String>> {
     Some(list.iter().filter_map(one).collect())
 }
 
-/// `1. text`, `Memory 1:` and the like; each goes on to the next number, without the lines about itself.
+/// `1. text`, `Memory 1:` and the like; each memory continues to the next number, without the lines about
+/// itself.
 fn read_numbered(text: &str) -> Vec<String> {
     let mut found: Vec<Vec<&str>> = Vec::new();
     for line in text.lines() {
@@ -66,7 +67,7 @@ fn read_numbered(text: &str) -> Vec<String> {
             found.push(vec![first]);
             continue;
         }
-        // Text above the first number is about the list.
+        // Text above the first number describes the list.
         let Some(lines) = found.last_mut() else { continue };
         match line.trim().split_once(": ") {
             Some(("Content", value)) => lines.push(value),
@@ -80,7 +81,7 @@ fn read_numbered(text: &str) -> Vec<String> {
     found.into_iter().map(|lines| clean(lines.join("\n").trim().trim_matches('-').trim())).collect()
 }
 
-/// What follows the number on the first line of a memory.
+/// The text after the number on a memory's first line.
 fn begins(line: &str) -> Option<&str> {
     let after = |rest: &'_ str| rest.find(|c: char| !c.is_ascii_digit()).filter(|long| (1..4).contains(long));
     if let Some(rest) = line.strip_prefix("Memory ") {

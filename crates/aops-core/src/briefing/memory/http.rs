@@ -1,7 +1,7 @@
-//! One POST over a fresh connection: the answer's head, then its body as it comes, in one of three forms.
+//! One POST over a new connection: reads the answer's head, then its body in one of three encodings.
 //!
-//! Invariants: before every connect, write and read the time that is left is measured, so a slow server
-//! cannot hold the prompt; head and body are bounded; the connection is closed at the end.
+//! Invariants: the remaining time is measured before every connect, write and read, so that a slow server
+//! cannot delay the prompt; head and body are bounded; the connection is closed at the end.
 
 use super::Trouble;
 use crate::config::policy::Address;
@@ -13,7 +13,7 @@ use std::time::Instant;
 const LONGEST_HEAD: u64 = 16 << 10;
 const LONGEST_BODY: usize = 1 << 20;
 
-/// Names in lower case, and values.
+/// Header names in lower case, and their values.
 type Headers = Vec<(String, String)>;
 
 pub(super) struct Reply {
@@ -23,16 +23,16 @@ pub(super) struct Reply {
     from: BufReader<Timed<'static>>,
 }
 
-/// How much of the body is still to come.
+/// How much of the body is still missing.
 #[derive(Clone, Copy)]
 enum Left {
     Bytes(usize),
-    /// Of the chunk at hand.
+    /// Bytes left in the current chunk.
     Chunk(usize),
     UntilClose,
 }
 
-/// A timeout is the deadline, since no other is ever set.
+/// A timeout always means the deadline, since no other is ever set.
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -101,7 +101,7 @@ fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
     format!("POST {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
 }
 
-/// Status and headers, up to the empty line; `None` where this is not HTTP.
+/// Status and headers, up to the empty line; `None` if this is not HTTP.
 fn head(from: &mut BufReader<Timed>) -> Result<Option<(u16, Headers)>, Trouble> {
     let mut from = from.take(LONGEST_HEAD);
     let Some(first) = line(&mut from)? else { return Ok(None) };
@@ -121,7 +121,7 @@ fn head(from: &mut BufReader<Timed>) -> Result<Option<(u16, Headers)>, Trouble> 
     Ok(status.map(|status| (status, headers)))
 }
 
-/// Up to the end of the line, which must be there.
+/// One line up to its end, which must be there.
 fn line(from: &mut impl BufRead) -> Result<Option<String>, Trouble> {
     let mut line = Vec::new();
     from.read_until(b'\n', &mut line)?;
@@ -133,7 +133,7 @@ impl Reply {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Reads on until `enough` says so of all that has come, or to the end.
+    /// Reads until `enough` returns something for the text so far, or to the end.
     pub(super) fn read_until<T>(
         mut self,
         enough: impl Fn(&[u8]) -> Option<T>,
@@ -153,7 +153,7 @@ impl Reply {
         }
     }
 
-    /// Adds what has come; false when that was all.
+    /// Adds the next piece; false at the end.
     fn read_some(&mut self, text: &mut Vec<u8>) -> Result<bool, Trouble> {
         let most = match self.left {
             Left::UntilClose => usize::MAX,

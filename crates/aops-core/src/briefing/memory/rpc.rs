@@ -1,10 +1,10 @@
-//! JSON-RPC over HTTP, and what was learnt of each server: a session where it wants one, and the tools it
-//! offers.
+//! JSON-RPC over HTTP, and what we have learnt about each server: whether it requires a session, and which
+//! tools it offers.
 //!
 //! Reads and writes `<config>/aops/memory/<hash>.json`, private. A session is opened only when a server
-//! refuses without, and again when it has expired. Invariants: at most four requests for one method; the file
-//! is a cache that may be missing, damaged or out of date, and nothing in it can name a tool other than those
-//! below.
+//! refuses calls without one, and again when it has expired. Invariants: at most four requests for one
+//! method; the file is a cache that may be missing, damaged or outdated, and nothing in it can name any tool
+//! but those below.
 
 use super::Trouble;
 use super::http::{Reply, post};
@@ -22,15 +22,15 @@ const PROTOCOL: &str = "2025-06-18";
 
 pub(super) struct Client<'a> {
     server: &'a Address,
-    /// What `initialize` opened: its id, empty if the server gave none; nothing where the server takes calls
-    /// without.
+    /// The session's ID from `initialize`, empty if the server gave none; `None` if the server accepts calls
+    /// without a session.
     session: Option<String>,
     deadline: Instant,
-    /// It was opened for this call: another attempt would change nothing.
+    /// It was opened for this very call, so another attempt would change nothing.
     fresh: bool,
 }
 
-/// The result of one request, or why the server refused it: no session, or one that has expired.
+/// The result of one request, or why the server refused it: a missing or an expired session.
 type Response = Result<Value, Trouble>;
 
 impl<'a> Client<'a> {
@@ -47,7 +47,7 @@ impl<'a> Client<'a> {
         self.ask(method, params)?
     }
 
-    /// `initialize`, then the note that we are ready.
+    /// Sends `initialize`, then the notification that we are ready.
     fn open(&mut self) -> Result<(), Trouble> {
         self.session = None;
         self.fresh = true;
@@ -83,7 +83,7 @@ fn request(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// Printable: what a server gave goes back as a header and must not end it.
+/// Only printable characters: the ID is sent back in a header and must not break out of it.
 fn is_printable(id: &str) -> bool {
     id.bytes().all(|b| b.is_ascii_graphic())
 }
@@ -91,8 +91,8 @@ fn is_printable(id: &str) -> bool {
 fn understand(reply: Reply) -> Result<Response, Trouble> {
     match reply.status {
         200 => {}
-        // With a session these mean that it has expired; without, that one is wanted, or that nothing is
-        // there.
+        // With a session, these mean that it has expired; without one, that a session is required or that
+        // nothing is there.
         400 | 404 | 405 | 406 | 409 | 422 => {
             let status = reply.status;
             let trouble = if status == 404 {
@@ -123,10 +123,10 @@ fn understand(reply: Reply) -> Result<Response, Trouble> {
     }
 }
 
-/// The answer to our request among the events so far; others are passed over.
+/// The answer to our request among the events so far; other events are skipped.
 fn event(stream: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(stream);
-    // The last event is not whole before its empty line.
+    // An event is complete only when its empty line has arrived.
     let whole = &text[..text.rfind("\n\n").or(text.rfind("\r\n\r\n"))?];
     let events = whole.split("\n\n").flat_map(|event| event.split("\r\n\r\n"));
     let parsed = events.filter_map(|event| {
@@ -140,16 +140,16 @@ fn is_answer(message: &Value) -> bool {
     message["id"] == 1 && (message.get("result").is_some() || message.get("error").is_some())
 }
 
-/// A server's own words: one short line, without what a terminal would obey, and without secrets.
+/// A server's own words: one short line, without control characters and secrets.
 pub(super) fn plain(words: &str) -> String {
     let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&crate::text::redact::redact(&words), 200).to_owned()
 }
 
-/// The tools we know how to call, the preferred first.
+/// The tools that we know how to call, the preferred one first.
 const RECALL: [&str; 2] = ["retrieve_memory", "memory_search"];
 const STORE: [&str; 2] = ["store_memory", "memory_store"];
-/// How a tool may call the number of results.
+/// Argument names that tools use for the number of results.
 const COUNTS: [&str; 5] = ["n_results", "limit", "max_results", "top_k", "k"];
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -170,7 +170,7 @@ pub(super) struct RecallTool {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct StoreTool {
     pub(super) name: String,
-    /// Tags are an argument of their own, not part of `metadata`.
+    /// Tags are a separate argument, not part of `metadata`.
     pub(super) tags_apart: bool,
 }
 
@@ -211,7 +211,7 @@ pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
     sound.then_some(kept)
 }
 
-/// A failure to keep it costs time at the next call and nothing else.
+/// If saving fails, the next call merely takes longer.
 fn save(env: &Env, server: &Address, learnt: &Learnt) {
     let path = path(env, server);
     let (Some(folder), Ok(kept)) = (path.parent(), serde_json::to_string(learnt)) else { return };
@@ -222,7 +222,7 @@ fn save(env: &Env, server: &Address, learnt: &Learnt) {
     }
 }
 
-/// The session may have been opened anew.
+/// Saves the session if it was opened anew.
 pub(super) fn keep_session(env: &Env, known: Option<Learnt>, client: &Client) {
     if let Some(known) = known.filter(|known| known.session != client.session) {
         save(env, client.server, &Learnt { session: client.session.clone(), ..known });

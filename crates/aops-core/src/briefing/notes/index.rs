@@ -1,11 +1,11 @@
-//! The index on disk, read by position: a question reads a few kilobytes of it. A refresh keeps what is still
-//! true, reads what is new, writes one file, then renames it.
+//! The index on disk, read by position, so that a question reads only a few kilobytes of it. A refresh keeps
+//! what is still true, reads new notes, writes one file, then renames it.
 //!
 //! Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences in
 //! variable length; a row for each word, by hash; the length of each note; path, size and time of each note.
-//! Invariants: every number that comes from the file is checked before it is used, and any doubt makes the
-//! whole index count as missing; an index that grew by many refreshes is, byte for byte, one made afresh; two
-//! processes at once do the work once.
+//! Invariants: every number from the file is checked before it is used, and any doubt makes the whole index
+//! count as missing; an index after many refreshes is, byte for byte, the same as a new one; if two processes
+//! refresh at once, the work is done once.
 
 use super::rank::{Candidate, Question, Totals, best_notes};
 use super::scan;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"aopsnot1";
 const HEADER: usize = 64;
-/// Hash, place and length of the list, number of notes.
+/// Hash, position and length of the list, number of notes.
 const ROW: usize = 24;
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct WordRow {
     notes: u32,
 }
 
-/// A note as it was when it was read.
+/// A note at the time when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamped {
     path: PathBuf,
@@ -75,7 +75,7 @@ impl Index {
         (header.starts_with(MAGIC) && index.fits()).then_some(index)
     }
 
-    /// The parts follow one another and end where the file ends or before.
+    /// The parts follow one another without overlap and do not exceed the file.
     fn fits(&self) -> bool {
         let behind = |at: u64, count: usize, each: usize| {
             u64::try_from(count.checked_mul(each)?).ok()?.checked_add(at)
@@ -91,7 +91,7 @@ impl Index {
                 .is_some_and(|end| end <= self.size)
     }
 
-    /// The best notes for a question; nothing when the index cannot be trusted.
+    /// The best notes for a question; `None` if the index cannot be trusted.
     pub(super) fn candidates(&self, question: &Question, most: usize) -> Option<Vec<Candidate>> {
         let lengths = self.lengths()?;
         let mut scores = vec![0.0; self.totals.notes];
@@ -114,7 +114,7 @@ impl Index {
         best_notes(&scores, most).into_iter().map(candidate).collect()
     }
 
-    /// The first row that is not before this word.
+    /// The position of the first row that is not before this word.
     fn place_of(&self, word: Word) -> Option<usize> {
         let mut low = 0;
         let mut high = self.rows;
@@ -203,7 +203,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
     None
 }
 
-/// A note changed so short a time ago may change again without a sign; it is read again the next time.
+/// A note that changed this recently may change again unnoticed, so it is read again the next time.
 const UNSETTLED_MS: i64 = 2_000;
 const UNSETTLED: i64 = i64::MIN;
 
@@ -211,13 +211,13 @@ const UNSETTLED: i64 = i64::MIN;
 struct Draft {
     notes: Vec<Stamped>,
     lengths: Vec<u32>,
-    /// Word, note, weight of the notes that were read.
+    /// Word, note and weight, for the notes that were read.
     fresh: Vec<(Word, u32, u32)>,
-    /// The old index's notes by their new number; nothing for those that are gone or changed.
+    /// New numbers of the old index's notes; `None` for those that were deleted or changed.
     kept: Vec<Option<u32>>,
 }
 
-/// How many notes were read; none where another process is at it.
+/// Returns how many notes were read; 0 if another process is refreshing.
 pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Failure> {
     let storage = |error: io::Error| Failure::storage(path.display(), error);
     let folder = path.parent().unwrap_or(path);
@@ -236,7 +236,7 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Fa
     Ok(read)
 }
 
-/// The lock of who writes it; `None` when another process holds it.
+/// The writer's lock; `None` if another process holds it.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
     let dir =
         folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
@@ -287,7 +287,7 @@ fn draft(data: &Path, notes: Vec<Stamped>, old: Option<&Index>, known: &[Stamped
     (draft, read)
 }
 
-/// Every list can be read and the rows are in order: only then parts of it may be taken over.
+/// Every list can be read and the rows are in order, so that parts of it can be reused.
 fn is_sound(old: &Index) -> bool {
     let mut last = None;
     (0..old.rows).all(|n| {
@@ -345,7 +345,7 @@ fn write_varint(mut value: u32, out: &mut Vec<u8>) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Rows, lengths and notes behind the lists; then the header, which says where they are.
+/// Writes rows, lengths and notes after the lists; then the header, which says where they are.
 fn finish(draft: &Draft, rows: &[(Word, u64, u64, usize)], now_ms: i64, mut out: Vec<u8>) -> Vec<u8> {
     let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
     let rows_at = out.len() as u64;

@@ -1,7 +1,7 @@
-//! Ranks notes for a question (BM25), and finds the lines of a note that answer best.
+//! Ranks notes for a question (BM25), and finds the lines of a note that answer it best.
 //!
-//! Invariants: equal scores keep the order of the notes, so that an answer never flickers; a line that comes
-//! out is short, redacted, and free of control characters.
+//! Invariants: equal scores keep the order of the notes, so that answers are stable; every shown line is
+//! short, redacted, and free of control characters.
 
 use super::NoteLine;
 use super::words::{Word, each_word};
@@ -9,7 +9,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use std::path::PathBuf;
 
-/// So many different words of a question count, the first ones.
+/// Only this many different words of a question count, the first ones.
 const MOST_WORDS: usize = 96;
 
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Question {
 
 #[expect(clippy::cast_precision_loss, reason = "no number of notes or words comes near 2^52")]
 impl Totals {
-    /// Inverse document frequency of a word that `n` notes hold.
+    /// Inverse document frequency of a word that occurs in this many notes.
     pub(super) fn weight(&self, holding: usize) -> f64 {
         let all = self.notes as f64;
         let holding = holding as f64;
@@ -70,7 +70,7 @@ impl Totals {
     }
 }
 
-/// The best of these, twice as many as wanted: some may turn out to have changed.
+/// The best notes, twice as many as wanted, since some may have changed.
 pub(super) fn best_notes(scores: &[f64], most: usize) -> Vec<(usize, f64)> {
     let mut found: Vec<_> = scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();
     found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -79,12 +79,12 @@ pub(super) fn best_notes(scores: &[f64], most: usize) -> Vec<(usize, f64)> {
 }
 
 const MOST_LINES: usize = 3;
-/// Bytes of a line that are shown; longer ones are looked at piece by piece.
+/// Longest line that is shown, in bytes; longer ones are compared piece by piece.
 const LONGEST: usize = 240;
 
 /// At most three lines, in the note's order.
 pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Vec<NoteLine> {
-    // Redacted as a whole: a private key has many lines.
+    // The text is redacted as a whole, since a private key has many lines.
     let text = redact(text);
     let mut found: Vec<(f64, usize, &str)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -101,7 +101,7 @@ pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Ve
     found.into_iter().map(|(_, number, piece)| NoteLine { number, text: clean(piece) }).collect()
 }
 
-/// The sum over the different words of the question in it.
+/// The sum of the weights of the question's words in this piece, each counted once.
 fn score(question: &Question, weights: &[f64], piece: &str) -> f64 {
     let mut seen = 0_u128;
     let mut sum = 0.0;
@@ -114,7 +114,7 @@ fn score(question: &Question, weights: &[f64], piece: &str) -> f64 {
     sum
 }
 
-/// A line cut between words where it is too long.
+/// The line, cut between words if it is too long.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line.trim();
     std::iter::from_fn(move || {

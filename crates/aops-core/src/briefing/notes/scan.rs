@@ -1,7 +1,7 @@
-//! Lists and reads the notes, and searches them without an index: on two threads, as far as the deadline
+//! Lists and reads the notes, and searches them without an index, on two threads, as far as the deadline
 //! allows.
 //!
-//! Reads the data folder. Invariants: no link is followed and nothing blocks on a pipe; a scan ranks as the
+//! Reads the data folder. Invariants: no link is followed, and no pipe can block it; a scan ranks as the
 //! index would.
 
 use super::rank::{Candidate, Question, Totals, best_notes};
@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 20;
 const MOST: usize = 100_000;
 const DEEPEST: usize = 32;
 
-/// All notes, in the order of their paths, and whether the deadline let us see all folders.
+/// All notes, in the order of their paths, and whether the deadline allowed us to see all folders.
 pub(super) fn list(data: &Path, deadline: Option<Instant>) -> (Vec<PathBuf>, bool) {
     let mut notes = Vec::new();
     let mut folders = vec![(PathBuf::new(), 0)];
@@ -50,7 +50,7 @@ fn is_note(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-/// A path that `list` could have given.
+/// A path that `list` could have returned.
 pub(super) fn is_plain(path: &Path) -> bool {
     is_note(path)
         && path
@@ -58,14 +58,14 @@ pub(super) fn is_plain(path: &Path) -> bool {
             .all(|part| matches!(part, Component::Normal(name) if !name.as_bytes().starts_with(b".")))
 }
 
-/// Length and time of the last change, in nanoseconds since 1970.
+/// Size and modification time, in nanoseconds since 1970.
 pub(super) fn stamp(data: &Path, note: &Path) -> io::Result<(u64, i64)> {
     let known = fs::symlink_metadata(data.join(note))?;
     let changed = known.mtime().saturating_mul(1_000_000_000).saturating_add(known.mtime_nsec());
     Ok((known.len(), changed))
 }
 
-/// The note's text; bytes that are no text become U+FFFD.
+/// The note's text; bytes that are not UTF-8 become U+FFFD.
 pub(super) fn read(data: &Path, note: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     open(&data.join(note))?.take(LARGEST).read_to_end(&mut bytes)?;
@@ -78,7 +78,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 const THREADS: usize = 2;
 
-/// One note: how long it is, and what each word of the question weighs in it.
+/// One note: its length, and the weight of each word of the question in it.
 struct ScannedNote {
     note: usize,
     long: u32,

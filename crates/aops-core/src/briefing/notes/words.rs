@@ -1,17 +1,17 @@
-//! Cuts text into words as the index knows them, and says how much each word of a note weighs.
+//! Splits text into the words of the index, and says how much each word of a note weighs.
 //!
-//! Words are lower case, without accents and English plurals; scripts without blanks are cut into pairs of
-//! characters. Invariant: notes and questions, index and scan are cut and weighed by the same code, so equal
-//! words meet.
+//! Words are in lower case, without accents and English plurals; scripts without blanks are split into pairs
+//! of characters. Invariant: notes and questions, index and scan are split and weighed by the same code, so
+//! equal words match.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// A word, known by its hash.
+/// A word, identified by its hash.
 pub(in crate::briefing) type Word = u64;
 
-/// Longer words are cut here: the tail of an encoded file is not searched for.
+/// Longer words are cut here: nobody searches for the tail of an encoded file.
 const LONGEST: usize = 48;
 
 /// Calls `each` for every word that is not a stop word.
@@ -19,7 +19,7 @@ pub(in crate::briefing) fn each_word(text: &str, mut each: impl FnMut(Word)) {
     let mut word = Vec::with_capacity(LONGEST + 8);
     let bytes = text.as_bytes();
     let mut at = 0;
-    // The character before, of a script without blanks.
+    // The previous character, if it belongs to a script without blanks.
     let mut dense = None;
     while at < bytes.len() {
         let byte = bytes[at];
@@ -49,9 +49,9 @@ pub(in crate::briefing) fn each_word(text: &str, mut each: impl FnMut(Word)) {
     end(&mut word, &mut each);
 }
 
-/// Adds a letter in its plain form; false where it ends a word.
+/// Adds a letter in its plain form; false if the character ends a word.
 fn spell(letter: char, word: &mut Vec<u8>) -> bool {
-    // Accents that stand by themselves, as in file names of some systems.
+    // Accents as separate characters, as in file names of some systems.
     if ('\u{300}'..='\u{36f}').contains(&letter) {
         return true;
     }
@@ -82,7 +82,7 @@ fn end(word: &mut Vec<u8>, each: &mut impl FnMut(Word)) {
     word.clear();
 }
 
-/// `queries` and `query`, `tests` and `test`; `class` and `status` stay.
+/// `queries` becomes `query`, `tests` becomes `test`; `class` and `status` stay.
 fn without_plural(word: &mut Vec<u8>) -> &[u8] {
     let kept = match word.as_slice() {
         [.., b'i', b'e', b's'] if word.len() > 4 => {
@@ -97,7 +97,7 @@ fn without_plural(word: &mut Vec<u8>) -> &[u8] {
     &word[..kept]
 }
 
-/// FNV-1a: short, and good enough to tell a few hundred thousand words apart.
+/// FNV-1a: short, and good enough to distinguish a few hundred thousand words.
 fn hash(word: &[u8]) -> Word {
     word.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ Word::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -111,12 +111,12 @@ fn pair(one: char, two: char) -> Word {
     hash(&bytes[..long])
 }
 
-/// Scripts that put no blanks between words.
+/// Scripts that do not separate words with blanks.
 fn is_dense(letter: char) -> bool {
     matches!(letter, '\u{e00}'..='\u{eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The Latin letters with accents, from `à` to `ž`, by their plain ones; `*` has none.
+/// The accented Latin letters from `à` to `ž`, each as its plain letter; `*` stands for none.
 const PLAIN: &str = "aaaaaa*ceeeeiiii*nooooo*ouuuuy*yaaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii**jjkk*llllll**llnnnnnn***oooooo**rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz";
 
 fn without_accent(letter: char) -> char {
@@ -132,7 +132,7 @@ fn without_accent(letter: char) -> char {
     }
 }
 
-/// Words that say nothing about a note. Those with an apostrophe come as their parts.
+/// Words that say nothing about a note. Those with an apostrophe are listed in parts.
 const STOP_WORDS: &str = "about after all also am an and any are as at be because been before being but by can could \
 did do doe doing don down each few for from further get go had has hav have having he her here him his how if in into \
 is it its just let like ll me more most my need no nor not now of off on once only or other our out over own pleas \
@@ -145,13 +145,13 @@ fn is_stop_word(word: &[u8]) -> bool {
     word.len() < 8 && STOPS.contains(word)
 }
 
-/// A word in the title or the file's name says more than one in a heading, and that more than one in the
+/// A word in the title or the file's name weighs more than one in a heading, and that more than one in the
 /// text.
 const IN_NAME: u32 = 4;
 const IN_TITLE: u32 = 4;
 const IN_HEADING: u32 = 2;
 
-/// Calls `each` for every word with its weight; gives the number of words.
+/// Calls `each` for every word with its weight; returns the number of words.
 pub(super) fn weigh(path: &Path, text: &str, mut each: impl FnMut(Word, u32)) -> u32 {
     let mut count = 0;
     let mut part = |text: &str, weight: u32| {
@@ -178,7 +178,7 @@ pub(super) fn weigh(path: &Path, text: &str, mut each: impl FnMut(Word, u32)) ->
     count
 }
 
-/// What the front matter or the first heading calls it, else the file's name.
+/// The title from the front matter or the first heading, otherwise the file's name.
 pub(super) fn title(path: &Path, text: &str) -> String {
     let begin = text.lines().take(40);
     let field = begin.clone().find(|line| is_title_field(line)).map(|line| &line["title:".len()..]);

@@ -1,9 +1,9 @@
-//! How each tracker wants to be asked, and what it answers: issues, ids of what was made, words of an error.
+//! How to ask each tracker, and how to read its answers: issues, IDs of new items, error texts.
 //!
 //! Pure. Reads the plain shapes of `bd` 1.x, the envelope of 2.0, and two look-alikes. Invariants: a list is
-//! asked for without the tracker's own silent limit; what came from outside follows a `=`, so it is never
-//! read as an option; every text that comes out is redacted, one line and short; an answer that is not
-//! understood is an error, never an empty list.
+//! requested without the tracker's own silent limit; outside text follows a `=`, so that it is never read as
+//! an option; every returned text is redacted, short and on one line; an answer that is not understood is an
+//! error, never an empty list.
 
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
@@ -17,7 +17,7 @@ pub enum Dialect {
     Minibeads,
 }
 
-/// What a mere read would do otherwise: rewrite and `git add` an export, send usage figures, run a
+/// Switches off what even a mere read would do: rewrite an export and `git add` it, send usage figures, run a
 /// repository's hooks, start a database server that keeps running.
 pub const QUIET: [(&str, &str); 6] = [
     ("BD_EXPORT_AUTO", "false"),
@@ -28,8 +28,8 @@ pub const QUIET: [(&str, &str); 6] = [
     ("NO_COLOR", "1"),
 ];
 
-/// Who answers to `--version`, by name and number; or why we leave it alone. A wrapper may answer nothing
-/// there, or a list as always: then the shape of its answers decides.
+/// Which tool answered to `--version`, by name and number; or why we do not use it. A wrapper may answer
+/// nothing, or with a list: in that case the shape of its later answers decides.
 pub fn recognise(said: &str) -> Result<(Dialect, String), String> {
     let line = said.lines().next().unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -53,7 +53,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 impl Dialect {
-    /// Ready work; `limit` 0 is all of it.
+    /// Ready work; with `limit` 0 all of it.
     pub fn ready(self, limit: usize) -> Vec<String> {
         words(["ready", "--json", "--limit", &limit.to_string()])
     }
@@ -66,7 +66,7 @@ impl Dialect {
         words(["blocked", "--json"])
     }
 
-    /// What was changed since this day, closed issues too.
+    /// Changes since this day, including closed issues.
     pub fn recent(self, since: &str) -> Vec<String> {
         match self {
             Dialect::Bd => {
@@ -76,7 +76,7 @@ impl Dialect {
         }
     }
 
-    /// Every issue that may hold this text, closed ones too.
+    /// Every issue that may contain this text, including closed ones.
     pub fn find(self, text: &str) -> Vec<String> {
         match self {
             Dialect::Bd => {
@@ -98,11 +98,11 @@ impl Dialect {
         list
     }
 
-    /// Arguments that every call begins with.
+    /// Arguments at the beginning of every call.
     pub fn always(self) -> Vec<String> {
         match self {
             Dialect::Bd => Vec::new(),
-            // It keeps a history of commands otherwise, even of those that only read.
+            // Otherwise it records every command, even those that only read.
             Dialect::Minibeads => words(["--mb-no-cmd-logging"]),
         }
     }
@@ -112,39 +112,39 @@ impl Dialect {
 pub struct Issue {
     pub id: String,
     pub title: String,
-    /// `open`, `in_progress` or whatever the tracker calls it.
+    /// `open`, `in_progress` or the tracker's own word.
     pub status: String,
     /// 0 is the most urgent.
     pub priority: Option<u8>,
-    /// `task`, `bug`, `epic` or whatever the tracker calls it.
+    /// `task`, `bug`, `epic` or the tracker's own word.
     pub kind: String,
-    /// Ids of what it waits for, as far as the answer said.
+    /// IDs of the issues it waits for, if the answer contains them.
     pub blocked_by: Vec<String>,
-    /// Whose it is, where the answer said.
+    /// To whom it belongs, if the answer says so.
     #[serde(default)]
     pub assignee: String,
-    /// When it was last changed, where the answer said.
+    /// When it was last changed, if the answer says so.
     #[serde(default)]
     pub updated_at: String,
-    /// aops-hook filed it: a report about work, which nobody takes up as work unless a person says so.
+    /// aops-hook filed it: a report about work. Nobody works on it unless a person asks for that.
     #[serde(default)]
     pub ours: bool,
 }
 
-/// The label of every issue that we file; before it there were only the others.
+/// The label of every issue that we file. Older versions filed issues without this one.
 pub const OUR_LABEL: &str = "aops";
 const OUR_LABELS: [&str; 5] =
     [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];
-/// How titles of such issues begin; older ones may have lost their label.
+/// Beginnings of titles of such issues; older issues may have lost their label.
 const OUR_TITLES: [&str; 4] = ["Reflection: ", "Learning: ", "Improvement: ", "Halt: "];
-/// Stands before an item's key in the description of every issue that we file.
+/// Precedes an item's key in the description of every issue that we file.
 pub const KEY_MARK: &str = "aops-key: ";
 
 const LONGEST_TITLE: usize = 160;
 const LONGEST_WORD: usize = 100;
 const MOST_BLOCKERS: usize = 10;
 
-/// How the tool of this name and version is told a comment on an issue, for an agent that types it.
+/// The command with which an agent comments on an issue, for the tool with this name and version.
 pub fn comment(tool: &str, id: &str) -> String {
     if tool.starts_with("mb ") {
         format!("comments add {id} --body 'TEXT'")
@@ -153,14 +153,14 @@ pub fn comment(tool: &str, id: &str) -> String {
     }
 }
 
-/// All issues of an answer; a single issue is a list of one.
+/// All issues in an answer; a single issue counts as a list of one.
 pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;
     each(&json)?.into_iter().map(issue).collect()
 }
 
-/// The id of what an answer is about: a new issue, a comment, an audit record.
+/// The ID of the new issue, comment or audit record in an answer.
 pub fn id(answer: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;
@@ -168,7 +168,7 @@ pub fn id(answer: &[u8]) -> Result<String, String> {
     required(first, "id")
 }
 
-/// The id of the first issue or comment whose text holds this mark.
+/// The ID of the first issue or comment whose text contains this mark.
 pub fn holding(answer: &[u8], mark: &str) -> Result<Option<String>, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;
@@ -180,13 +180,13 @@ pub fn holding(answer: &[u8], mark: &str) -> Result<Option<String>, String> {
     each(&json)?.into_iter().find(holds).map(|item| required(item, "id")).transpose()
 }
 
-/// A text of this name at the top of an answer.
+/// The top-level text of this name in an answer.
 pub fn field(answer: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(answer);
     body(&json::read(&text).ok()?).text_of(name)
 }
 
-/// Anything from outside as one short line without secrets.
+/// Outside text as one short line without secrets.
 pub fn clean(text: &str, longest: usize) -> String {
     let redacted = redact(text);
     let plain = |c: char| if c.is_control() { ' ' } else { c };
@@ -197,7 +197,7 @@ pub fn clean(text: &str, longest: usize) -> String {
     line.trim().to_owned()
 }
 
-/// `bd` 2.0 wraps every answer in `data` beside `schema_version`, beads-rs in `data` beside `result`.
+/// `bd` 2.0 puts every answer in `data` next to `schema_version`, beads-rs in `data` next to `result`.
 fn body<'a, 'b>(json: &'b Json<'a>) -> &'b Json<'a> {
     let wrapped = json.get("schema_version").is_some() || json.get("result").is_some();
     let body = json.get("data").filter(|_| wrapped).unwrap_or(json);
@@ -233,7 +233,7 @@ fn issue(json: &Json) -> Result<Issue, String> {
     })
 }
 
-/// By its label; without one by its title, unless the answer has a description without our mark.
+/// Recognised by its label; without one by its title, unless the answer has a description without our mark.
 fn is_ours(json: &Json) -> bool {
     let labels = if let Some(Json::List(labels)) = json.get("labels") { &labels[..] } else { &[] };
     let titled =
@@ -247,7 +247,7 @@ fn required(json: &Json, name: &str) -> Result<String, String> {
     found.ok_or_else(|| format!("an issue without `{name}`"))
 }
 
-/// `blocked_by` holds ids or whole issues; elsewhere the edges say it, in one of three forms.
+/// `blocked_by` contains IDs or whole issues; otherwise the dependencies say it, in one of three forms.
 fn blockers(json: &Json) -> Vec<String> {
     let ids: Vec<String> = match (json.get("blocked_by"), json.get("dependencies")) {
         (Some(Json::List(items)), _) => items

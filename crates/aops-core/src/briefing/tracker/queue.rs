@@ -1,10 +1,10 @@
-//! What we want written in the tracker, one file each.
+//! The queue of what we want to write to the tracker, one file per item.
 //!
-//! Reads and writes `<config>/aops/tracker/`: `queue/` what is to be written, `done/` the id it got, `aside/`
-//! what the tracker refused too often. The key is the digest of project and content: the same item is one
-//! item, however often it is asked for; give it the session or the time where it must not be. Invariants: an
-//! item holds no secret, no NUL, and fits an argument; a file appears whole or not at all; it leaves `queue/`
-//! only after its successor is on the disk; nothing but a person empties `aside/`.
+//! Reads and writes `<config>/aops/tracker/`: `queue/` has the items to write, `done/` their new IDs,
+//! `aside/` the items that the tracker refused too often. The key is the digest of project and content, so
+//! the same item exists only once; if it should exist several times, include the session or the time.
+//! Invariants: an item contains no secret and no NUL, and fits into an argument; a file appears completely or
+//! not at all; it leaves `queue/` only after its successor is on the disk; only a person empties `aside/`.
 
 use super::dialect::{KEY_MARK, OUR_LABEL, clean};
 use super::{folder, project_hash};
@@ -25,7 +25,7 @@ pub enum Item {
     Issue { title: String, body: String, kind: String, priority: u8, labels: Vec<String> },
 }
 
-/// An item on its way; the stored form.
+/// A queued item, in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
     pub schema: u32,
@@ -38,7 +38,7 @@ pub struct Queued {
     pub reason: Option<String>,
 }
 
-/// Refusals after which an item is set aside for a person.
+/// After this many refusals an item is set aside for a person.
 const MOST_TRIES: u32 = 8;
 
 const LONGEST_BODY: usize = 32 << 10;
@@ -54,14 +54,14 @@ impl Queued {
         Ok(Self { schema: 1, key, project, queued_ms: now_ms, item, tries: 0, next_ms: 0, reason: None })
     }
 
-    /// Refused once more: twice as long until the next try.
+    /// Refused once more: the pause before the next try doubles.
     #[must_use]
     pub fn refused(self, reason: &str, now_ms: i64) -> Self {
         let pause = 15_000_i64 << self.tries.min(10);
         Self { tries: self.tries + 1, next_ms: now_ms + pause, reason: Some(clean(reason, 300)), ..self }
     }
 
-    /// What is written below a text, so that it is found again.
+    /// A line that is added to the text, so that the item can be found again.
     pub fn mark(&self) -> String {
         format!("{KEY_MARK}{}", self.key)
     }
@@ -90,7 +90,7 @@ impl Item {
     }
 }
 
-/// Several lines, without secrets and control characters.
+/// Text of several lines, without secrets and control characters.
 fn text(text: &str) -> String {
     let redacted = redact(text);
     let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
@@ -102,13 +102,13 @@ fn text(text: &str) -> String {
     out
 }
 
-/// Of one project; more means that no tracker has been there for long.
+/// Per project; more means that there has been no tracker for a long time.
 const MOST_WAITING: usize = 1000;
 const LARGEST: u64 = 1 << 20;
 const DONE_IS_KEPT: Duration = Duration::from_hours(30 * 24);
 const SPARE_IS_KEPT: Duration = Duration::from_hours(1);
 
-/// Put an item in the queue, unless it is there, done or set aside already; gives its key.
+/// Queues an item, unless it is already queued, done or set aside; returns its key.
 pub fn enqueue(env: &Env, project: &Path, item: Item) -> Result<String, Failure> {
     let project = project.to_string_lossy();
     let queued = Queued::new(&project, item, env.now_ms)
@@ -130,7 +130,7 @@ pub fn waiting(env: &Env, project: &str) -> Vec<Queued> {
     list(env, "queue", project)
 }
 
-/// The tracker has it, under this id.
+/// The tracker has the item, under this ID.
 pub fn finish(env: &Env, queued: &Queued, id: &str) -> Result<(), Failure> {
     write(&path(env, "done", queued), id.as_bytes())?;
     remove(&path(env, "queue", queued))
@@ -145,10 +145,10 @@ pub fn refuse(env: &Env, queued: Queued, reason: &str) -> Result<(), Failure> {
     store(env, "queue", &queued)
 }
 
-/// Forget what was done long ago; the tracker itself still knows its key.
+/// Forgets items that were done long ago; the tracker itself still knows their keys.
 pub fn prune(env: &Env, project: &str) {
     prune_older(env, "done", &project_hash(project), DONE_IS_KEPT);
-    // What a killed process was still writing.
+    // Files that a killed process was still writing.
     for state in ["queue", "done", "aside", "."] {
         prune_older(env, state, &format!(".{}", project_hash(project)), SPARE_IS_KEPT);
     }
@@ -164,7 +164,7 @@ fn prune_older(env: &Env, state: &str, beginning: &str, kept: Duration) {
     }
 }
 
-/// The items of this project in one of the folders, oldest first.
+/// This project's items in one of the folders, oldest first.
 pub fn list(env: &Env, state: &str, project: &str) -> Vec<Queued> {
     let place = folder(env).join(state);
     let found = names(env, state, &project_hash(project));
@@ -195,7 +195,7 @@ fn read(env: &Env, path: &Path) -> Option<Queued> {
     files::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     let read = serde_json::from_slice::<Queued>(&bytes).ok().filter(|queued| queued.schema == 1);
     if read.is_none() {
-        // Written by another program or a later version: keep it, out of the way.
+        // Another program or a later version wrote it, so keep it in `aside`.
         let aside = folder(env).join("aside");
         let _ = make_all(&aside).map(|()| fs::rename(path, aside.join(path.file_name().unwrap_or_default())));
     }

@@ -9,7 +9,7 @@ fn recorded(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Each issue as one line: id, title, status, priority, kind, what it waits for.
+/// Each issue as one line: ID, title, status, priority, kind, what it waits for.
 fn lines(name: &str) -> Vec<String> {
     let line = |i: Issue| {
         let priority = i.priority.map_or("?".to_owned(), |p| p.to_string());

@@ -1,8 +1,8 @@
 //! What changed in a tree since a checkpoint, and whether a single path is ignored.
 //!
 //! Reads the tree, the store's cache and blobs; writes nothing but the list of tracked files. Invariants: a
-//! file that did not change since it was captured is not read; what the checkpoint left out, and what git
-//! ignores, is no change.
+//! file that did not change since it was captured is not read; files that the checkpoint left out, or that
+//! git ignores, never count as changed.
 
 use super::walk::{Rules, on_disk, walk};
 use super::{Limits, TreeEntry};
@@ -19,21 +19,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file that is not as the checkpoint has it.
+/// A file that differs from the checkpoint.
 #[derive(Debug)]
 pub struct Change {
     pub path: String,
-    /// Nothing where there was no file, or is none now.
+    /// `None` if the file did not exist then, or does not exist now.
     pub was: Option<Sum>,
     pub is: Option<Sum>,
-    /// What it is now; empty for one that is gone, or too large to be read.
+    /// Its present content; empty if it was deleted or is too large to be read.
     pub content: Vec<u8>,
-    /// When it last changed, in nanoseconds since 1970, as no program can set it; of one that is gone, its
-    /// folder.
+    /// When it last changed, in nanoseconds since 1970: the `ctime`, which no program can set. For a deleted
+    /// file, that of its folder.
     pub at: i64,
 }
 
-/// Larger files are known by their stat alone.
+/// Larger files are compared only by their stat.
 const LARGEST: u64 = 8 << 20;
 
 /// All files that were added, changed or removed since this capture, sorted by path.
@@ -79,14 +79,14 @@ pub fn changed_since(
     Ok(changes)
 }
 
-/// When this path of a tree last changed, in nanoseconds since 1970; of one that is gone, the nearest folder
-/// that is there.
+/// When this path of a tree last changed, in nanoseconds since 1970; for a deleted file, when the nearest
+/// existing folder did.
 pub fn changed_at(root: &Path, path: &str) -> i64 {
     let known = on_disk(root, path).ancestors().find_map(|place| fs::symlink_metadata(place).ok());
     known.map_or(i64::MAX, |about| about.ctime() * 1_000_000_000 + about.ctime_nsec())
 }
 
-/// One digest of all files: names, contents, and whether each can be run.
+/// One digest of all files: names, contents, and whether each is executable.
 pub fn tree_digest(env: &Env, store: &Store, limits: &Limits) -> Result<String, Failure> {
     let walked = walk(env, store, limits, &[])?;
     let cached = store.cached(&boot_id());
@@ -115,12 +115,12 @@ fn content(store: &Store, entry: &TreeEntry) -> Vec<u8> {
     }
 }
 
-/// Whether git would leave this path of a tree alone; its own folder and our store too.
+/// Whether git would ignore this path of a tree, or it lies in git's own folder or in our store.
 pub fn is_ignored(root: &Path, path: &str) -> bool {
     is_ignored_by(root, path, &|_| true)
 }
 
-/// The same by the rules that the tree had at this capture: one that came since hides nothing.
+/// The same by the rules that the tree had at this capture: a later rule hides nothing.
 pub fn was_ignored(root: &Path, path: &str, then: &Artifacts) -> bool {
     is_ignored_by(root, path, &|rules| {
         let was = find(&then.files, rules).map(|file| file.sha256);
@@ -128,7 +128,7 @@ pub fn was_ignored(root: &Path, path: &str, then: &Artifacts) -> bool {
     })
 }
 
-/// `counts`: whether the ignore file at this path of the tree has a say.
+/// `counts`: whether the ignore file at this path of the tree applies.
 fn is_ignored_by(root: &Path, path: &str, counts: &dyn Fn(&str) -> bool) -> bool {
     if is_foreign(path) {
         return true;

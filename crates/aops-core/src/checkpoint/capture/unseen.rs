@@ -1,10 +1,10 @@
-//! What git tracks and a walk did not find. Reads nothing, writes nothing.
+//! Finds paths that git tracks but a walk did not find. Reads nothing, writes nothing.
 
 use super::TreeEntry;
 use crate::checkpoint::tree::name;
 use std::borrow::Cow;
 
-/// Tracked paths that the walk did not find: they are ignored, or deleted.
+/// Tracked paths that the walk did not find, because they are ignored or deleted.
 pub(super) fn list_unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
     let paths = tracked.split(|b| *b == 0).filter(|path| !path.is_empty());
     let mut tracked: Vec<Cow<str>> = paths.map(name::text).collect();

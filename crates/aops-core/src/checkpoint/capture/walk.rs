@@ -68,8 +68,8 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     Ok(walked)
 }
 
-/// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths
-/// that were not found.
+/// Folders with a generated folder's name in which git tracks something, completely. `unseen`: the tracked
+/// paths that were not found.
 fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     let work = unseen.iter().filter(|path| generated::is_work_in(path));
     let folders: BTreeSet<&str> = work.flat_map(|path| generated::all_folders(path)).collect();
@@ -93,16 +93,16 @@ fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     walked
 }
 
-/// The result of one thread: by folder, each sorted.
+/// The result of one thread, by folder; each folder's entries are sorted.
 #[derive(Default)]
 struct Listed {
     folders: Vec<(Vec<u8>, Vec<TreeEntry>)>,
-    /// Virtual environments, which are known only when they are listed.
+    /// Virtual environments, which are recognised only when they are listed.
     environments: BTreeSet<String>,
     left_out: Vec<LeftOut>,
 }
 
-/// A folder to be listed; the path of the root is empty.
+/// A folder that must still be listed; the path of the root is empty.
 struct PendingFolder {
     path: Vec<u8>,
     rules: Arc<Rules>,
@@ -111,10 +111,10 @@ struct PendingFolder {
 struct Walker<'a> {
     store: &'a Store,
     limits: &'a Limits,
-    /// The folders that wait, and the number of those being listed.
+    /// The waiting folders, and how many are being listed right now.
     open: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
-    /// Folders with the name of generated ones that are listed all the same.
+    /// Folders with a generated folder's name that must be listed because git tracks something in them.
     written: BTreeSet<String>,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Walker<'a> {
         Self { store, limits, open: Mutex::new((first, 0)), more: Condvar::new(), written }
     }
 
-    /// A tool made it, as far as its name says.
+    /// By its name, a tool made it.
     fn is_made(&self, path: &str, is_folder: bool) -> bool {
         if is_folder {
             generated::is_folder(path) && !self.written.contains(path)
@@ -239,15 +239,15 @@ impl<'a> Walker<'a> {
         below
     }
 
-    /// The folder with these names is a virtual environment, and git tracks nothing in it. The tree itself is
-    /// none.
+    /// A folder with these entries is a virtual environment, and git tracks nothing in it. The tree's root
+    /// never counts as one.
     fn is_environment(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> bool {
         let wanted = generated::ENVIRONMENT.as_bytes();
         let is_one = names.binary_search_by(|(name, _)| name.to_bytes().cmp(wanted)).is_ok();
         is_one && !pending.path.is_empty() && !self.written.contains(name::text(&pending.path).as_ref())
     }
 
-    /// The rules of the folders above, and those that the folder with these names has itself.
+    /// The rules of the folders above, and those in the folder with these names.
     fn add_rules(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> Arc<Rules> {
         let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
         match (has(c".gitignore"), has(c".git")) {
@@ -259,7 +259,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// What is said of a folder that cannot be listed. One that was deleted meanwhile is not in the tree.
+/// The note about a folder that cannot be listed. A folder that was deleted meanwhile is not in the tree.
 fn leave_out(path: &[u8], error: &io::Error) -> Option<LeftOut> {
     let reason = format!("cannot be read: {}", error.kind());
     (!path.is_empty() && error.kind() != io::ErrorKind::NotFound).then(|| LeftOut {
@@ -269,7 +269,7 @@ fn leave_out(path: &[u8], error: &io::Error) -> Option<LeftOut> {
     })
 }
 
-/// The entries of a folder, sorted, with their types; by stat where the file system does not tell the type.
+/// The entries of a folder, sorted, with their types; uses stat if the file system does not report the type.
 fn names(dir: OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Dir)> {
     let mut dir = Dir::new(dir)?;
     let mut names = Vec::new();
@@ -295,7 +295,7 @@ pub(super) fn on_disk(root: &Path, path: &str) -> PathBuf {
     root.join(OsStr::from_bytes(&name::bytes(path)))
 }
 
-/// The entry at this path; `None` where a symlink leads there.
+/// The entry at this path; `None` if a symlink is on the way.
 fn look(root: &Path, path: &str) -> Option<TreeEntry> {
     if tree::is_foreign(path) {
         return None;
@@ -312,7 +312,7 @@ fn entry(path: String, stat: &Stat) -> TreeEntry {
     TreeEntry { path, mode: mode_bits(stat), kind, stamp: FileStamp::of(stat) }
 }
 
-/// Every path at and below this one, with no filter; nothing where a symlink leads there.
+/// Every path at and below this one, unfiltered; empty if a symlink is on the way.
 pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     if look(root, path).is_none() {
         return Vec::new();
@@ -323,8 +323,8 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     paths.map(|path| name::text(path.as_os_str().as_bytes()).into_owned()).collect()
 }
 
-/// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not
-/// answer. git replaces its index by a rename: with the same size, times and inode it has the same content.
+/// The tracked paths, each followed by a zero byte; empty if there is no repository or git does not answer.
+/// git replaces its index by a rename: with the same size, times and inode it has the same content.
 fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
     let Some(own) = store.root.ancestors().find_map(git_folder) else { return Ok(Vec::new()) };
     let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
@@ -341,9 +341,10 @@ fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
 /// The rules of one folder, and those above it.
 pub(super) struct Rules {
     above: Option<Arc<Rules>>,
-    /// The path from there to the tree's root, empty or with a slash at the end. For folders above the tree.
+    /// For folders above the tree: the path from the folder to the tree's root, empty or with a slash at the
+    /// end.
     prefix: Vec<u8>,
-    /// Length of this folder's path in the tree, slash included.
+    /// Length of this folder's path in the tree, including the slash.
     at: usize,
     ignore: Gitignore,
     exclude: Gitignore,
@@ -376,7 +377,7 @@ impl Rules {
         rules
     }
 
-    /// The rules for what is in the folder above this path.
+    /// The rules for the contents of the folder that contains this path.
     pub(super) fn at(root: &Path, path: &[u8]) -> Arc<Self> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         [0].into_iter().chain(ends).fold(Self::above(root), |rules, end| {
@@ -388,8 +389,7 @@ impl Rules {
         })
     }
 
-    /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the
-    /// root.
+    /// Adds a folder's rules, from its two possible sources. `path` is empty for the root.
     pub(super) fn of(
         above: &Arc<Self>,
         root: &Path,
@@ -436,7 +436,7 @@ fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore)
     [own, list].map(|path| path.map_or_else(Gitignore::empty, |path| rules(&path))).into()
 }
 
-/// Matched against paths relative to the folder of the rules, so there is no root to name.
+/// Paths are matched relative to the folder of the rules, so no root is needed.
 fn parse(text: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new("");
     for line in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split(|b| *b == b'\n') {
@@ -449,8 +449,8 @@ fn parse(text: &[u8]) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The removed files that the ignore rules of the tree `then` hide: they were not captured, so a rollback
-/// leaves them alone.
+/// Removed files that the ignore rules of the tree `then` hide: they were not captured, so a rollback does
+/// not touch them.
 pub fn hidden_by_rules(
     store: &Store,
     delta: &Delta,

@@ -1,7 +1,7 @@
-//! What a checkpoint says beside the files: where the loop or the run stood, what its agents did, what its
-//! gates said.
+//! What a checkpoint records apart from the files: the phase of the loop or run, what its agents did, and
+//! what its gates said.
 //!
-//! Pure. Invariant: gates are about the phases passed so far; what is owed later is no failure yet.
+//! Pure. Invariant: gates are about the phases passed so far; a debt that is not due yet is not a failure.
 
 use super::{
     AgentState, AgentStatus, CheckpointKind, GateOutcome, Governance, Intake, Invocations, Orchestrator,
@@ -19,7 +19,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use std::collections::BTreeMap;
 
-/// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
+/// The phases of a task, in order; `review` and `verify` only if the workflow requires them.
 const WALK: [Phase; 6] =
     [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
 
@@ -31,7 +31,7 @@ pub fn describe_loop(session: &Session) -> Orchestrator {
         Phase::Verify => course.wants(Gate::Qa),
         _ => true,
     };
-    // An intervention belongs to `verify`. Before a task begins, and after a halt, nothing is complete.
+    // An intervention belongs to `verify`. Before a task begins, and after a halt, no phase is complete.
     let reached = match state.phase {
         Phase::Intervene => 3,
         Phase::Done => WALK.len(),
@@ -62,19 +62,19 @@ pub fn describe_loop(session: &Session) -> Orchestrator {
     }
 }
 
-/// What agents used and did; the main one has no name.
+/// What agents used and did; the main agent's name is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// By agent, as far as they are known.
+    /// By agent, where known.
     pub tokens: BTreeMap<String, Sum>,
     pub calls: BTreeMap<String, Vec<ToolInvocation>>,
-    /// The last words of the main agent.
+    /// The main agent's last message.
     pub words: Option<String>,
-    /// By phase: when it was entered last.
+    /// When each phase was last entered.
     pub entered: BTreeMap<String, String>,
 }
 
-/// Of the last words of an agent or a step, so many bytes are kept.
+/// At most this many bytes of the last message of an agent or step are kept.
 pub const LONGEST_WORDS: usize = 2_000;
 
 pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
@@ -121,11 +121,11 @@ pub struct RunView {
     pub gates: Vec<GateOutcome>,
     /// Checks that a person waived.
     pub waived: Vec<String>,
-    /// What a checkpoint of the present is: before the current phase, or with what was done in it.
+    /// Whether a checkpoint taken now is from before the current phase, or includes its work.
     pub kind: CheckpointKind,
 }
 
-/// The same for a run: the plan is its workflow's, the gates are its steps so far, a block, and an audit that
+/// The same for a run: the plan is its workflow's; the gates are its steps so far, a block, and an audit that
 /// is due.
 pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governance) {
     let orchestrator = Orchestrator {
@@ -165,8 +165,7 @@ pub fn describe_gates(session: &Session) -> Governance {
         gate(id, if reason.is_some() { outcome } else { PhaseOutcome::Pass }, reason)
     };
     let problems = || Some(cut(&course.plan.problems.join("; "), 500).to_owned());
-    // Only what the phases so far owe: before the work no plan is asked for, and before its end no
-    // verification.
+    // Only what the phases so far require: no plan before the work, and no verification before its end.
     let works = matches!(state.phase, Phase::Execute | Phase::Verify | Phase::Intervene);
     let shut = (works && state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
     let mut gates = vec![
@@ -185,7 +184,7 @@ pub fn describe_gates(session: &Session) -> Governance {
         let open = if course.proven.rounds >= 3 { PhaseOutcome::AskUser } else { MENDS };
         gates.push(or_pass(GateId::Qa, open, reason.filter(|_| !course.proven.verified)));
     }
-    // Only checks that ran in this task.
+    // Only checks that ran during this task.
     let check = |(name, run): (&String, &LastRun)| {
         let reason = Some(run.ending.to_string()).filter(|_| run.outcome != PhaseOutcome::Pass);
         let reason = reason.filter(|ending| !ending.is_empty());

@@ -12,14 +12,15 @@ use std::borrow::Cow;
 
 const FILES: &str = "\"artifacts\":";
 /// What follows the files, in a text without and with a digest. Quotes inside a JSON string are escaped, so
-/// neither occurs twice.
+/// neither can occur twice.
 const NEXT: &str = ",\"governance\":";
 /// Where the list of files begins and ends.
 const LIST: &str = "\"artifacts\":{\"files\":[";
 const FOLDERS: &str = "],\"folders\":[";
 const DIGEST: &str = ",\"digest\":\"";
 
-/// The text of a checkpoint in three pieces; the middle one, the files, may be megabytes and is not copied.
+/// The text of a checkpoint in three pieces; the middle one contains the files, may be megabytes and is not
+/// copied.
 #[derive(Debug)]
 pub struct CheckpointText<'a> {
     before: String,
@@ -33,7 +34,7 @@ impl CheckpointText<'_> {
     }
 }
 
-/// The checkpoint with its digest, and its text. `files`: the text of its artifacts, if it is known.
+/// The checkpoint with its digest, and its text. `files`: the text of its artifacts, if known.
 pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, CheckpointText<'_>) {
     checkpoint.digest = None;
     let artifacts = std::mem::take(&mut checkpoint.artifacts);
@@ -55,7 +56,7 @@ pub fn unseal(text: &[u8]) -> Result<Checkpoint, String> {
     whole(text, serde_json::from_str(sound).map_err(|error| error.to_string())?)
 }
 
-/// The same, but the files are not parsed. The digest over all of it is checked.
+/// The same without parsing the files. The digest over the whole text is checked.
 pub fn unseal_but_files(text: &[u8]) -> Result<Checkpoint, String> {
     let Some(begin) = memmem::find(text, LIST.as_bytes()).map(|at| at + LIST.len()) else {
         return unseal(text);
@@ -81,7 +82,7 @@ fn whole(text: &[u8], checkpoint: Checkpoint) -> Result<Checkpoint, String> {
     Ok(checkpoint)
 }
 
-/// Its identity, without parsing the files and without checking the digest: a hint.
+/// Its identity, without parsing the files or checking the digest, so only a hint.
 pub fn identity(text: &[u8]) -> Option<Identity> {
     #[derive(Deserialize)]
     struct Rest {
@@ -91,7 +92,7 @@ pub fn identity(text: &[u8]) -> Option<Identity> {
     serde_json::from_slice::<Rest>(&[b"{", rest].concat()).ok().map(|rest| rest.identity)
 }
 
-/// The part of a sound text that lists the files.
+/// The part of a valid text that lists the files.
 pub fn files(text: &[u8]) -> Option<&str> {
     let begin = memmem::find(text, FILES.as_bytes())? + FILES.len();
     let end = memmem::find(text, DIGEST.as_bytes()).or_else(|| memmem::find(text, NEXT.as_bytes()))?;
@@ -104,8 +105,8 @@ fn listed(artifacts: &str) -> Option<&str> {
     rest.get(..memmem::find(rest.as_bytes(), FOLDERS.as_bytes())?)
 }
 
-/// The files in which two texts of artifacts differ: of the first, and of the second. Only those are parsed.
-/// `None` where a text is not canonical.
+/// The files in which two texts of artifacts differ: those of the first and of the second. Only these are
+/// parsed. `None` if a text is not canonical.
 pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
     let mut old = listed(old)?;
     let mut new = listed(new)?;
@@ -115,7 +116,7 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
         if same == old.len() && same == new.len() {
             return Some(apart);
         }
-        // Back to the beginning of the entry that differs.
+        // Go back to the beginning of the entry that differs.
         let begins = memmem::rfind(&old.as_bytes()[..same], BETWEEN.as_bytes()).map_or(0, |at| at + 2);
         old = &old[begins..];
         new = &new[begins..];
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    /// A tree of these names; the number says what is in the file.
+    /// A tree of these names; the number stands for the file's content.
     fn tree(files: &BTreeMap<String, u8>) -> Artifacts {
         let file = |(path, n): (&String, &u8)| {
             let target = (*n == 0).then(|| path.clone());

@@ -1,5 +1,5 @@
 //! Rolls a tree back to a checkpoint: captures the present, archives it, writes the plan, then applies it.
-//! Takes the checkpoints of phase changes, and tells the agent about a rollback.
+//! Also takes the checkpoints of phase changes, and tells the agent about a rollback.
 //!
 //! Reads the tree; writes store, ledgers and, through [`finish`](super::finish), the tree. Invariants: every
 //! file that will be overwritten or removed is in the archive, ignored or not; a plain tool call changes no
@@ -41,18 +41,18 @@ pub struct Order<'a> {
     pub by: &'a str,
     /// Only the loop goes back; the tree stays.
     pub state_only: bool,
-    /// The run that goes back, as it stands.
+    /// The run that goes back, in its present state.
     pub view: Option<RunView>,
 }
 
 #[derive(Debug)]
 pub struct Preview {
-    /// Both hold only the files in which they differ.
+    /// This one and `present` contain only the files in which they differ.
     pub target: Checkpoint,
     present: Artifacts,
-    /// All files of the present, as text.
+    /// All present files, as text.
     now: String,
-    /// Files that stay although the checkpoint does not have them: its ignore rules hide them.
+    /// Files that stay although they are not in the checkpoint: its ignore rules hide them.
     pub leave: Vec<String>,
     alone: Vec<String>,
     text: Vec<u8>,
@@ -102,8 +102,8 @@ pub fn preview(
     Ok(Preview { target, present, now, leave, alone, text })
 }
 
-/// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present as
-/// text.
+/// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present tree
+/// as text.
 fn reduce_to_differences(
     present: &mut Artifacts,
     target: &mut Artifacts,
@@ -123,7 +123,7 @@ fn parse_all(text: &[u8]) -> Result<Artifacts, Failure> {
         .map_err(|why| Failure::new(Code::ChecksumMismatch, why))
 }
 
-/// Paths where the checkpoint has files, and which the walk skipped because they are ignored now.
+/// Paths for which the checkpoint has files, but which the walk skipped because they are ignored now.
 fn find_hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
     let mut hidden = Vec::new();
     if let Some(file) = target.files.iter().find(|file| store.is_guarded(&file.path)) {
@@ -144,7 +144,7 @@ fn find_hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result
     Ok(hidden)
 }
 
-/// Fails where something that cannot be archived is in the place of a file of the target.
+/// Fails if something that cannot be archived occupies the place of a file of the target.
 fn check_reachable(present: &Artifacts, target: &Artifacts) -> Result<(), Failure> {
     for left in &present.left_out {
         let alone = find(&target.left_out, &left.path).is_some();
@@ -187,8 +187,8 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, 
     }
 }
 
-/// Rolls back. `own`: the ledger of the hook that calls; else all sessions of the tree are locked. `seen` can
-/// still refuse before anything is written.
+/// Rolls back. `own`: the ledger of the calling hook; otherwise all sessions of the tree are locked. `seen`
+/// can still refuse before anything is written.
 pub fn roll_back(
     env: &Env,
     root: &Path,
@@ -260,7 +260,7 @@ fn carry_out(
     Ok(RolledBack { archive: archived, result, files, kept_folders: applied.kept_folders })
 }
 
-/// The session as it was before a prompt that may end its task: the checkpoint of that end describes that
+/// The session before a prompt that may end its task, since the checkpoint of that end describes the old
 /// task.
 pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
     let may_end = event.kind() == EventKind::UserPromptSubmit && walked(session.state.phase);
@@ -321,11 +321,11 @@ fn keep(
     let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
     let run = run_of(ledger.session());
-    // A question waits: what was used so far is in the long transcript, and in the checkpoint of the phase's
-    // end.
+    // A question waits, so we skip reading the long transcript: the checkpoint at the phase's end will
+    // contain the usage.
     let asks = due.iter().all(|(_, _, trigger)| *trigger == CheckpointTrigger::Asked);
     let mut used = if asks { Usage::default() } else { used(ledger) };
-    // The transcript may not have them yet.
+    // The transcript may not contain them yet.
     let last = event.stopped().filter(|stop| event.agent_id.is_none() && !stop.report.is_empty());
     used.words = last.map(|stop| stop.report.clone()).or(used.words);
     let mut facts = Vec::new();
@@ -347,7 +347,7 @@ fn keep(
     ledger.append(env, facts)
 }
 
-/// A failure with its error, an approval with who approved what.
+/// For a failure its error, for an approval who approved what.
 fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'static str, String)> {
     let said = |text: &str| redact(cut(text, 500)).into_owned();
     match trigger {
@@ -363,7 +363,7 @@ fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'sta
 }
 
 /// `checkpoint.intervene`: rolls work with issues back to where it began. Configuration and settings stay.
-/// Nothing is done if another session works in the tree.
+/// Does nothing if another session works in the tree.
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice(GateId::Checkpoint, text));
@@ -398,7 +398,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     ))
 }
 
-/// Tells the main agent about a rollback, or about what a person brought back, once.
+/// Tells the main agent once about a rollback, or about what a person restored.
 pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
     let Some(told) = to_tell(session) else { return (verdict, None) };
     let hears = event.kind().row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
@@ -409,7 +409,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
     (verdict.join(Verdict::context(GateId::Rollback, words)), Some(told))
 }
 
-/// The words, and the fact that they were said.
+/// The text, and the fact that it was said.
 fn to_tell(session: &Session) -> Option<(String, Fact)> {
     if let Some(brought) = &session.memory.undo.brought_back {
         let BroughtBack { files, number, .. } = *brought;

@@ -1,8 +1,8 @@
-//! Applies the plan of a rollback: of the one that runs, or of one that was interrupted.
+//! Applies the plan of a rollback, whether it has just begun or was interrupted.
 //!
 //! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the
-//! two checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it,
-//! the next command or event finishes; changes that were made in between are archived before they are
+//! two checkpoints that it names. Invariants: the tree is not touched before the plan is committed; after
+//! that, the next command or event finishes it; changes made in between are archived before they are
 //! overwritten.
 
 use super::{FilesAndText, LOOP_PHASE, STEP, Wanted, fact, lock_ledgers, used, write};
@@ -57,13 +57,13 @@ pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
 
 /// The two trees of a plan, read or written under the store's lock.
 pub(super) struct Trees {
-    /// `None` where only the loop goes back.
+    /// `None` if only the loop goes back.
     pub(super) archive: Option<Artifacts>,
     pub(super) target: Checkpoint,
     pub(super) text: Vec<u8>,
 }
 
-/// Applies the plan that was interrupted, if there is one: the tree may be in any state.
+/// Applies the interrupted plan, if there is one: the tree may be in any state.
 pub(super) fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]) -> Result<bool, Failure> {
     let Some(plan) = RollbackPlan::read(store)? else { return Ok(false) };
     let (target, text) = RollbackPlan::checkpoint(env, store, &plan.target)?;
@@ -97,7 +97,7 @@ pub(super) fn finish(
         let folders = folders_on_the_way(plan, &delta, &target.artifacts, again);
         applied = restore::apply(store, &store.tree, &Steps { delta, folders, fresh: !again })?;
     }
-    // The tree is the target's now, unless folders were left alone, or it was changed after an interruption.
+    // The tree now equals the target, unless folders were left alone or it was changed after an interruption.
     let left_out = std::mem::take(&mut target.artifacts).left_out;
     let files = match &archive {
         Some(_) if plan.alone.is_empty() && !again => (Artifacts::default(), text::files(&text)),
@@ -162,7 +162,7 @@ fn result(
     write(env, store, own.map(Ledger::session), &wanted, files)
 }
 
-/// The run as it stood at a checkpoint.
+/// The run in its state at a checkpoint.
 fn view_of(target: &Checkpoint) -> RunView {
     RunView {
         completed: target.orchestrator.completed.clone(),
@@ -175,7 +175,7 @@ fn view_of(target: &Checkpoint) -> RunView {
     }
 }
 
-/// The folders whose mode is checked: parents of changed paths; in a plan that was begun before, all.
+/// The folders whose mode is checked: parents of changed paths; all folders if the plan was begun before.
 fn folders_on_the_way<'a>(
     plan: &RollbackPlan,
     delta: &Delta,
@@ -192,7 +192,7 @@ fn folders_on_the_way<'a>(
     target.folders.iter().filter(|folder| wanted(folder) && !is_in(&folder.path, &plan.alone)).collect()
 }
 
-/// The result that this rollback had written before it was interrupted.
+/// The result that this rollback had already written before it was interrupted.
 fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     let rows = store.rows()?;
     let row = rows.iter().rev().take(2).find(|row| row.trigger == CheckpointTrigger::Rollback);
@@ -200,7 +200,7 @@ fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     Ok(result.filter(|result| result.metadata.get("rollback").map(String::as_str) == Some(id)))
 }
 
-/// Archives the tree if a path is neither in its old nor in its new state: it was changed after the
+/// Archives the tree if some path is neither in its old nor in its new state, since it was changed after the
 /// interruption.
 fn archive_later_changes(
     env: &Env,
@@ -214,7 +214,7 @@ fn archive_later_changes(
     if !has_later_changes(delta, &present) {
         return Ok(None);
     }
-    // As the archive of the first attempt is named.
+    // Named like the archive of the first attempt.
     let first = Id::read(first);
     let at = first.as_ref().map(|id| (id.kind, id.phase.as_str()));
     let wanted = Wanted::archive(target, session, at, CheckpointTrigger::Interrupted);
@@ -256,11 +256,11 @@ fn phase_of_loop(target: &Checkpoint) -> Phase {
 pub(super) struct RollbackPlan {
     /// Folders that are not touched.
     pub alone: Vec<String>,
-    /// Checkpoint of the present; empty where only the loop goes back.
+    /// Checkpoint of the present; empty if only the loop goes back.
     pub archive: String,
     pub by: String,
     pub id: String,
-    /// Files of the archive that stay: the restored tree ignores them.
+    /// Files of the archive that stay because the restored tree ignores them.
     pub leave: Vec<String>,
     pub schema: u32,
     pub session_id: String,
@@ -268,7 +268,7 @@ pub(super) struct RollbackPlan {
 }
 
 impl RollbackPlan {
-    /// The plan that has not been finished, if any.
+    /// The unfinished plan, if any.
     pub(super) fn read(store: &Store) -> Result<Option<Self>, Failure> {
         let Some(bytes) = read_file(&store.dir, FILE)? else { return Ok(None) };
         let broken =
@@ -311,7 +311,7 @@ impl RollbackPlan {
             own,
             phase: phase_of_loop(target),
             result: result.to_owned(),
-            // Between two steps of a run it is shut.
+            // Between two steps of a run the plan gate is closed.
             sandbox: if is_run { Sandbox::Shut } else { target.orchestrator.sandbox },
             stage,
             state_only: self.archive.is_empty(),

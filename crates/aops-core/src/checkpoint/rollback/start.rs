@@ -1,7 +1,7 @@
 //! The tree of a session, and which of its checkpoints a task without a plan needs.
 //!
-//! Reads the session and whether a folder is there; writes nothing. Invariant: such a task costs no
-//! checkpoint before its first change.
+//! Reads the session and whether a folder exists; writes nothing. Invariant: such a task costs no checkpoint
+//! before its first change.
 
 use crate::checkpoint::form::CheckpointKind;
 use crate::config::policy::{Interactive, ModeLevel};
@@ -23,33 +23,34 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
     (!too_wide && root.is_dir()).then_some(root)
 }
 
-/// A task that began without a plan, with one by now or not, is about to make its first change: its start is
-/// kept now, not at its prompt.
+/// A task that began without a plan, even if it has one now, is about to make its first change: its start is
+/// captured now, not at its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
     let unplanned = session.memory.progress.weight.unplanned;
     (unplanned || session.weighs()) && is_untouched(session) && may_write(session, event)
 }
 
-/// This call is asked about or passes, and may change files.
+/// This call is being asked about or allowed, and may change files.
 pub(super) fn may_write(session: &Session, event: &Event) -> bool {
     let open = event.asked_call().and_then(|call| session.open_call(&call.key));
     open.is_some_and(|open| open.means.effect.is_some_and(Effect::is_write))
 }
 
-/// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured
-/// against this start.
+/// A task with a plan has changed nothing yet, and commands are measured: they will be compared with this
+/// start.
 pub(super) fn begins_plan(session: &Session) -> bool {
     let measured = session.weighs() || session.mode() == ModeLevel::Strict;
     measured && !session.memory.progress.weight.unplanned && is_untouched(session)
 }
 
-/// The task has changed nothing yet, and its start is not kept.
+/// The task has changed nothing yet, and its start is not captured.
 fn is_untouched(session: &Session) -> bool {
     let first = session.state.task.as_ref().is_some_and(|task| task.writes == 0);
     first && session.memory.progress.weight.start.is_none()
 }
 
-/// Of a task without a plan the start is kept by its first change, and the end only where there was one.
+/// For a task without a plan, the start is captured at its first change, and the end only if there was a
+/// change.
 pub(super) fn is_wanted(session: &Session, kind: CheckpointKind) -> bool {
     let progress = &session.memory.progress;
     !progress.weight.unplanned || kind == CheckpointKind::Post && progress.weight.start.is_some()
@@ -84,7 +85,7 @@ pub(super) fn walked(phase: Phase) -> bool {
 /// Kind, phase and why.
 pub(super) type Due = (CheckpointKind, Phase, CheckpointTrigger);
 
-/// What a change of phase asks for.
+/// The checkpoints that a change of phase requires.
 pub(super) fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let was = before.phase;
     let is = now.phase;
@@ -106,7 +107,7 @@ pub(super) fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
             if failed { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
         ));
     }
-    // The tree that the verifier looked at, whatever it said.
+    // The tree that the verifier looked at, whatever its verdict.
     if judged {
         due.push((
             CheckpointKind::Post,

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Read and written in pieces of this size.
+/// Files are read and written in pieces of this size.
 const PIECE: usize = 256 << 10;
 
 /// Files up to this size are read into memory at once.
@@ -24,11 +24,11 @@ const SMALL: u64 = 1 << 20;
 pub type Put = ([u8; 32], u64);
 
 impl Store {
-    /// Stores the rest of this file; with `sync` it is forced to the disk.
+    /// Stores the rest of this file; with `sync` it is flushed to the disk.
     pub fn keep(&self, file: &mut File, size: u64, sync: bool) -> io::Result<Put> {
         if size <= SMALL {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-            // A file that grows while it is read is read again by the caller.
+            // If a file grows while it is read, the caller reads it again.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
             let sha256 = Sha256::digest(&bytes).into();
             let size = bytes.len() as u64;
@@ -46,7 +46,6 @@ impl Store {
         self.pack(file, size, sync)
     }
 
-    /// Stores these bytes.
     pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<[u8; 32]> {
         let sha256 = Sha256::digest(bytes).into();
         if self.holds(&sha256) {
@@ -65,7 +64,7 @@ impl Store {
             (BlockSize::Auto, BlockMode::Linked)
         };
         let info = FrameInfo::new().block_size(block).block_mode(mode);
-        // A small file is one write.
+        // A small file needs only one write.
         let room = usize::try_from(size.min(PIECE as u64)).unwrap_or(PIECE) + 64;
         let mut out = FrameEncoder::with_frame_info(info, io::BufWriter::with_capacity(room, &file));
         let (sha256, size) = hash(from, PIECE.min(room), |piece| out.write_all(piece))?;
@@ -122,7 +121,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Deletes one; returns its size on disk.
+    /// Deletes a blob; returns its size on disk.
     pub fn drop_blob(&self, sha256: &[u8; 32]) -> Result<u64, Failure> {
         let (folder, name) = place(sha256);
         let path = format!("{folder}/{name}");
@@ -133,7 +132,7 @@ impl Store {
     }
 }
 
-/// The digest of everything that is read.
+/// The digest of everything up to the end of the file.
 pub fn digest_of(from: &mut dyn Read) -> io::Result<Sum> {
     hash(from, PIECE, |_| Ok(())).map(|(sha256, _)| Sum(sha256))
 }

@@ -1,8 +1,8 @@
 //! The digest of each file by size, times and inode: an unchanged file is not read again.
 //!
-//! Reads and writes `cache` in the store. Without it, or if it is damaged, every file is read. Invariants:
-//! the blob of an entry is in the store; a file that changed within one tick of the file system's clock is
-//! not in it.
+//! Reads and writes `cache` in the store. If it is missing or damaged, every file is read. Invariants: the
+//! blob of an entry is in the store; a file that changed within one tick of the file system's clock is not in
+//! the cache.
 
 use super::{Store, read_file};
 use crate::model::error::Failure;
@@ -59,7 +59,7 @@ pub struct Known<'a> {
 #[derive(Debug, Default)]
 pub struct Cached {
     bytes: Vec<u8>,
-    /// All blobs were forced to the disk.
+    /// All blobs were flushed to the disk.
     pub synced: bool,
 }
 
@@ -76,8 +76,8 @@ impl Store {
         bytes.and_then(|bytes| open(bytes, boot)).unwrap_or(Cached { bytes: Vec::new(), synced: true })
     }
 
-    /// `all` is sorted by path. `boot`: empty where all blobs were forced to the disk; else a power loss may
-    /// have lost some, and the cache is valid in this boot only.
+    /// `all` is sorted by path. `boot`: empty if all blobs were flushed to the disk; otherwise a power loss
+    /// may have lost some, and the cache is only valid during this boot.
     pub fn cache<'a>(&self, all: impl Iterator<Item = Known<'a>>, boot: &str) -> Result<(), Failure> {
         self.put(&self.dir, FILE, |file| {
             file.write_all(MARK)?;
@@ -88,7 +88,7 @@ impl Store {
         })
     }
 
-    /// Drops every file whose content is not among these.
+    /// Drops every file whose content is not in `live`.
     pub fn forget(&self, live: &std::collections::BTreeSet<[u8; 32]>) -> Result<(), Failure> {
         let boot = crate::system::env::boot_id();
         let cached = self.cached(&boot);
@@ -98,7 +98,7 @@ impl Store {
 }
 
 const TRACKED: &str = "tracked";
-/// Lists without it are of versions that cut them at a mebibyte.
+/// Lists without this mark come from versions that cut them at a mebibyte.
 const TRACKED_MARK: &[u8; 8] = b"aopstr02";
 
 impl Store {
@@ -115,7 +115,7 @@ impl Store {
         Some(bytes)
     }
 
-    /// Remembers them, unless the index is so new that another may follow with the same time.
+    /// Remembers the tracked paths, unless the index is so new that it may change again with the same time.
     pub fn track(&self, index: &FileStamp, list: &[u8]) -> Result<(), Failure> {
         self.put(&self.dir, TRACKED, |file| {
             let body = [TRACKED_MARK.as_slice(), index.words().as_flattened(), list].concat();
@@ -126,7 +126,7 @@ impl Store {
     }
 }
 
-/// All but the mark.
+/// Encodes everything but the mark.
 fn encode<'a>(all: impl Iterator<Item = Known<'a>>, boot: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 << 20);
     text(boot, &mut bytes);
@@ -158,7 +158,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// `None` if it is damaged, or of another boot where that matters.
+/// `None` if it is damaged, or from another boot and that matters.
 fn open(mut bytes: Vec<u8>, boot: &str) -> Option<Cached> {
     let (body, digest) = bytes.strip_prefix(MARK)?.split_last_chunk::<32>()?;
     if Sha256::digest(body)[..] != digest[..] {

@@ -1,7 +1,7 @@
-//! Where keys, ledgers and checkpoints of sessions lie, as a tree sees it.
+//! Where keys, ledgers and checkpoints of sessions lie, relative to a tree.
 //!
-//! Looks at the folders when it is first asked. Why: a command can make the home a repository, or put a link
-//! in the place of a folder, and what a checkpoint keeps can be shown.
+//! Looks at the folders when it is first asked. Why: a command can turn the home into a repository, or put a
+//! link in place of a folder, and the content of a checkpoint can be displayed.
 
 use crate::checkpoint::tree::name;
 use crate::system::env::OWN_FOLDERS;
@@ -23,7 +23,7 @@ impl Guarded {
         Self { config: config.to_owned(), ..Self::default() }
     }
 
-    /// Behind all links.
+    /// Their real paths.
     pub(super) fn places(&self) -> &[PathBuf] {
         self.places.get_or_init(|| {
             if self.config.as_os_str().is_empty() {
@@ -34,7 +34,7 @@ impl Guarded {
         })
     }
 
-    /// As paths of this tree; an empty one where the tree itself lies in them.
+    /// Their paths relative to this tree; an empty path if the tree itself lies in one of them.
     pub(super) fn in_tree(&self, tree: &OwnedFd) -> &[String] {
         self.in_tree.get_or_init(|| {
             let Ok(root) = files::path_of(tree) else { return Vec::new() };

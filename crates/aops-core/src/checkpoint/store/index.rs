@@ -1,7 +1,7 @@
 //! `index.json`: one row per checkpoint, so that listing reads one file; and the witness of their digests.
 //!
 //! The index is derived. The witness is one file per tree below `<config>/aops/checkpoints/`, where no tool
-//! call may write: an edited checkpoint is found, also one without a session. A copy of the tree has no
+//! call may write, so an edited checkpoint is noticed, even one without a session. A copy of the tree has no
 //! witness.
 
 use super::{Store, Unseal, read_file};
@@ -35,7 +35,7 @@ pub struct IndexRow {
     pub created_at: String,
     pub digest: String,
     pub id: String,
-    /// What a person called it.
+    /// The name that a person gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub parent: Option<String>,
@@ -116,8 +116,8 @@ impl Store {
         self.set_rows(rows)
     }
 
-    /// Finds a checkpoint by its id, a unique beginning of it or of its run, its id without the run, its
-    /// name, or its place: `latest` or `-1` is the newest, `-2` the one before.
+    /// Finds a checkpoint by its ID, a unique prefix of it or of its run, its ID without the run, its name,
+    /// or its position: `latest` or `-1` is the newest, `-2` the one before.
     pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
         let list = "`aops-hook checkpoint list` shows them all";
         let listed = given.parse().ok().filter(|n| (1..=rows.len()).contains(n) && !given.starts_with('+'));
@@ -180,7 +180,7 @@ impl Store {
         self.witness_line(env, id, checkpoint.digest.clone().unwrap_or_default())
     }
 
-    /// The same for anything of this store that has a digest.
+    /// Appends the digest of anything in this store; the caller syncs the file.
     pub fn witness_line(&self, env: &Env, id: String, digest: String) -> Result<Option<File>, Failure> {
         files::make_all(&env.config.join("aops/checkpoints"))?;
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
@@ -203,7 +203,7 @@ impl Store {
         self.vouched_by(env, id, text::unseal).map(|(checkpoint, _)| checkpoint)
     }
 
-    /// The same, parsed by this function of [`text`], and its text.
+    /// The same with this parser from [`text`]; also returns the text.
     pub fn vouched_by(&self, env: &Env, id: &Id, unseal: Unseal) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let (checkpoint, text) = self.read_by(id, unseal)?;
         let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));

@@ -1,4 +1,4 @@
-//! Deletes checkpoints, and the contents that no other one refers to.
+//! Deletes checkpoints, and the contents to which no remaining one refers.
 //!
 //! Invariants: the contents of a kept checkpoint stay; if one kept checkpoint cannot be read, all contents
 //! stay.
@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
 pub struct Swept {
-    /// Contents that went, or would go.
+    /// How many contents were deleted, or would be.
     pub contents: usize,
     pub bytes: u64,
-    /// Why all contents stay.
+    /// Why no contents were deleted.
     pub unread: Option<String>,
 }
 
 impl Store {
-    /// Keeps these rows and deletes those; a dry run only counts. `besides`: contents that others than
-    /// checkpoints need.
+    /// Keeps these rows and deletes the others; a dry run only counts. `besides`: contents that are needed
+    /// for something else than checkpoints.
     pub fn sweep(
         &self,
         env: &Env,
@@ -40,7 +40,7 @@ impl Store {
         if dry {
             return Ok(swept);
         }
-        // First the references, then the contents: killed in between, some unused contents are left.
+        // First the references, then the contents: if killed in between, only unused contents are left.
         let ids: Vec<String> = kept.iter().map(|row| row.id.clone()).collect();
         self.witness_only(env, &ids)?;
         self.set_rows(kept.to_vec())?;

@@ -1,7 +1,7 @@
-//! File names as text, without loss.
+//! Stores file names as text, without loss.
 //!
 //! Pure. A byte that is not UTF-8 becomes one character of a private range (U+F780 to U+F7FF), and so do the
-//! bytes of those characters themselves, or two names could become one.
+//! bytes of those characters themselves; otherwise two names could become one.
 
 use std::borrow::Cow;
 

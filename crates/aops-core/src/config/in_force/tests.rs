@@ -115,7 +115,7 @@ fn every_shipped_text_is_in_the_hash() {
     assert_eq!(world().look().form().texts.len(), ASSETS.len() - commands);
 }
 
-/// What goes under the hash is its own RFC 8785 form.
+/// The hashed bytes are already the RFC 8785 form.
 #[test]
 fn the_form_is_canonical() {
     let world = world();
@@ -187,7 +187,7 @@ fn a_kept_policy_proves_itself() {
     assert_eq!(kept(&world.env, &now.hash), Some(now.form()), "what was damaged is written anew");
 }
 
-/// A run goes on when only this changed: where people are told, where something listens, what is kept.
+/// A run continues if only this changed: where reports go, where something listens, what is kept.
 #[test]
 fn what_decides_has_a_digest_of_its_own() {
     let of = |text: &str| {

@@ -1,8 +1,8 @@
-//! The address of a server, as configuration may name one, and as a person may on a command line.
+//! The address of a server, in the forms that a configuration file and a command line allow.
 //!
-//! Reads a text, writes nothing. Invariants: in configuration only `http://`, and only numbers and
-//! `localhost`, so that nothing is ever looked up; nowhere credentials, since the policy is recorded and a
-//! command line is seen.
+//! Reads a text, writes nothing. Invariants: a configuration file allows only `http://` with numbers or
+//! `localhost`, so that nothing is ever looked up; credentials are never allowed, since the policy is
+//! recorded and a command line is visible.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,14 +10,14 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Address {
     /// Tried in this order.
     pub sockets: Vec<SocketAddr>,
-    /// As it was written: host and port.
+    /// Host and port as they were written.
     pub host: String,
-    /// With its query.
+    /// Including the query.
     pub path: String,
 }
 
 impl Address {
-    /// The address in a URL, or what is wanted instead.
+    /// The address in a URL, or what is expected instead.
     pub fn read(url: &str) -> Result<Self, String> {
         let Some(rest) = url.strip_prefix("http://") else {
             return Err("a URL that begins with `http://`; nothing else is spoken".to_owned());
@@ -28,7 +28,7 @@ impl Address {
         Ok(Self { sockets, host: host.to_owned(), path })
     }
 
-    /// The address that a person names: also by a host's name, whose numbers `look_up` gives, and for TLS.
+    /// The address that a person gives: also with a host name, which `look_up` resolves, and for TLS.
     pub fn of_person(url: &str, look_up: &dyn Fn(&str) -> Vec<IpAddr>) -> Result<Self, String> {
         let secure = url.strip_prefix("https://").map(|rest| (443, rest));
         let Some((port, rest)) = secure.or_else(|| url.strip_prefix("http://").map(|rest| (80, rest))) else {
@@ -61,7 +61,7 @@ impl Address {
     }
 }
 
-/// Host and path; the path with its query, and a slash at its beginning.
+/// Host and path; the path includes the query and begins with a slash.
 fn split(rest: &str) -> Result<(&str, String), String> {
     let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     if host.contains('@') {

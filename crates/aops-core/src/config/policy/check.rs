@@ -1,7 +1,7 @@
-//! `[[check]]`: a command that must pass before a prompt is answered, the sandbox is left, or something is
-//! saved, committed or stopped.
+//! `[[check]]`: a command that must pass before a prompt is answered, a task makes its first change, a file
+//! is saved, work is committed, or a turn stops.
 //!
-//! Reads nothing, writes nothing; running it is an edge's work.
+//! Reads nothing, writes nothing; another module runs it.
 
 use super::key::EntryField;
 use super::value::{Form, Parts};
@@ -14,7 +14,7 @@ pub struct Check {
     pub id: String,
     pub on: Moment,
     pub outcome: Outcome,
-    /// Files it is about; none is all.
+    /// The files that it is about; empty means all.
     pub paths: Vec<String>,
     pub run: String,
     pub timeout_ms: u64,
@@ -54,8 +54,8 @@ impl From<Outcome> for PhaseOutcome {
 
 pub const TIMEOUT_MS: u64 = 30_000;
 
-/// All checks before one event together: the host waits 600 s for a hook, and what it gives up on is not
-/// guarded.
+/// For all checks before one event together: the host waits 600 s for a hook, and if it gives up, the event
+/// is not guarded.
 pub const BUDGET_MS: u64 = 540_000;
 
 pub static PARTS: &[EntryField] = &[
@@ -72,8 +72,8 @@ pub static PARTS: &[EntryField] = &[
 ];
 
 impl Moment {
-    /// Checks before these two can be run for one event: the first change of a task is mostly a save, or a
-    /// commit.
+    /// Checks before both of these moments can be needed for one event: a task's first change is often a save
+    /// or a commit.
     pub(super) fn meets(self, other: Self) -> bool {
         let first = |one, other| one == Self::Sandbox && matches!(other, Self::Save | Self::Commit);
         self == other || first(self, other) || first(other, self)

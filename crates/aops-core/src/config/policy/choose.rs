@@ -1,8 +1,8 @@
-//! Writes a chosen mode, the switch of a danger rule, or a host, into the text of a user's configuration, and
-//! leaves every other byte as it is.
+//! Writes a chosen mode, a danger rule's level, or a host into the text of a user's configuration, leaving
+//! every other byte unchanged.
 //!
-//! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a
-//! text that is no TOML, or has these keys in a form we do not know, gives nothing.
+//! Reads text, gives text. Invariants: the result is the same configuration except for the chosen value; a
+//! text that is not TOML, or that has these keys in a form we do not know, gives `None`.
 
 mod hosts;
 mod unset;
@@ -20,7 +20,7 @@ use toml::de::{DeTable, DeValue};
 
 type Entry<'a, 'i> = (&'a Spanned<Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 
-/// The text with this `[mode] level`. An `observe` that says something else is changed with it.
+/// The text with this `[mode] level`. A contradicting `observe` is changed, too.
 pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let word = quote(level.name());
@@ -44,8 +44,8 @@ pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
     }
 }
 
-/// The text with this mode for one folder: in its own row if that is the one that counts there, else in a new
-/// one.
+/// The text with this mode for one folder: in the row that applies there if it is the folder's own, otherwise
+/// in a new one.
 pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let path = quote(&shorten(folder));
@@ -64,7 +64,7 @@ pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<S
     Some(add_row(text, &rows.span(), items.iter().last().map(Spanned::span), &fields))
 }
 
-/// One more row, in the way in which the others are written.
+/// Adds one more row, in the style of the others.
 fn add_row(text: &str, rows: &Range<usize>, last: Option<Range<usize>>, fields: &[(&str, &str)]) -> String {
     let inline: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let inline = format!("{{ {} }}", inline.join(", "));
@@ -94,7 +94,7 @@ pub fn set_network_mode(text: &str, mode: NetworkMode) -> Option<String> {
     set_key(text, "network", "mode", &quote(mode.name()))
 }
 
-/// The text with these `[network] local` ports; without any it stays as it is.
+/// The text with these `[network] local` ports; unchanged without any.
 pub fn set_network_local(text: &str, ports: &BTreeSet<u16>) -> Option<String> {
     let all: Vec<String> = ports.iter().map(u16::to_string).collect();
     if all.is_empty() {
@@ -112,7 +112,7 @@ fn set_key(text: &str, name: &str, key: &str, word: &str) -> Option<String> {
     }
 }
 
-/// The text with this level of a danger rule for one folder: in a row of its own, which names no mode.
+/// The text with this level of a danger rule for one folder: in a separate row that sets no mode.
 pub fn set_folder_danger(text: &str, folder: Folder, rule: &str, level: DangerLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let path = quote(&shorten(folder));
@@ -130,7 +130,7 @@ pub fn set_folder_danger(text: &str, folder: Folder, rule: &str, level: DangerLe
     }
 }
 
-/// The danger rules of a row that is this folder's own and names no mode.
+/// The danger rules of a row that is for exactly this folder and sets no mode.
 fn danger_row<'a, 'i>(item: &'a Spanned<DeValue<'i>>, folder: Folder) -> Option<&'a Spanned<DeValue<'i>>> {
     let DeValue::Table(table) = item.get_ref() else { return None };
     let DeValue::String(path) = entry(table, "path")?.1.get_ref() else { return None };
@@ -138,7 +138,7 @@ fn danger_row<'a, 'i>(item: &'a Spanned<DeValue<'i>>, folder: Folder) -> Option<
     entry(table, "danger").filter(|_| own && entry(table, "mode").is_none()).map(|(_, table)| table)
 }
 
-/// A table with this key at this value.
+/// Sets this key of a table.
 fn put(text: &str, item: &Spanned<DeValue>, key: &str, word: &str) -> Option<String> {
     let DeValue::Table(table) = item.get_ref() else { return None };
     Some(match entry(table, key) {
@@ -147,7 +147,7 @@ fn put(text: &str, item: &Spanned<DeValue>, key: &str, word: &str) -> Option<Str
     })
 }
 
-/// A folder as people write it.
+/// A folder in the way people write it.
 pub fn shorten(folder: Folder) -> String {
     let home = folder.home.trim_end_matches('/');
     match folder.path.strip_prefix(home).filter(|rest| !home.is_empty() && rest.starts_with('/')) {
@@ -156,7 +156,7 @@ pub fn shorten(folder: Folder) -> String {
     }
 }
 
-/// The path of a `[[project]]` row, and where its mode stands.
+/// The path of a `[[project]]` row, and the position of its mode.
 fn row<'a>(item: &'a Spanned<DeValue>) -> Option<(&'a str, Range<usize>)> {
     let DeValue::Table(table) = item.get_ref() else { return None };
     let (_, path) = entry(table, "path")?;
@@ -164,7 +164,7 @@ fn row<'a>(item: &'a Spanned<DeValue>) -> Option<(&'a str, Range<usize>)> {
     Some((path, entry(table, "mode")?.1.span()))
 }
 
-/// A table that does not have this key yet, in whichever way it is written.
+/// Adds a key to a table in the table's own notation.
 fn add_key(text: &str, table: &DeTable, whole: &Range<usize>, key: &str, word: &str) -> String {
     let newline = newline(text);
     let Some(first) = table.iter().map(|(key, _)| key.span().start).min() else {
@@ -185,7 +185,7 @@ fn add_key(text: &str, table: &DeTable, whole: &Range<usize>, key: &str, word: &
     }
 }
 
-/// A new table at the end, where it takes no key of another one in.
+/// Adds a new table at the end, where it does not absorb a key of another table.
 fn append(text: &str, header: &str, fields: &[(&str, &str)]) -> String {
     let newline = newline(text);
     let mut all = text.to_owned();
@@ -210,7 +210,7 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// JSON's texts are TOML's too.
+/// JSON strings are valid TOML strings.
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -231,7 +231,7 @@ mod tests {
         read.unwrap_or_else(|problems| panic!("{problems:?}: {text}")).0.mode.level()
     }
 
-    /// Every way to write it, and what it becomes.
+    /// Every notation, and the resulting text.
     #[test]
     fn a_mode_is_set_in_place() {
         for (before, after) in [

@@ -1,4 +1,4 @@
-//! What belongs to the end of a task: its format, its test, its tracker.
+//! Settings for the end of a task: its format, its test, its tracker.
 //!
 //! Reads nothing, writes nothing.
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// How a task's work is closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {
-    /// A shell command that formats the files; a line that contains it counts.
+    /// A shell command that formats the files; any line that contains it counts.
     pub format: Option<String>,
 }
 
-/// What must have been seen to succeed after the last change of a task.
+/// What must have succeeded after the last change of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// A shell command; a line that contains it counts.
+    /// A shell command; any line that contains it counts.
     pub test: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// There is none, by the user's word.
+    /// The user says that there is none.
     pub fn is_none(&self) -> bool {
         self.command == "none"
     }

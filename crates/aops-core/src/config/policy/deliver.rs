@@ -1,10 +1,10 @@
-//! `[deliver]`: where the work of a run goes when its last step passed.
+//! `[deliver]`: where the work of a run goes when its last step has passed.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
 use serde::{Deserialize, Serialize};
 
-/// The value that switches either key off.
+/// The value that switches off either key.
 pub const NONE: &str = "none";
 /// The forge's own program, chosen by the address of the remote.
 pub const AUTO: &str = "auto";
@@ -22,7 +22,7 @@ impl Default for Deliver {
 }
 
 impl Deliver {
-    /// The branch of this run; `None` where runs leave their work in the working tree.
+    /// The branch of this run; `None` if runs leave their work in the working tree.
     pub fn branch_of(&self, run: &str) -> Option<String> {
         (self.branch != NONE).then(|| self.branch.replace("{run}", run))
     }

@@ -1,8 +1,8 @@
-//! `[effects]`: tools and commands that the user knows to read or to write.
+//! `[effects]`: tools and commands that only read, or that write, according to the user.
 //!
-//! Reads nothing, writes nothing. A name is one of a tool or a program; `Bash(cargo test*)` is one of the
-//! simple commands of a shell line. Invariants: what is in both lists is a write; under `read` a pattern
-//! covers a command word for word from its beginning, and the rest only where it ends with `*`.
+//! Reads nothing, writes nothing. A name is that of a tool or a program; `Bash(cargo test*)` means one simple
+//! command of a shell line. Invariants: what is in both lists is a write; under `read` a pattern covers a
+//! command word for word from its beginning, and the rest only if the pattern ends with `*`.
 
 use super::glob;
 use super::rule::{Example, has_words};
@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
-    /// Calls that must read; with a leading `!`, must not.
+    /// Calls that must count as reads; with a leading `!`, must not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
     pub read: Vec<String>,
     pub write: Vec<String>,
 }
 
-/// Tools whose lines are cut into simple commands.
+/// Tools whose lines are split into simple commands.
 const LINE_TOOLS: [&str; 2] = ["Bash", "Monitor"];
 
 impl Effects {
-    /// What the lists say of a tool or program; nothing where they do not name it.
+    /// What the lists say about a tool or program; `None` if they do not name it.
     pub fn of(&self, name: &str) -> Option<Effect> {
         let named = |list: &[String]| list.iter().any(|pattern| glob::name(pattern, name));
         if named(&self.write) {
@@ -32,8 +32,7 @@ impl Effects {
         named(&self.read).then_some(Effect::Read)
     }
 
-    /// What they say of one simple command in a line of this tool. An argument that is not certain is
-    /// nothing.
+    /// What the lists say about one simple command in this tool's line. An uncertain argument is `None`.
     pub fn of_command(
         &self,
         tool: &str,
@@ -57,7 +56,7 @@ impl Effects {
         if is_read { Some(Effect::Read) } else { named }
     }
 
-    /// Every pattern for shell lines, with the list it is in.
+    /// Every pattern for shell lines, with the name of its list.
     pub fn line_patterns(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let read = self.read.iter().map(|text| ("effects.read", text.as_str()));
         let all = read.chain(self.write.iter().map(|text| ("effects.write", text.as_str())));
@@ -65,17 +64,17 @@ impl Effects {
     }
 }
 
-/// Tool and pattern of `Bash(cargo test*)`; nothing for a plain name.
+/// Tool and pattern of `Bash(cargo test*)`; `None` for a plain name.
 fn line_pattern(text: &str) -> Option<(&str, &str)> {
     let (tool, rest) = text.split_once('(')?;
     Some((tool, rest.strip_suffix(')')?))
 }
 
-/// Word for word; what follows the pattern is covered if that ends with `*`.
+/// Compares word for word; further words are covered if the pattern ends with `*`.
 fn covers(pattern: &str, words: &[Option<String>]) -> bool {
     let wanted: Vec<&str> = pattern.split_whitespace().collect();
     let open = wanted.last().is_some_and(|word| word.ends_with('*'));
-    // `cargo test *` covers `cargo test` too.
+    // `cargo test *` also covers `cargo test`.
     let wanted = if wanted.last() == Some(&"*") { &wanted[..wanted.len() - 1] } else { &wanted[..] };
     let fits = |(wanted, word): (&&str, &Option<String>)| {
         word.as_deref().is_some_and(|word| glob::name(wanted, word))
@@ -83,7 +82,7 @@ fn covers(pattern: &str, words: &[Option<String>]) -> bool {
     words.len() >= wanted.len() && (open || words.len() == wanted.len()) && wanted.iter().zip(words).all(fits)
 }
 
-/// What is wrong with an entry of these lists; nothing where it can have an effect.
+/// What is wrong with an entry of these lists; `None` if it can have an effect.
 pub(super) fn problem(key: &str, value: &Value) -> Option<String> {
     let Value::Names(names) = value else { return None };
     let odd = |name: &String| match key {
@@ -109,7 +108,7 @@ mod tests {
     fn said(read: &[&str], write: &[&str], line: &str) -> Option<Effect> {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let effects = Effects { read: list(read), write: list(write), ..Effects::default() };
-        // `?` stands for a word that is not certain.
+        // `?` stands for an uncertain word.
         let words: Vec<_> = line.split(' ').map(|word| (word != "?").then(|| word.to_owned())).collect();
         effects.of_command("Bash", words[0].as_deref().unwrap(), || words[1..].to_vec())
     }

@@ -42,7 +42,7 @@ impl Default for Fleet {
 }
 
 impl Fleet {
-    /// Something is sent behind the hooks.
+    /// Something is sent in the background.
     pub fn sends(&self) -> bool {
         self.url.is_some() || self.otlp.is_some()
     }

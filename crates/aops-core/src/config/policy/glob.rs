@@ -1,7 +1,7 @@
 //! Globs of the configuration: `*` and `?` in names; in paths also `**`.
 //!
-//! Reads nothing, writes nothing. Every other character stands for itself, brackets and braces too: they are
-//! common in file names. Invariant: the time is at most the product of both lengths.
+//! Reads nothing, writes nothing. Every other character stands for itself, even brackets and braces, which
+//! are common in file names. Invariant: the running time is at most the product of both lengths.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GlobPiece {
@@ -16,7 +16,7 @@ enum GlobPiece {
     Folders,
 }
 
-/// Whether a whole name is this pattern. `*` crosses everything: names have no parts.
+/// Whether the pattern matches a whole name. `*` matches any character: names have no parts.
 pub fn name(pattern: &str, text: &str) -> bool {
     let pieces = pattern.chars().map(|c| match c {
         '*' => GlobPiece::Deep,
@@ -26,8 +26,8 @@ pub fn name(pattern: &str, text: &str) -> bool {
     walk(&pieces.collect::<Vec<_>>(), text)
 }
 
-/// Whether a path, or a folder it lies in, is this pattern. `root` is what a pattern with a `/` inside is
-/// relative to; one without is tried on every part; `/…` is absolute, `~/…` begins at `home`.
+/// Whether the pattern matches a path or a folder that contains it. A pattern with a `/` inside is relative
+/// to `root`; one without is compared with every component; `/…` is absolute, `~/…` begins at `home`.
 pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
     let (folder, pattern) = match pattern.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => (home, rest),
@@ -75,7 +75,7 @@ fn walk(pieces: &[GlobPiece], text: &str) -> bool {
     let mut ends = vec![false; text.len() + 1];
     ends[0] = true;
     for piece in pieces {
-        // Whether this piece has begun before the character at hand and may go on.
+        // Whether this piece has begun before the current character and may continue.
         let mut begun = false;
         let mut next = vec![false; ends.len()];
         for at in 0..ends.len() {

@@ -1,7 +1,7 @@
-//! Settings that a file makes and that change nothing, because another setting leaves them no room.
+//! Finds settings in a file that have no effect because another setting overrides them.
 //!
-//! Reads a policy and its origins, writes nothing. Invariant: a default is never named, only what a file
-//! says.
+//! Reads a policy and its origins, writes nothing. Invariant: a default is never reported, only what a file
+//! sets.
 
 use super::jail::JailLevel;
 use super::key::KEYS;
@@ -44,7 +44,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
     all
 }
 
-/// A gate is held at some level, or in mode observe rehearsed.
+/// The gate has this level, or any level in the mode that mode `observe` rehearses.
 fn is_held(policy: &Policy, gate: GateId, level: Level) -> bool {
     let rehearsed = || policy.mode.rehearse.level().default_for(gate) != Level::Off;
     level != Level::Off || policy.mode.level() == ModeLevel::Observe && rehearsed()
@@ -106,7 +106,7 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
     }
 }
 
-/// Something can be owed when a turn ends.
+/// Something can be owed at the end of a turn.
 fn owes(policy: &Policy) -> bool {
     let gates = &policy.gates;
     let held = [

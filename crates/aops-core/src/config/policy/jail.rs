@@ -1,4 +1,4 @@
-//! `[jail]`: what the user wants of the jail around shell commands.
+//! `[jail]`: the user's settings for the jail around shell commands.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
@@ -39,7 +39,7 @@ words! {
 }
 
 words! {
-    /// The profile of hooks and servers that the client starts with a shell.
+    /// The profile for hooks and servers that the client starts with a shell.
     Harness {
         None = "none",
         #[default]

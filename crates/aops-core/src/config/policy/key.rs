@@ -1,8 +1,7 @@
-//! `KEYS`: every key of the configuration that is one value, with its form and with what a project may do to
-//! it.
+//! `KEYS`: every key of the configuration with a single value, its form, and how a project may change it.
 //!
-//! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of
-//! documentation all follow from this table; tests hold the last two to it.
+//! Reads nothing, writes nothing. Invariant: parser, `policy show`, the editors' schema and the page of
+//! documentation all follow from this table; tests check the last two.
 
 use super::jail::{Harness, JailLevel};
 use super::network::{NetworkMode, Publish};
@@ -14,7 +13,7 @@ use aops_shell::danger::{RULES, Rule};
 use std::sync::LazyLock;
 
 pub struct Key {
-    /// Table and key, with a dot.
+    /// Table and key, separated by a dot.
     pub name: &'static str,
     pub form: Form,
     pub project: Project,
@@ -22,25 +21,25 @@ pub struct Key {
     value: KeyValue,
 }
 
-/// How a key's value is read and set; one of another form changes nothing.
+/// How a key's value is read and set; setting a value of another form changes nothing.
 enum KeyValue {
     Field(fn(&Policy) -> Value, fn(&mut Policy, Value)),
-    /// The switch of a danger rule.
+    /// The level of a danger rule.
     Danger(&'static Rule),
 }
 
-/// What a project's file may do to the value it finds: always the stricter way, or nothing.
+/// How a project's file may change the value it finds: only to a stricter one, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Project {
-    /// More is stricter.
+    /// A larger value is stricter.
     Raise,
-    /// Less is stricter.
+    /// A smaller value is stricter.
     Lower,
-    /// Entries are added to those of the user.
+    /// Entries are added to the user's.
     Add,
-    /// Sets it where the user has not.
+    /// It may set the value if the user did not.
     Fill,
-    /// The user's alone: what runs a program, or calls something harmless.
+    /// Only the user may set it: it runs a program, or declares something harmless.
     Keep,
 }
 
@@ -218,7 +217,7 @@ impl Key {
         self.name.split_once('.').map_or(self.name, |(_, last)| last)
     }
 
-    /// The value after a project asked for `wanted`, or why it may not.
+    /// The value after a project asked for `wanted`, or why it must not change it.
     pub fn tightened(&self, now: &Value, wanted: Value) -> Result<Value, String> {
         let old = now.rank(self.form);
         let new = wanted.rank(self.form);

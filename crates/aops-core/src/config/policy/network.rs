@@ -1,4 +1,4 @@
-//! `[network]`: which hosts commands reach, and what else of the machine's network they see.
+//! `[network]`: which hosts commands may reach, and what else of the machine's network they can use.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
@@ -14,12 +14,12 @@ pub struct Network {
     pub derive: bool,
     pub ech: bool,
     pub local: Vec<u16>,
-    /// Of `allow` and `deny`, what the administrator's bundle named.
+    /// The entries of `allow` and `deny` that the administrator's bundle named.
     #[serde(default, skip_serializing_if = "is_default")]
     pub managed: Hosts,
     pub mode: NetworkMode,
     pub private: Vec<String>,
-    /// Of these, what nobody but the project's own file named.
+    /// The entries that only the project's own file named.
     #[serde(default, skip_serializing_if = "is_default")]
     pub project: Hosts,
     pub publish: Publish,
@@ -27,7 +27,7 @@ pub struct Network {
     pub sockets: Vec<String>,
 }
 
-/// Hosts that one file named before any other; what is in none of these is the person's.
+/// Hosts that one file named before any other; those in none of these are the person's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hosts {
     pub allow: Vec<String>,
@@ -54,7 +54,7 @@ impl Default for Network {
 }
 
 words! {
-    /// What becomes of a host that is on no list, in rising order of strictness.
+    /// What happens to a host that is on no list, in rising order of strictness.
     NetworkMode {
         #[default]
         Off = "off",
@@ -64,7 +64,7 @@ words! {
     }
 }
 
-/// Which servers of commands are opened on this machine's loopback.
+/// Which servers of commands are accessible on this machine's loopback.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Publish {
@@ -98,7 +98,7 @@ impl Field for Publish {
 }
 
 impl NetworkMode {
-    /// The mode of a list; nothing where there is none.
+    /// The mode of a session's list; `None` if there is no list.
     pub fn of_list(self) -> Option<Mode> {
         match self {
             Self::Off => None,
@@ -108,19 +108,19 @@ impl NetworkMode {
         }
     }
 
-    /// What no network holds is closed beside it.
+    /// Sockets of outside programs are hidden, too, since no network confines them.
     pub fn closes_sockets(self) -> bool {
         self >= Self::Ask
     }
 }
 
 impl Network {
-    /// The lists as they are now.
+    /// The present lists.
     pub(super) fn hosts(&self) -> Hosts {
         Hosts { allow: self.allow.clone(), deny: self.deny.clone() }
     }
 
-    /// What was named since the lists were like this.
+    /// The entries that were added since the lists were like this.
     pub(super) fn named_since(&self, before: &Hosts) -> Hosts {
         let new = |now: &[String], before: &[String]| -> Vec<String> {
             now.iter().filter(|host| !before.contains(host)).cloned().collect()
@@ -128,7 +128,8 @@ impl Network {
         Hosts { allow: new(&self.allow, &before.allow), deny: new(&self.deny, &before.deny) }
     }
 
-    /// The list of a session; nothing with the mode off. What was read as a pattern is one.
+    /// The list of a session; `None` if the mode is off. Entries were validated as patterns when they were
+    /// read.
     pub fn list(&self) -> Option<List> {
         let patterns =
             |texts: &[String]| texts.iter().filter_map(|text| Pattern::of(text)).collect::<Vec<_>>();

@@ -1,7 +1,8 @@
-//! `Origins`: which line of which file decided each value, and what the administrator's bundle holds.
+//! `Origins`: which line of which file decided each value, and which values the administrator's bundle fixes.
 //!
-//! Reads nothing, writes nothing. Invariant: what a bundle names is held, and with a mode every gate; a lower
-//! mode than the bundle's, or one below `guard`, in which nothing of it would be enforced, is never in force.
+//! Reads nothing, writes nothing. Invariant: values that a bundle sets are fixed, and if it sets a mode, so
+//! is every gate. A mode lower than the bundle's, or below `guard`, where nothing of the bundle would be
+//! enforced, never takes effect.
 
 use super::key::KEYS;
 use super::{ModeLevel, Policy};
@@ -31,7 +32,7 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// By key, `rule.<id>` and `check.<id>`; more than one place where lists were joined.
+/// By key, `rule.<id>` and `check.<id>`; several places if lists were joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
     places: BTreeMap<String, Vec<SourceLine>>,
@@ -50,12 +51,12 @@ impl Origins {
         self.floor.as_ref().map(|(level, _)| *level)
     }
 
-    /// Settings of the user that would loosen what the bundle holds, and so do not count.
+    /// Settings of the user that would weaken what the bundle fixes, and so do not count.
     pub fn overruled(&self) -> &[(String, SourceLine)] {
         &self.overruled
     }
 
-    /// This place alone decides the value.
+    /// Only this place decides the value.
     pub(super) fn set(&mut self, key: &str, place: SourceLine) {
         self.places.insert(key.to_owned(), vec![place]);
     }
@@ -65,7 +66,7 @@ impl Origins {
         self.places.entry(key.to_owned()).or_default().push(place);
     }
 
-    /// From here on, what was set so far may only be tightened: it is the bundle's.
+    /// Everything set so far comes from the bundle, so from now on it can only be tightened.
     pub(super) fn hold(&mut self, policy: &Policy, file: &str) {
         let names_mode = !self.of("mode.level").is_empty();
         let has_checks = !policy.checks.is_empty();
@@ -76,7 +77,7 @@ impl Origins {
                 || has_checks && name == "gates.checks"
                 || by_effect && name == "effects.read"
         };
-        // The mode has a floor instead.
+        // The mode has a lower limit instead.
         let names = KEYS.iter().map(|key| key.name).filter(|name| *name != "mode.level");
         self.held = names.filter(|name| is_held(name)).collect();
         let place = SourceLine { layer: Layer::Managed, file: file.to_owned(), line: 1 };

@@ -27,7 +27,7 @@ pub static PARTS: &[EntryField] = &[
     EntryField::optional("deny", Form::Hosts, "hosts that they may not reach there, whoever allows them"),
 ];
 
-/// The folder that a policy is read for.
+/// The folder for which a policy is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folder<'a> {
     pub path: &'a str,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub allow: QuietLevel,
-    /// Programs whose reading may use the network.
+    /// Programs that may use the network for reading.
     pub network: Vec<String>,
-    /// Also where nobody sits at the client.
+    /// Also if nobody sits at the client.
     pub unattended: bool,
 }
 
 words! {
-    /// Lines that are answered, in rising order.
+    /// Which lines are answered, in rising order.
     QuietLevel {
         #[default]
         Off = "off",

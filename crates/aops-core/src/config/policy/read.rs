@@ -1,8 +1,8 @@
-//! Reads configuration texts, the administrator's, the user's and then the project's, into one policy, and
+//! Reads the configuration texts of the administrator, the user and then the project into one policy, and
 //! says where each value came from.
 //!
-//! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no
-//! place, and is a default.
+//! Pure. Invariants: all or nothing, so that one problem anywhere means no policy; a value that no file set
+//! has no place, and is a default.
 
 mod rows;
 
@@ -27,14 +27,13 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// The policy of these files and where each value came from, or everything that is wrong with the first bad
-/// one.
+/// The policy of these files and the place of each value, or all problems of the first bad file.
 pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
     read_for(ModeLevel::Strict, Folder::default(), None, user, project)
 }
 
-/// The same, with what the user chose for this folder, and below what the administrator's bundle holds.
-/// `unchosen`: the mode where no file names one.
+/// The same, with what the user chose for this folder, and within what the administrator's bundle fixes.
+/// `unchosen`: the mode if no file sets one.
 pub fn read_for(
     unchosen: ModeLevel,
     folder: Folder,
@@ -85,8 +84,7 @@ pub fn read_for(
     Ok((policy, origins))
 }
 
-/// Puts the policy of these files into another mode, none below the one that the administrator's bundle
-/// holds.
+/// Puts the policy of these files into another mode, but never below the administrator's bundle.
 pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     let mode = mode.max(origins.floor().unwrap_or(mode));
     policy.mode.set_level(mode);
@@ -94,7 +92,7 @@ pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     policy.rehearsed = rehearsed(policy, origins);
 }
 
-/// The levels of the mode that mode `observe` rehearses. A gate that a file names has the same level in both.
+/// The levels of the mode that mode `observe` rehearses. A gate that a file sets has the same level in both.
 fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
     if policy.mode.level() != ModeLevel::Observe {
         return None;
@@ -104,7 +102,7 @@ fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
     Some(other.gates)
 }
 
-/// Gives every gate that no file has named the level of a mode.
+/// Gives every gate that no file sets the level of a mode.
 fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     for key in KEYS.iter().filter(|key| key.table() == "gates" && origins.of(key.name).is_empty()) {
         let level = GateId::of(key.last()).map(|gate| mode.default_for(gate));
@@ -113,7 +111,7 @@ fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     policy.gates.close = policy.gates.commit().min(policy.gates.push());
 }
 
-/// Order says nothing in these lists, so it must not move the hash.
+/// The order in these lists has no meaning, so it must not change the hash.
 fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
@@ -146,9 +144,9 @@ struct Reading<'a> {
     policy: &'a mut Policy,
     origins: &'a mut Origins,
     problems: Vec<Problem>,
-    /// What the user's rows for this folder say of danger rules, and where: over `[danger]`.
+    /// Danger rules in the user's rows for this folder, and their places; they override `[danger]`.
     switches: Vec<(String, usize)>,
-    /// The hosts in these rows, by the key of `[network]` that they are added to.
+    /// The hosts in these rows, by the key of `[network]` to which they are added.
     hosts: Vec<(&'static str, Vec<String>, usize)>,
 }
 
@@ -165,11 +163,11 @@ impl Reading<'_> {
             }
             return;
         }
-        // In the order of the file: a later entry is the one that repeats an earlier one.
+        // In the order of the file, so that the later of two equal entries is reported as the repetition.
         let mut entries: Vec<Entry> = table.get_ref().iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        // The mode comes first, then its rows by folder: it gives the gates the levels that the rest of the
-        // file is compared with.
+        // The mode comes first, then its rows by folder: it sets the gates' levels, with which the rest of
+        // the file is compared.
         let (mode, rest) = entries.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "mode");
         let (rows, rest) = rest.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "project");
         self.entries(mode);
@@ -185,7 +183,7 @@ impl Reading<'_> {
         gates.close = gates.commit().min(gates.push());
     }
 
-    /// A mode of the user below the one that the bundle holds does not count.
+    /// If the user's mode is below the bundle's, the bundle's counts.
     fn raise_mode(&mut self) {
         if let Some(floor) = self.origins.floor().filter(|floor| self.policy.mode.level() < *floor) {
             self.policy.mode.set_level(floor);
@@ -232,7 +230,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Sets a key, or those that an older name stands for: all that this file does not name by themselves.
+    /// Sets a key, or the keys that an older name stands for, except those that this file also sets
+    /// separately.
     fn set_all(&mut self, key: &'static Key, value: &Value, table: &DeTable, (at, value_at): (usize, usize)) {
         let has = |last: &str| table.iter().any(|(key, _)| key.get_ref() == last);
         let level = |level: ModeLevel| Value::Text(level.name().to_owned());
@@ -284,13 +283,14 @@ impl Reading<'_> {
                 key.set(self.policy, value);
                 self.origins.set(key.name, place);
             }
-            // The bundle holds for everybody at once: a user's older setting must not stop their work.
+            // A new bundle applies to everybody at once, and must not stop people's work because of an older
+            // setting of theirs.
             Err(_) if self.layer == Layer::User => self.origins.overrule(name, place),
             Err(what) => self.problem(value_at, name, what),
         }
     }
 
-    /// What the user chose for a folder: the last one that covers this folder counts, over `[mode]`.
+    /// The user's choice for a folder: the last one that covers this folder counts, and overrides `[mode]`.
     fn project(&mut self, item: &Spanned<DeValue>) {
         let Some(mut parts) = self.parts("project", project::PARTS, item, true) else { return };
         if self.layer == Layer::Project {
@@ -357,7 +357,7 @@ impl Reading<'_> {
         self.policy.checks.push(check);
     }
 
-    /// The fields of one entry; nothing where any of them is wrong.
+    /// The fields of one entry; `None` if any of them is wrong.
     fn parts(
         &mut self,
         name: &str,
@@ -395,7 +395,7 @@ impl Reading<'_> {
         (self.problems.len() == before).then_some(parts)
     }
 
-    /// Whether the id is free; then this entry has it.
+    /// Claims the ID for this entry; false if another entry has it.
     fn claim(&mut self, name: &str, id: &str, at: usize) -> bool {
         let key = format!("{name}.{id}");
         let first = self.origins.of(&key).first().map(ToString::to_string);
@@ -406,7 +406,7 @@ impl Reading<'_> {
         first.is_none()
     }
 
-    /// A key that its table does not have; perhaps another table does.
+    /// Reports a key that its table does not have; perhaps another table does.
     fn unknown<'n>(&mut self, at: usize, table: &str, name: &str, names: impl Iterator<Item = &'n str>) {
         let near =
             nearest(name, names).or_else(|| KEYS.iter().find(|key| key.last() == name).map(|key| key.name));
@@ -435,7 +435,7 @@ fn is_table(name: &str) -> bool {
     KEYS.iter().any(|key| key.table() == name)
 }
 
-/// A key as it was typed, fit to be shown.
+/// A key as it was typed, safe to display.
 fn shown(name: &str) -> String {
     name.chars().take(64).map(|c| if c.is_control() { '·' } else { c }).collect()
 }

@@ -1,7 +1,7 @@
 //! `[[rule]]`: what the user or the project denies, asks about or warns of.
 //!
-//! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must
-//! hold, any one of its alternatives is enough; a rule without a condition is refused when it is read.
+//! Reads the description of a call, writes nothing. Invariants: every condition in a rule must be met, and
+//! any one of a condition's alternatives is enough; a rule without a condition is rejected when it is read.
 
 use super::key::EntryField;
 use super::value::{EFFECTS, Form, Parts, effect_word};
@@ -22,7 +22,7 @@ pub struct Rule {
 }
 
 words! {
-    /// What becomes of a call that a rule matches.
+    /// What happens to a call that a rule matches.
     Action {
         Warn = "warn",
         Ask = "ask",
@@ -42,14 +42,14 @@ pub static PARTS: &[EntryField] = &[
     EntryField::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
 ];
 
-/// A call as rules see it.
+/// A call in the form that rules are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Called<'a> {
     pub tool: &'a str,
     pub effect: Effect,
-    /// Absolute, resolved.
+    /// Absolute real paths.
     pub paths: &'a [String],
-    /// Those that a line or a search reads; a rule about writing does not mean them.
+    /// Paths that a line or a search reads; a rule about writing ignores them.
     pub read: &'a [String],
     /// The words of each simple command.
     pub commands: &'a [Vec<String>],
@@ -77,7 +77,7 @@ impl Rule {
         call.paths.iter().chain(if reading { call.read } else { &[] })
     }
 
-    /// Why it matches, condition by condition: its name, the pattern, and what that was held against.
+    /// Why it matches: for each condition its name, the pattern, and the value that the pattern matched.
     pub fn found(&self, call: &Called) -> Vec<(&'static str, String, String)> {
         let path = |pattern: &String| {
             let hit = self.named(call).find(|path| glob::covers(pattern, path, call.project, call.home))?;
@@ -97,7 +97,7 @@ impl Rule {
         tool.into_iter().chain(path).chain(command).chain(effect).collect()
     }
 
-    /// Made of its fields; what is wrong comes back with the field it concerns.
+    /// Built from its fields; an error names the field that it concerns.
     pub(super) fn of(parts: &mut Parts) -> Result<Self, (&'static str, String)> {
         let rule = Self {
             action: parts.take("action").unwrap_or_default(),
@@ -122,7 +122,7 @@ impl Rule {
     }
 }
 
-/// As `has_words`; a program of the project or the home is also known by its path from there.
+/// As `has_words`, but a program of the project or the home is also recognised by its path relative to that.
 fn runs(wanted: &str, words: &[String], call: &Called) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };
     let below = |folder: &str| program.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/');
@@ -136,8 +136,8 @@ fn runs(wanted: &str, words: &[String], call: &Called) -> bool {
                 || below(call.home).is_some_and(|path| written(format!("~/{path}"))))
 }
 
-/// The program by its last part, or by its path as it is written where the pattern has a `/`; then the other
-/// words in order, with anything between.
+/// The program by its last component, or by its path as written if the pattern has a `/`; then the other
+/// words in order, with anything in between.
 pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
     let mut wanted = wanted.split_whitespace();
     let Some((program, rest)) = words.split_first() else { return false };
@@ -146,7 +146,7 @@ pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
         && wanted.all(|word| rest.any(|given| glob::name(word, given)))
 }
 
-/// `./deploy*` and `deploy/*` are paths: `x` of a search path is none of them.
+/// `./deploy*` and `deploy/*` are paths, so they do not match a bare program name.
 fn is_program(wanted: &str, program: &str) -> bool {
     let plain = |path: &str| path.strip_prefix("./").unwrap_or(path).to_owned();
     let last = program.rsplit('/').next().unwrap_or(program);
@@ -154,10 +154,10 @@ fn is_program(wanted: &str, program: &str) -> bool {
     glob::name(wanted, last) || by_path && glob::name(&plain(wanted), &plain(program))
 }
 
-/// A call a rule is tried on: `Bash(git push)`, `Write(src/lib.rs)`, `mcp__jira__get`.
+/// A call on which a rule is tried: `Bash(git push)`, `Write(src/lib.rs)`, `mcp__jira__get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example<'a> {
-    /// Whether the rule is meant to match it.
+    /// Whether the rule should match it.
     pub meant: bool,
     pub tool: &'a str,
     pub argument: &'a str,

@@ -16,7 +16,7 @@ fn user(text: &str) -> Policy {
     read(source(text), None).unwrap_or_else(|problems| panic!("{text}: {problems:?}")).0
 }
 
-/// What is said of a user's file, a problem a line.
+/// The messages about a user's file, one problem per line.
 #[track_caller]
 fn refused(text: &str, want: &[&str]) {
     let problems = read(source(text), None).expect_err(text);
@@ -267,7 +267,7 @@ fn examples_are_calls() {
     }
 }
 
-/// Every mode gives each gate a level; what a file names counts over it, in whatever order it stands.
+/// Every mode gives each gate a level, which a file overrides, whatever the order in the file.
 #[test]
 fn a_mode_levels_the_gates() {
     let levels = |text: &str| {
@@ -290,7 +290,7 @@ fn a_mode_levels_the_gates() {
     );
 }
 
-/// A project that raises the mode raises the gates that no file names, and no other.
+/// A project that raises the mode raises the gates that no file sets, and no others.
 #[test]
 fn a_project_raises_the_mode() {
     let of = |user: &str, project: &str| read(source(user), source(project)).map(|(policy, _)| policy);

@@ -1,4 +1,4 @@
-//! `[undo]`: how much is kept before a command takes it away, and how long.
+//! `[undo]`: how much is kept before a command destroys it, and for how long.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// Of one command.
+    /// Per command.
     pub files: u64,
     pub keep_days: u64,
-    /// Of all keepings together.
+    /// For everything that is kept, together.
     pub keep_mb: u64,
-    /// How long it is looked for what a command would take away.
+    /// How long we may search for what a command would destroy.
     pub look_ms: u64,
-    /// Of one command.
+    /// Per command.
     pub mb: u64,
 }
 

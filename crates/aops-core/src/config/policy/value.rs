@@ -1,7 +1,7 @@
-//! A value of the configuration: how it is written, how it is read, which of two is the larger, and its way
-//! into a typed field.
+//! A value of the configuration: how it is written and read, which of two is larger, and its conversion to a
+//! typed field.
 //!
-//! Pure. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
+//! Pure. Invariant: a value that `Form::read` accepts fits its field, so setting it cannot fail.
 
 use super::address::Address;
 use crate::config::problem::meant;
@@ -16,34 +16,34 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Entries of a list, characters of a text: more is no configuration.
+/// Limits on the entries of a list and the characters of a text: no sensible configuration needs more.
 const LONGEST_LIST: usize = 256;
 const LONGEST_TEXT: usize = 1000;
 
-/// What a key or field may hold.
+/// What a key or field may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Flag,
-    /// One of these, in rising order where there is one.
+    /// One of these words, in rising order if they have one.
     OneOf(&'static [&'static str]),
     SomeOf(&'static [&'static str]),
     Whole(u64, u64),
-    /// 0 to 1, in millionths.
+    /// 0 to 1, stored in millionths.
     Share,
     Text,
     /// Letters, digits and dashes.
     Id,
     /// A URL without credentials.
     Server,
-    /// A URL of a PostgreSQL, without a password.
+    /// A PostgreSQL URL without a password.
     Database,
     Names,
     Host,
-    /// Names of hosts: `host`, `*.host`, each with `:port` where it has one.
+    /// Names of hosts: `host` or `*.host`, optionally with `:port`.
     Hosts,
-    /// A list of ports, or one of these.
+    /// A list of ports, or one of these words.
     Ports(&'static [&'static str]),
-    /// A table of danger rules with one of these words each; as a value `danger.git-discard=off`.
+    /// A table of danger rules, each with one of these words; as a value `danger.git-discard=off`.
     Switches(&'static [&'static str]),
 }
 
@@ -58,7 +58,7 @@ pub enum Value {
     Ports(Vec<u16>),
 }
 
-/// A share between 0 and 1, kept as millionths: stored forms hold no fractions.
+/// A share between 0 and 1, stored in millionths, since stored forms contain no fractions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Share(u32);
 
@@ -162,7 +162,7 @@ impl Form {
     }
 }
 
-/// One switch of a danger rule.
+/// The level of one danger rule.
 fn switch(
     key: &Spanned<Cow<str>>,
     level: &Spanned<DeValue>,
@@ -179,7 +179,7 @@ fn switch(
 }
 
 impl Value {
-    /// Its place among the values of its form; nothing where they have no order.
+    /// Its rank among the values of its form; `None` if they have no order.
     pub fn rank(&self, form: Form) -> Option<u64> {
         match (self, form) {
             (Value::Flag(flag), _) => Some(u64::from(*flag)),
@@ -192,7 +192,7 @@ impl Value {
         }
     }
 
-    /// The value for programs. A share is a number there, as in the file.
+    /// The value for programs. A share is a number, as in the file.
     pub fn json(&self) -> serde_json::Value {
         match self {
             Value::Nothing => serde_json::Value::Null,
@@ -206,7 +206,7 @@ impl Value {
     }
 }
 
-/// As it would stand in the file.
+/// As it would be written in the file.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -251,7 +251,7 @@ fn plain(text: &str) -> Result<Value, String> {
     match text.chars().count() {
         0 => Err("a text that is not empty".to_owned()),
         long if long > LONGEST_TEXT => Err(format!("at most {LONGEST_TEXT} characters, not {long}")),
-        // What stands here is shown to people and models: no escape sequences.
+        // The text is shown to people and models, so escape sequences are not allowed.
         _ if text.chars().any(char::is_control) => {
             Err("a text on one line, without control characters".to_owned())
         }
@@ -259,7 +259,7 @@ fn plain(text: &str) -> Result<Value, String> {
     }
 }
 
-/// A name, never an address: names are what is judged.
+/// A host name, never an IP address: the network judges names.
 fn host(text: &str) -> Result<Value, String> {
     let known = Pattern::of(text).is_some();
     let wanted = "a host as `host`, `*.host` or `host:port`, by its name";
@@ -288,7 +288,7 @@ fn server(text: &str) -> Result<Value, String> {
     Address::read(text).and_then(|_| plain(text))
 }
 
-/// The policy is recorded, so no password may be in it.
+/// The policy is recorded, so it must not contain a password.
 fn database(text: &str) -> Result<Value, String> {
     let Some(rest) = text.strip_prefix("postgresql://").or_else(|| text.strip_prefix("postgres://")) else {
         return Err("a URL that begins with `postgresql://`".to_owned());
@@ -322,7 +322,7 @@ fn kind(value: &DeValue) -> &'static str {
     }
 }
 
-/// Effects by the words of a configuration. What only closes the work is a write there too.
+/// Effects by their words in a configuration. Closing the work counts as `write` there.
 pub static EFFECTS: &[&str] = &["read", "write", "spawn", "tracker", "control"];
 
 pub fn effect_of(word: &str) -> Option<Effect> {
@@ -340,7 +340,7 @@ pub fn effect_word(effect: Effect) -> &'static str {
     }
 }
 
-/// A field of the policy, as a value and back.
+/// A field of the policy: conversion to a value and back.
 pub(super) trait Field: Sized {
     fn to_value(&self) -> Value;
     fn from_value(value: Value) -> Option<Self>;
@@ -374,7 +374,7 @@ field!(
     Value::Names(names) => names.iter().map(|name| effect_of(name)).collect()
 );
 
-/// The fields of one entry, each with its place in the text.
+/// The fields of one entry, each with its position in the text.
 #[derive(Default)]
 pub(super) struct Parts(pub(super) BTreeMap<&'static str, (usize, Value)>);
 

@@ -1,4 +1,4 @@
-//! `[witness]`: who sees the checkpoints of the log beside us.
+//! `[witness]`: who else sees the checkpoints of the log.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
@@ -10,33 +10,33 @@ pub struct Witness {
     #[serde(default, skip_serializing_if = "is_default")]
     pub attest: WitnessAttest,
     pub git: WitnessGit,
-    /// Their public keys.
+    /// The witnesses' public keys.
     pub key: Vec<String>,
-    /// So many must have signed; 0: all.
+    /// How many must have signed; 0 means all.
     pub quorum: u64,
-    /// Where they are asked.
+    /// Where the witnesses are asked.
     pub url: Vec<String>,
 }
 
 impl Witness {
-    /// How many signatures make a checkpoint count.
+    /// How many signatures a checkpoint needs.
     pub fn wanted(&self) -> u64 {
         if self.quorum == 0 { self.key.len() as u64 } else { self.quorum }
     }
 
-    /// Commits of sessions carry a statement about them.
+    /// Statements are attached to the commits of sessions.
     pub fn attests(&self) -> bool {
         self.attest == WitnessAttest::Notes
     }
 
-    /// Something is to be sent or written in the background.
+    /// Something must be sent or written in the background.
     pub fn is_asked(&self) -> bool {
         !self.url.is_empty() || self.git == WitnessGit::Notes || self.attests()
     }
 }
 
 words! {
-    /// Whether checkpoints go into the project's repository.
+    /// Whether checkpoints are stored in the project's repository.
     WitnessGit {
         #[default]
         Off = "off",
@@ -45,7 +45,7 @@ words! {
 }
 
 words! {
-    /// Whether commits of sessions are attested. The project's repository carries the statements.
+    /// Whether commits of sessions are attested. The statements are stored in the project's repository.
     WitnessAttest {
         #[default]
         Off = "off",

@@ -1,10 +1,10 @@
-//! Values that a configuration spells as one of a few words: levels of gates and modes, and the like.
+//! Values that a configuration writes as one of a few words: levels of gates, modes, and the like.
 
 use crate::model::gate_id::GateId;
 use aops_shell::danger::{Rule, Usual};
 use serde::{Deserialize, Serialize};
 
-/// An enum that a configuration spells as one of a few words, the laxest first where that matters.
+/// Defines an enum that a configuration writes as one of a few words, the laxest first if they are ordered.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$mark:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $crate::model::named::named! {
@@ -32,7 +32,7 @@ macro_rules! words {
             }
         }
 
-        /// Older policies lack it: then it is the default.
+        /// Older policies lack it, which means the default.
         impl $crate::config::policy::value::Field for Option<$name> {
             fn to_value(&self) -> $crate::config::policy::value::Value {
                 self.unwrap_or_default().to_value()
@@ -47,7 +47,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// How strictly a gate is held.
+    /// How strictly a gate is enforced.
     Level {
         Off = "off",
         Warn = "warn",
@@ -57,10 +57,10 @@ words! {
 }
 
 words! {
-    /// What becomes of a call that a danger rule finds.
+    /// What happens to a call in which a danger rule finds something.
     DangerLevel {
         Off = "off",
-        /// What it would lose is kept; where that cannot be, it is `ask`.
+        /// What it would lose is kept first; if that is impossible, the same as `ask`.
         Keep = "keep",
         #[default]
         Ask = "ask",
@@ -69,7 +69,7 @@ words! {
 }
 
 impl DangerLevel {
-    /// The level of a rule that no file names.
+    /// The level of a rule that no file sets.
     pub fn shipped(rule: &Rule) -> Self {
         match rule.usual {
             Usual::Keep => Self::Keep,
@@ -91,7 +91,7 @@ words! {
 }
 
 impl ModeLevel {
-    /// The level of a gate that no file names. The rules, shipped and own, have the level of `checks`.
+    /// The level of a gate that no file sets. Shipped rules and the user's own have the level of `checks`.
     pub fn default_for(self, gate: GateId) -> Level {
         let from = match gate {
             GateId::Checks | GateId::Rules | GateId::Danger => ModeLevel::Guard,
@@ -103,7 +103,7 @@ impl ModeLevel {
 }
 
 words! {
-    /// The mode whose refusals observe mode records.
+    /// The mode whose refusals mode `observe` records.
     Rehearse {
         #[default]
         Loop = "loop",
@@ -121,7 +121,7 @@ impl Rehearse {
 }
 
 words! {
-    /// When an interactive session keeps a checkpoint.
+    /// When an interactive session takes a checkpoint.
     Interactive {
         Off = "off",
         #[default]
@@ -131,7 +131,7 @@ words! {
 }
 
 words! {
-    /// What becomes of work in which the verifier found issues.
+    /// What happens to work in which the verifier found issues.
     Intervene {
         #[default]
         Keep = "keep",
@@ -140,7 +140,7 @@ words! {
 }
 
 words! {
-    /// What a queue of runs does when one of them pauses or is blocked.
+    /// What a queue of runs does if one of them pauses or is blocked.
     OnPause {
         Continue = "continue",
         #[default]

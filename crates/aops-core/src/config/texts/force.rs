@@ -1,9 +1,9 @@
-//! Finds the texts in force: the shipped ones, or what the user, the project or the administrator puts in
-//! their place.
+//! Finds the texts in force: the shipped ones, or what the user, the project or the administrator replaces
+//! them with.
 //!
 //! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/`
-//! and `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, which neither replaces.
-//! Invariants: a text that exists and cannot be read is a problem, never silently replaced by the shipped
+//! and `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, whose texts neither can replace.
+//! Invariants: a text that exists but cannot be read is a problem, and never silently replaced by the shipped
 //! one; the same folders give the same list in the same order.
 
 use super::open::{Bounds, list};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 impl Text {
-    /// `workflow/tdd-cycle`; axioms add up, so theirs says whose they are.
+    /// `workflow/tdd-cycle`; axioms add up, so their names say who provided them.
     pub fn name(&self) -> String {
         let whose = if self.kind == Kind::Axioms { format!("@{}", self.origin) } else { String::new() };
         format!("{}/{}{whose}", format!("{:?}", self.kind).to_lowercase(), self.id)
@@ -25,8 +25,8 @@ impl Text {
 }
 
 impl Texts {
-    /// What the policy hash is made of: the digest of each text by its name. Whose it is does not count,
-    /// where only one is in force.
+    /// The digest of each text by its name, for the policy hash. If only one text is in force, its origin
+    /// does not matter.
     pub fn digests(&self) -> BTreeMap<String, String> {
         self.texts.iter().map(|text| (text.name(), sha256(&[text.text.as_bytes()]))).collect()
     }
@@ -43,7 +43,7 @@ struct TextFolder<'a> {
     within: Option<&'a Path>,
 }
 
-/// Every text in force in this project. Axioms add up; of anything else the nearest one counts.
+/// Every text in force in this project. Axioms add up; of any other text the nearest version counts.
 pub fn in_force<'r>(reading: &'r Reading) -> &'r Texts {
     reading.texts.get_or_init(|| gather(reading))
 }
@@ -70,7 +70,7 @@ fn gather(reading: &Reading) -> Texts {
     Texts { texts: all.texts.into_values().collect(), problems: all.problems }
 }
 
-/// The text of this name in force, if there is one. `project`: its texts count too.
+/// The text of this name in force, if there is one. `project`: whether its texts count, too.
 pub fn find(reading: &Reading, project: bool, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
     if let Some(text) = managed(reading)?.into_iter().find(|text| text.kind == kind && text.id == id) {
         return Ok(Some(text));
@@ -88,8 +88,8 @@ pub fn find(reading: &Reading, project: bool, kind: Kind, id: &str) -> Result<Op
     Ok(ASSETS.iter().find(|asset| asset.kind() == kind && asset.id() == id).map(embedded))
 }
 
-/// All axioms, the shipped ones first: a long or unreadable text of a project must not push them out of the
-/// context.
+/// All axioms, the shipped ones first, so that a project's long or unreadable text cannot push them out of
+/// the context.
 pub fn axioms(reading: &Reading) -> Texts {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
     let mut all = Texts { texts, problems: Vec::new() };
@@ -136,7 +136,7 @@ fn text_folders<'a>(env: &Env, project: Option<&'a Path>) -> Vec<TextFolder<'a>>
     std::iter::once(user).chain(own).filter(|from| from.folder.is_absolute()).collect()
 }
 
-/// A repository must not bring its own critic, nor what we say, nor how a workflow is chosen.
+/// A repository must not bring its own critic, nor change our messages, nor how a workflow is chosen.
 fn may(origin: Origin, kind: Kind) -> bool {
     match origin {
         Origin::Project => matches!(kind, Kind::Workflow | Kind::Axioms),
@@ -144,7 +144,7 @@ fn may(origin: Origin, kind: Kind) -> bool {
     }
 }
 
-/// The one text of a kind that has only one.
+/// The name of the only text of this kind.
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Axioms => "AXIOMS",
@@ -189,7 +189,7 @@ fn text_at(
     Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: from.origin, file, text: Cow::Owned(text) }))
 }
 
-/// Texts by kind, id and, for those that add up, whose they are.
+/// Texts by kind, ID and, if they add up, origin.
 struct Gathered<'r> {
     reading: &'r Reading<'r>,
     texts: BTreeMap<(Kind, String, Option<Origin>), Text>,
@@ -201,7 +201,7 @@ impl<'r> Gathered<'r> {
         Self { reading, texts: BTreeMap::new(), problems: Vec::new() }
     }
 
-    /// A nearer text takes the place of a farther one.
+    /// A nearer text replaces a farther one.
     fn add(&mut self, text: Text) {
         let adds_up = (text.kind == Kind::Axioms).then_some(text.origin);
         self.texts.insert((text.kind, text.id.clone(), adds_up), text);
@@ -224,7 +224,7 @@ impl<'r> Gathered<'r> {
     }
 
     fn take_file(&mut self, from: &TextFolder, kind: Kind, id: &str, path: &Path) {
-        // A template under an unknown name would never be used: most likely it is a slip.
+        // A template with an unknown name would never be used: most likely it is a typo.
         let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
         if unknown {
             let known = ASSETS.iter().filter(|asset| asset.kind() == kind).map(super::Asset::id);
@@ -265,7 +265,7 @@ mod tests {
             self.root.path().join("project")
         }
 
-        /// Whatever is not ours, and all problems without the folder they are in.
+        /// All texts that are not ours, and all problems without their folder.
         fn foreign(&self) -> (Vec<String>, Vec<String>) {
             let project = self.project();
             let reading = Reading::of_project(&self.env, &project);

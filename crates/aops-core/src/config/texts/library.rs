@@ -1,9 +1,9 @@
-//! Reads all workflows in force, each with whose it is and which gates it may not drop; and gives texts in
-//! force as the words that are said: a template, all axioms, how to choose a workflow.
+//! Reads all workflows in force, each with its origin and the gates that it must keep; and builds texts for
+//! messages: a template, all axioms, how to choose a workflow.
 //!
-//! Reads texts through `force`. Invariants: a workflow that cannot be read as one is told, never replaced by
-//! the one it stood for; unusable axioms and workflows never hide the shipped ones, and are named in their
-//! place.
+//! Reads texts through `force`. Invariants: a workflow that cannot be read is reported, and never replaced by
+//! the one it should replace; unusable axioms and workflows never hide the shipped ones, and are named in
+//! their place.
 
 use super::{ASSETS, Kind, Library, Origin, Reading, Text, Texts, axioms, find, in_force};
 use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
@@ -16,7 +16,7 @@ impl Library {
         reading.library.get_or_init(|| Self::gather(reading, in_force(reading)))
     }
 
-    /// The same out of texts that were gathered before.
+    /// The same from texts that were already gathered.
     pub fn of(env: &Env, texts: &Texts) -> Self {
         Self::gather(&Reading::new(env, &env.cwd), texts)
     }
@@ -29,7 +29,7 @@ impl Library {
             match workflow::read(&text.file, &text.text) {
                 Ok(mut workflow) => {
                     let owed = owed(reading, text).unwrap_or_else(|| {
-                        // It replaces no other workflow, and a project may not choose which gates it skips.
+                        // It replaces no other workflow, and a project must not choose which gates it skips.
                         workflow.gates = Gate::ALL.to_vec();
                         Vec::new()
                     });
@@ -57,8 +57,8 @@ impl Library {
     }
 }
 
-/// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The
-/// user's own may drop what they like.
+/// The gates of the workflow that a project's workflow replaces; `None` if it replaces none. The user's own
+/// may drop any gate.
 fn owed(reading: &Reading, text: &Text) -> Option<Vec<Gate>> {
     if text.origin != Origin::Project {
         return Some(Vec::new());
@@ -68,7 +68,7 @@ fn owed(reading: &Reading, text: &Text) -> Option<Vec<Gate>> {
         Ok(Some(beneath)) => workflow::read(&beneath.file, &beneath.text).ok(),
         Err(_) => None,
     };
-    // One that cannot be read might have had any gate.
+    // An unreadable workflow might have had any gate.
     Some(beneath.map_or(Gate::ALL.to_vec(), |workflow| workflow.gates))
 }
 
@@ -90,7 +90,7 @@ pub fn axioms_text(reading: &Reading) -> String {
     said.chain(problems.iter().map(unusable)).collect::<Vec<_>>().join("\n\n")
 }
 
-/// How to choose a workflow, and the user's and project's own beside the shipped ones.
+/// How to choose a workflow, and a list of the user's and the project's own in addition to the shipped ones.
 pub fn workflows_text(reading: &Reading) -> String {
     let shipped =
         || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
@@ -115,8 +115,8 @@ pub fn workflows_text(reading: &Reading) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The steps of every workflow, those of the user and the project first: described whole, by the first
-/// clause, or by name alone, as this room allows. The shipped ones are shortened first.
+/// The steps of every workflow, those of the user and the project first: with their full text, their first
+/// clause, or only their names, depending on the room. The shipped ones are shortened first.
 pub fn workflow_steps(reading: &Reading, room: usize) -> String {
     let library = Library::read(reading);
     let mut all: Vec<_> = library.catalogue.ids().collect();
@@ -139,7 +139,7 @@ pub fn workflow_steps(reading: &Reading, room: usize) -> String {
     fitting.unwrap_or_else(|| told((Detail::Name, Detail::Name)))
 }
 
-/// The text of one workflow, its own steps and those of the workflows inside it first.
+/// The text of one workflow, preceded by its own steps and those of the workflows inside it.
 pub fn workflow_text(reading: &Reading, id: &str) -> Option<String> {
     let catalogue = &Library::read(reading).catalogue;
     Some(format!("{}\n{}", catalogue.outline(id)?, catalogue.get(id)?.workflow.body.trim()))

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 const LONGEST: u64 = 64 << 10;
 const MOST: usize = 100;
 
-/// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an
-/// `.aops` within its repository; else the repository's root; outside a repository the folder itself, since
-/// what lies above may belong to anybody. Never above the user's home.
+/// The root of the project: starting where the client was started, or else at `cwd`, the nearest folder with
+/// an `.aops` in the same repository; otherwise the repository's root; outside of a repository the folder
+/// itself, since anybody may own the folders above. Never above the user's home.
 pub fn project(env: &Env, cwd: &Path) -> PathBuf {
     let start = if env.client.project.as_os_str().is_empty() { cwd } else { &env.client.project };
     let owner = fs::metadata(start).ok().map(|about| about.uid());
-    // Anybody may make a `/tmp/.git`, and a configuration may start programs.
+    // Anybody may create a `/tmp/.git`, and a configuration may start programs.
     let has = |folder: &Path, name: &str| {
         let ours = |uid: u32| folder == start || uid == 0 || Some(uid) == owner;
         fs::symlink_metadata(folder.join(name)).is_ok_and(|about| ours(about.uid()))
@@ -34,11 +34,11 @@ pub fn project(env: &Env, cwd: &Path) -> PathBuf {
     inside.find(|folder| has(folder, ".aops")).unwrap_or(root).to_owned()
 }
 
-/// Where links of a text may lead: within the project, and not to what guards, which may lie in it.
+/// Where links of a text may lead: within the project, but not to files that guard, which may be in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
     pub project: &'a Path,
-    /// The client's folder, in which keys and records are.
+    /// The client's folder, which contains keys and records.
     pub config: &'a Path,
 }
 
@@ -48,13 +48,13 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The text of a file; `None` where there is none.
+/// The text of a file; `None` if it does not exist.
 pub fn read_text(path: &Path, within: Option<Bounds<'_>>) -> Result<Option<String>, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = match within {
-        // A person's own links are followed by the system.
+        // The system may follow a person's own links.
         None => rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from),
-        // Behind all links it lies in the project; a link that is put there from here on leads nowhere.
+        // The real path must be in the project; a link that is put there from now on is not followed.
         Some(bounds) => match resolve(path, bounds)? {
             Some(real) => files::open_real(&real, flags),
             None => return Ok(None),
@@ -73,7 +73,7 @@ pub fn read_text(path: &Path, within: Option<Bounds<'_>>) -> Result<Option<Strin
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err("is not a plain file".to_owned());
     }
-    // One more byte than it has: then a second read is not needed to see its end.
+    // One byte more than the size, so that no second read is needed to see the end.
     let long = u64::try_from(stat.st_size).unwrap_or_default().min(LONGEST);
     let mut bytes = Vec::with_capacity(usize::try_from(long).unwrap_or_default() + 1);
     let mut file = fs::File::from(file).take(LONGEST + 1);
@@ -84,7 +84,7 @@ pub fn read_text(path: &Path, within: Option<Bounds<'_>>) -> Result<Option<Strin
     String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
 }
 
-/// The markdown files of a folder and of those in it, by name; `None` where there is no folder.
+/// The markdown files of a folder and of its subfolders, by name; `None` if there is no folder.
 pub(super) fn list(
     folder: &Path,
     within: Option<Bounds<'_>>,
@@ -121,8 +121,8 @@ pub(super) fn list(
     Ok(Some(found))
 }
 
-/// The path behind all links, which must be within these bounds; `None` where there is nothing. Nothing is
-/// opened: whatever a link of a repository leads to, a device too, is left alone.
+/// The real path, which must be within these bounds; `None` if nothing is there. Nothing is opened, so a link
+/// in a repository to a device has no effect.
 fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
     let real = match files::real(path) {
         Ok(real) => real,
@@ -130,7 +130,7 @@ fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
     let is_inside = |folder: &Path| files::real(folder).is_ok_and(|folder| real.starts_with(folder));
-    // Only a link leads from a text's place to ours.
+    // Only through a link can a text's path lead to our folders.
     if real != path && OWN_FOLDERS.iter().any(|name| is_inside(&within.config.join(name))) {
         return Err("is a link to where the record lies".to_owned());
     }
@@ -140,7 +140,7 @@ fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
     Err("is a link out of the project".to_owned())
 }
 
-/// There is nothing behind this path: not even a link.
+/// Nothing is at this path, not even a link.
 fn nothing_at(path: &Path) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok() { Err("is a link that leads nowhere".to_owned()) } else { Ok(()) }
 }

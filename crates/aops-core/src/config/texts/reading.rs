@@ -1,7 +1,7 @@
-//! One look at what administrator, user and project want, for as long as one event takes.
+//! One view of the settings of administrator, user and project, for the duration of one event.
 //!
-//! Reads the bundle and files through `open`, each when it is first asked for. Invariant: no file is read
-//! twice, so that the same bytes decide the whole event, however long it takes and whoever asks.
+//! Reads the bundle and files through `open`, each when it is first needed. Invariant: no file is read twice,
+//! so that the same bytes decide the whole event, however long it takes and whoever asks.
 
 use super::open::{Bounds, project, read_text};
 use super::{Library, Texts};
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-/// A file's text, nothing where there is none, or why it cannot be read.
+/// A file's text, `None` if it does not exist, or why it cannot be read.
 type FileText = Result<Option<String>, String>;
 
-/// What the configuration files and the bundle say, or what is wrong with them.
+/// The policy of the configuration files and the bundle, or what is wrong with them.
 pub(in crate::config) type FilesPolicy = Result<(Policy, Origins), Vec<Problem>>;
 
-/// It is the environment as well: whoever needs no more takes `&Env`.
+/// It also dereferences to the environment: functions that need no more take `&Env`.
 #[derive(Debug)]
 pub struct Reading<'a> {
     env: &'a Env,
@@ -29,17 +29,17 @@ pub struct Reading<'a> {
     root: OnceCell<PathBuf>,
     bundle: OnceCell<Result<Option<Bundle>, Problem>>,
     files: RefCell<BTreeMap<PathBuf, FileText>>,
-    /// Files of a repository that are looked at, and decide nothing of the configuration.
+    /// Files of a repository that are inspected but are not part of the configuration.
     brought: RefCell<BTreeMap<PathBuf, Option<String>>>,
     pub(super) texts: OnceCell<Texts>,
     pub(super) library: OnceCell<Library>,
     pub(in crate::config) digests: OnceCell<BTreeMap<String, String>>,
-    /// In a box: most events need none, and a policy is long.
+    /// Boxed, since most events do not need it and a policy is large.
     pub(in crate::config) policy: OnceCell<Box<FilesPolicy>>,
 }
 
 impl<'a> Reading<'a> {
-    /// For what happens in this folder.
+    /// For events in this folder.
     pub fn new(env: &'a Env, cwd: &'a Path) -> Self {
         Self {
             env,
@@ -60,12 +60,11 @@ impl<'a> Reading<'a> {
         Self { root: root.to_owned().into(), ..Self::new(env, root) }
     }
 
-    /// Where the project begins.
     pub fn root(&self) -> &Path {
         self.root.get_or_init(|| project(self.env, self.cwd))
     }
 
-    /// The administrator's bundle, where there is one.
+    /// The administrator's bundle, if there is one.
     pub fn bundle(&self) -> Result<Option<&Bundle>, Problem> {
         let read = || bundle::installed(self.env).map(|found| found.map(|(bundle, _)| bundle));
         self.bundle.get_or_init(read).as_ref().map(Option::as_ref).map_err(Problem::clone)

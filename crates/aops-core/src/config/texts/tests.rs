@@ -1,4 +1,4 @@
-//! The table is what is shipped, and what is shipped is as the contract says.
+//! Tests that the table lists all shipped texts, and that these fulfil the contract.
 
 use super::*;
 use crate::config::workflow::{Workflow, read};
@@ -135,7 +135,7 @@ fn nobody_else_can_silence_our_words() {
     assert_eq!(axioms_text(&reading()), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
 }
 
-/// Every step is there, whatever the room; only what is said about it becomes less.
+/// Every step is listed, whatever the room; only its description becomes shorter.
 #[test]
 fn steps_become_shorter_before_one_is_missing() {
     let root = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn steps_become_shorter_before_one_is_missing() {
     );
 }
 
-/// What changes while an event is judged counts from the next one on.
+/// A text that changes while an event is judged counts from the next event on.
 #[test]
 fn an_event_reads_each_text_once() {
     let root = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! A workflow in words: its steps in order, with the steps of the workflows inside them.
+//! Describes a workflow: its steps in order, with the steps of the workflows inside them.
 
 use super::{Catalogue, Step};
 
-/// How much is said about a step.
+/// How much of a step is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     Whole,
@@ -12,7 +12,7 @@ pub enum Detail {
 }
 
 impl Catalogue {
-    /// One line: `Understand → Agree on the plan (Draft → Review; critic) → …`; `None` for an unknown id.
+    /// One line: `Understand → Agree on the plan (Draft → Review; critic) → …`; `None` for an unknown ID.
     pub fn chain(&self, id: &str) -> Option<String> {
         self.chain_below(id, &mut vec![id])
     }
@@ -30,8 +30,8 @@ impl Catalogue {
         if more.is_empty() { step.name.clone() } else { format!("{} ({})", step.name, more.join("; ")) }
     }
 
-    /// A numbered line for each step, all names on one line; a workflow inside is only named. `None` for an
-    /// unknown id.
+    /// A numbered line for each step, or all names on one line; an inner workflow is only named. `None` for
+    /// an unknown ID.
     pub fn steps(&self, id: &str, detail: Detail) -> Option<String> {
         let steps = self.get(id)?.workflow.order();
         let line = |(step, number): (&Step, usize)| {
@@ -46,7 +46,7 @@ impl Catalogue {
         Some(steps.into_iter().zip(1..).map(line).collect())
     }
 
-    /// The same with the steps of the workflows inside, indented.
+    /// The same with the steps of inner workflows, indented.
     pub fn outline(&self, id: &str) -> Option<String> {
         self.outline_below(id, &mut vec![id])
     }
@@ -64,7 +64,7 @@ impl Catalogue {
         Some(text)
     }
 
-    /// What a step's own workflow gives, unless it leads back to one that it is part of.
+    /// The description of a step's own workflow, unless that leads back to a workflow that contains it.
     fn inside<'a>(
         &'a self,
         step: &'a Step,
@@ -80,7 +80,7 @@ impl Catalogue {
     }
 }
 
-/// Up to the first `;` or full stop before a space.
+/// The text up to the first `;` or full stop before a space.
 fn first_clause(text: &str) -> &str {
     let end = ["; ", ". "].iter().filter_map(|mark| text.find(mark)).min();
     end.map_or(text, |end| &text[..end])

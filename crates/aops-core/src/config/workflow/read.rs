@@ -1,8 +1,8 @@
 //! Reads one workflow from its markdown and reports everything that is wrong with it.
 //!
-//! Pure. Invariants: every problem that can be seen without other files is reported here; a field that is not
-//! asked for is a problem, so a mistyped `gates` never passes for no gates; steps without a problem have one
-//! fixed order.
+//! Pure. Invariants: every problem that can be found without other files is reported here; an unknown field
+//! is a problem, so a mistyped `gates` never counts as having no gates; if there is no problem, the order of
+//! steps is unambiguous.
 
 use super::{Gate, Mention, Problem, Step, Variant, Workflow, is_plain, links, meant, rings};
 use crate::model::phase::Phase;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Keys that note-taking programs add to every file.
 const NOTES: [&str; 4] = ["tags", "permalink", "created", "modified"];
 
-/// The workflow in `text`. Problems name it `file`, whose last part without `.md` is the id it must have.
+/// The workflow in `text`. Problems name it `file`, whose last component without `.md` is its required ID.
 pub fn read(file: &str, text: &str) -> Result<Workflow, Vec<Problem>> {
     let one = |line, what: &str| vec![Problem::new(file, line, what)];
     let (front, body, body_line) = split(text)
@@ -67,7 +67,7 @@ fn check_id(report: &Report, id: &Mention) {
     }
 }
 
-/// The gates in their one order. Without the key, all of them.
+/// The gates in their fixed order. Without the key, all of them.
 fn gates(fields: &mut Fields) -> (Vec<Gate>, usize) {
     let line = fields.line_of("gates");
     let Some(names) = fields.list("gates") else { return (Gate::ALL.to_vec(), line) };
@@ -109,7 +109,7 @@ fn variant(report: &Report, key: &Key, node: &Node, steps: &[Step]) -> Option<Va
     Some(Variant { name: key.name.clone(), skip })
 }
 
-/// A workflow with more is too long to follow, and to draw.
+/// A longer workflow is too hard to follow and to draw.
 const MOST: usize = 100;
 
 fn steps(fields: &mut Fields) -> Vec<Step> {
@@ -163,7 +163,7 @@ fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
     Some(step)
 }
 
-/// `[[id]]` names a workflow as `id` does.
+/// `[[id]]` means the same workflow as `id`.
 fn unlink(mention: Mention) -> Mention {
     let to = match &links(&mention.to, mention.line)[..] {
         [link] if mention.to.starts_with("[[") && mention.to.ends_with("]]") => link.to.clone(),
@@ -174,7 +174,7 @@ fn unlink(mention: Mention) -> Mention {
 
 fn phase(fields: &mut Fields) -> Option<Phase> {
     let given = fields.mention("phase")?;
-    // A step is done between a prompt and its end.
+    // A step is executed between a prompt and its end.
     let phases = &Phase::ALL[1..8];
     let found = phases.iter().find(|phase| phase.name() == given.to).copied();
     if found.is_none() {
@@ -184,7 +184,7 @@ fn phase(fields: &mut Fields) -> Option<Phase> {
     found
 }
 
-/// Ids are unique; what a step needs exists and does not lead back to it.
+/// IDs are unique; the steps that a step needs exist and do not lead back to it.
 fn check_steps(report: &Report, steps: &[Step]) {
     let mut known = BTreeSet::new();
     for step in steps.iter().filter(|step| !step.id.is_empty()) {
@@ -206,7 +206,7 @@ fn check_steps(report: &Report, steps: &[Step]) {
     let place = |id: &str| steps.iter().position(|step| step.id == id).unwrap_or_default();
     let next = |id| steps[place(id)].needs.iter().map(|need| need.to.as_str()).collect();
     if let Some(mut ring) = rings(steps.iter().map(|step| step.id.as_str()), &next).into_iter().next() {
-        // Begins with the step that is written first, and ends with it.
+        // Reported from the step that is written first.
         let first = (0..ring.len()).min_by_key(|n| place(ring[*n])).unwrap_or_default();
         ring.rotate_left(first);
         ring.push(ring[0]);
@@ -249,7 +249,7 @@ impl Report<'_> {
 
 /// One mapping, from which each field is taken once.
 struct Fields<'a> {
-    /// Names the mapping in a message: empty or ``` of step `x` ```.
+    /// The name of the mapping in messages: empty or ``` of step `x` ```.
     of: String,
     line: usize,
     report: &'a Report<'a>,
@@ -294,7 +294,7 @@ impl<'a> Fields<'a> {
         self.mention(name).map(|mention| mention.to)
     }
 
-    /// A text that must be there; empty, and a problem, if it is not.
+    /// A required text. If it is missing, reports a problem and returns an empty text.
     fn required(&mut self, name: &'static str) -> Mention {
         let before = self.report.len();
         self.mention(name).unwrap_or_else(|| {
@@ -328,7 +328,7 @@ impl<'a> Fields<'a> {
         Some(names)
     }
 
-    /// Reports the fields that were not asked for.
+    /// Reports the fields that nobody took.
     fn end(self) {
         for (key, _) in &self.left {
             let near = meant(&key.name, self.asked.iter().copied());

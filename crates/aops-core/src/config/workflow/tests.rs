@@ -1,8 +1,8 @@
-//! Tables: one line of frontmatter changed, and what is said about it.
+//! Tests with tables: one line of the frontmatter is changed, and the messages are compared.
 
 use super::*;
 
-/// A whole workflow with these lines in its frontmatter.
+/// A complete workflow with these lines in its frontmatter.
 fn flow(id: &str, more: &str, steps: &str, body: &str) -> String {
     format!("---\nid: {id}\ntitle: T\ntype: workflow\ncategory: test\n{more}steps:\n{steps}---\n{body}")
 }

@@ -1,8 +1,8 @@
-//! Which paths are executable configuration: what the client, a shell or git runs without asking a hook of
-//! ours.
+//! Which paths are executable configuration: files that the client, a shell or git run without asking our
+//! hooks.
 //!
 //! Compares a path, or a pattern of paths, with names; reads nothing. Invariant: a text that brings no
-//! program is free; whether it does is for `observe` to say.
+//! program is free; `observe` finds out whether it does.
 
 use super::path::pattern::{ends_as, exact, fits, hints, named, unnamed};
 use super::path::{Component, Protected, components, lower, names};
@@ -10,16 +10,16 @@ use super::started::{self, Row};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::{Bit, Word};
 
-/// How a path is executable configuration.
+/// Why a path is executable configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executable {
-    /// Whatever its text says.
+    /// With any content.
     Always(&'static str),
     /// A text for the client, which may bring programs.
     Text,
-    /// With one of the row's words in it.
+    /// Only if its text contains one of the row's words.
     Saying(&'static Row),
-    /// Another file in the folder of a skill: its index is the number of components up to that folder.
+    /// Another file in a skill's folder; the number is how many components lead to that folder.
     Beside(usize),
 }
 
@@ -30,11 +30,11 @@ const SERVERS: &str = "a list of MCP servers";
 const SERVER_LIST: &str = ".mcp.json";
 const GIT: &str = "a hook or the configuration of git";
 const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
-/// In a skill's folder: what makes it a plugin.
+/// Files in a skill's folder that make it a plugin.
 const PARTS: [&str; 7] =
     [".claude-plugin", "hooks", "hooks.json", "plugin.json", ".lsp.json", "monitors", "bin"];
 
-/// How this target is executable configuration, as given or as the disk names it.
+/// Why this target is executable configuration, by its given path or by its real one.
 pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
     if target.act == Act::Copy {
         return None;
@@ -43,8 +43,8 @@ pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
     of(&target.path).or_else(|| target.real.as_ref().and_then(of))
 }
 
-/// What a pattern of nothing but an ending may mean, each a file that is executable configuration if it is
-/// there: for `src/*.py` it is `src/sitecustomize.py`.
+/// Files that a pattern with only a known ending may mean; each is executable configuration if it exists. For
+/// `src/*.py` that is `src/sitecustomize.py`.
 pub fn perhaps(target: &Target) -> Vec<Target> {
     let path = target.real.as_ref().unwrap_or(&target.path);
     let last = lower(path.last_bits());
@@ -88,7 +88,7 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
     folders.into_iter().find_map(|(at, _)| below(at + 1))
 }
 
-/// Below the client's own folder.
+/// For paths below the client's own folder.
 fn of_config(first: &Component) -> Option<Executable> {
     if named(first, "plugins") {
         return Some(Executable::Always(PLUGINS));
@@ -97,7 +97,7 @@ fn of_config(first: &Component) -> Option<Executable> {
     sourced.then_some(Executable::Always(SNAPSHOTS))
 }
 
-/// Below a `.claude`: `rest` begins `at` components from the root.
+/// For paths below a `.claude` folder. `at`: how many components lead to `rest`.
 fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executable> {
     let (first, inner) = rest.split_first()?;
     if named(first, "hooks") && !inner.is_empty() {
@@ -112,14 +112,14 @@ fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executabl
     let brings_whole = matches!(act, Act::Into | Act::Merge | Act::Become);
     match inner.last() {
         None => brings_whole.then_some(Executable::Text),
-        // Taken away, it brings nothing.
+        // Removing the file brings nothing.
         Some(_) if matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth) => None,
         Some(last) if brings_whole || unnamed(last) || is_text(last) => Some(Executable::Text),
         Some(_) => Some(Executable::Beside(at + 2)),
     }
 }
 
-/// `*.md`, or a name that may end so.
+/// `*.md`, or a name that may end in that.
 fn is_text(last: &Component) -> bool {
     let plain = last.iter().all(|bit| matches!(bit, Bit::Char(_)));
     !plain || last.ends_with(&[Bit::Char('.'), Bit::Char('m'), Bit::Char('d')])

@@ -1,4 +1,4 @@
-//! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not
+//! Searches text that we cannot parse for protected names: programs for interpreters, lines that are not
 //! shell.
 
 use super::path::Protected;
@@ -15,16 +15,16 @@ const REMOVING: [&str; 22] = [
     "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase",
     "trash", "rmtree", "rmsync", "rm_rf", "rm_r", "remove-item", "move-item", "rename-item", "chmod",
 ];
-/// Words without which a program runs no other.
+/// A program without any of these words starts no other program.
 const RUNNING: [&str; 8] = ["subprocess", "system", "exec", "spawn", "popen", "`", "shell", "command"];
 
-/// Names that are enough by themselves.
+/// Names that are protected in any context.
 const ALONE: [&str; 8] = [
     ".claude.json", "settings.local.json", "managed-settings.json", "session-state.json", "ledger.jsonl",
     "heads.jsonl", "disableallhooks", "clear-block",
 ];
 
-/// The protected thing this text names.
+/// The protected thing that this text names.
 pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     let (Hidden::Line(text) | Hidden::Program(text)) = hidden;
     let text = text.to_lowercase();
@@ -42,7 +42,7 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     if protected.own_alone { own(protected, &text) } else { anything(protected, &text) }
 }
 
-/// Whatever guards, or can switch us off.
+/// Names anything that guards, or that can switch us off.
 fn anything(protected: &Protected, text: &str) -> Option<String> {
     if words(text).any(|word| REMOVING.contains(&word)) && folder(protected, text) {
         return Some(".claude".to_owned());
@@ -79,7 +79,7 @@ fn anything(protected: &Protected, text: &str) -> Option<String> {
     binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(text, path))
 }
 
-/// Mode `observe`: our record, our keys, our program or a file that registers us.
+/// In mode `observe`: our record, our keys, our program or a file that registers us.
 fn own(protected: &Protected, text: &str) -> Option<String> {
     const RECORD: [&str; 3] = ["session-state.json", "ledger.jsonl", "heads.jsonl"];
     let named = RECORD.iter().find(|name| text.contains(*name)).map(|name| (*name).to_owned());
@@ -90,7 +90,7 @@ fn own(protected: &Protected, text: &str) -> Option<String> {
     named.or_else(|| places.find(|place| within(text, place)))
 }
 
-/// A file of another client that registers our hooks or can take them away.
+/// A file of another client that registers our hooks or can remove them.
 fn of_client(client: Client, base: &str, text: &str) -> Option<String> {
     let host = host(client);
     let folder = base.rsplit('/').next().unwrap_or_default().to_lowercase();
@@ -102,7 +102,7 @@ fn of_client(client: Client, base: &str, text: &str) -> Option<String> {
     Some(format!("{folder}/{file}"))
 }
 
-/// A verb that needs a person, or an event's name, behind the name of our program.
+/// After our program's name: a verb that only a person may use, or an event's name.
 fn verb(text: &str) -> Option<&str> {
     let behind = &text[text.find("aops-hook")?..];
     let has = |wanted: &str| words(behind).any(|word| word == wanted);
@@ -116,7 +116,7 @@ fn verb(text: &str) -> Option<&str> {
     words(behind).find(|word| needs_person(word) || is_event(word))
 }
 
-/// Claude Code's folder as a whole, or that of its sessions.
+/// Claude Code's folder as a whole, or the folder of its sessions.
 fn folder(protected: &Protected, text: &str) -> bool {
     let config = protected.config.to_lowercase();
     [".claude", config.as_str(), "claude_config_dir"].iter().filter(|name| name.len() > 1).any(|name| {
@@ -136,7 +136,7 @@ fn within(text: &str, path: &str) -> bool {
     path.len() > 1 && text.match_indices(path).any(|(at, _)| ends_name(&text[at + path.len()..]))
 }
 
-/// What follows is not part of the name.
+/// The name ends here: the next character does not belong to it.
 fn ends_name(rest: &str) -> bool {
     !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_'))
 }

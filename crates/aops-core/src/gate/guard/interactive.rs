@@ -1,20 +1,19 @@
-//! Finds commands that wait for what is typed into them: shells, interpreters, consoles, editors; and those
-//! that hand on what is typed (`docker exec -it`).
+//! Finds commands that wait for typed input: shells, interpreters, consoles, editors; and those that pass
+//! typed input on (`docker exec -it`).
 //!
-//! Why: Codex types into a running command without asking a hook, so whatever such a program is told to do
-//! passes unseen. Invariant: a command that the line itself feeds, or that is given its program, does not
-//! wait.
+//! Why: Codex types into a running command without asking a hook, so we would not see what such a program is
+//! told to do. Invariant: a command that the line itself feeds, or that is given its program, does not wait.
 
 use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::Word;
 
-/// Programs that wait for typing while they have no more operands than `most` and none of the options `told`.
+/// Programs that wait for typed input if they have at most `most` operands and none of the options `told`.
 struct Waits {
     names: &'static [&'static str],
     most: usize,
-    /// Options with which it is told what to do; one letter stands in a cluster too.
+    /// Options that tell it what to do; a one-letter option may also be part of a cluster.
     told: &'static [&'static str],
-    /// Letters of options that take the next word.
+    /// One-letter options that take the next word as their value.
     values: &'static str,
 }
 
@@ -37,22 +36,22 @@ static WAITING: &[Waits] = &[
         most: usize::MAX, told: &["-c", "-S", "--version", "--help", "--batch", "-batch", "ls", "-ls", "-list", "list-sessions", "kill-session"], values: "" },
 ];
 
-/// Commands that hand on what is typed to whatever they start, or ask for it themselves.
+/// Commands that pass typed input to the program they start, or ask for it themselves.
 struct Starts {
     names: &'static [&'static str],
-    /// One of these is the verb; empty: any.
+    /// Verbs of which one is needed; if empty, any verb counts.
     verbs: &'static [&'static str],
     when: When,
-    /// Options with which it asks nothing.
+    /// Options with which it does not ask for input.
     unless: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    /// With `-i` among its own options, which end at the first operand behind the verb.
+    /// With `-i` among its own options, which end at the first operand after the verb.
     Interactive,
-    /// The same, but they may stand anywhere before `--`.
+    /// The same, but its options may be anywhere before `--`.
     InteractiveAnywhere,
 }
 
@@ -62,7 +61,7 @@ const HELP: &[&str] = &["-h", "--help", "-V", "--version", "-n", "--dry-run", "-
 static STARTING: &[Starts] = &[
     Starts { names: &["docker", "podman", "nerdctl"], verbs: &["exec", "run", "start", "create"], when: When::Interactive, unless: HELP },
     Starts { names: &["docker", "podman", "nerdctl"], verbs: &["attach"], when: When::Always, unless: &["--no-stdin", "--help"] },
-    // They have a terminal unless they are told otherwise.
+    // These have a terminal unless an option says otherwise.
     Starts { names: &["docker", "podman", "docker-compose", "podman-compose"], verbs: &["compose exec", "compose run"], when: When::Always,
         unless: &["-T", "--no-TTY", "-d", "--detach", "--help"] },
     Starts { names: &["docker-compose", "podman-compose"], verbs: &["exec", "run"], when: When::Always,
@@ -71,7 +70,7 @@ static STARTING: &[Starts] = &[
     Starts { names: &["vagrant", "multipass", "toolbox", "distrobox", "limactl", "machinectl"], verbs: &["ssh", "shell", "enter", "login"],
         when: When::Always, unless: &["-c", "--command", "--help"] },
     Starts { names: &["npm", "pnpm", "yarn", "bun"], verbs: &["init", "create", "login", "adduser"], when: When::Always, unless: &["-y", "--yes", "--help"] },
-    // Not `make`, `cargo run`, `npm run`: they start what they were written for, dozens of times a day.
+    // Without `make`, `cargo run`, `npm run`: they start what they were written for, dozens of times a day.
     Starts { names: &["poetry", "pipenv", "pdm", "hatch", "nix"], verbs: &["shell"], when: When::Always, unless: &["--help"] },
     Starts { names: &["git"], verbs: &["rebase", "add", "checkout", "reset", "stash", "clean", "commit"], when: When::Interactive, unless: &["--help"] },
     Starts { names: &["gh", "glab", "aws", "gcloud", "az", "fly", "flyctl", "heroku"],
@@ -80,10 +79,10 @@ static STARTING: &[Starts] = &[
         unless: &["-l", "-r", "-c", "--version", "--help", "-b", "-V", "-h", "-f", "--filter", "-k", "-w"] },
 ];
 
-/// Short options of containers' programs that take the next word.
+/// One-letter options of container programs that take the next word.
 const TAKES_WORD: &str = "eEvpwunlhmcfHx";
 
-/// Why this call would leave a program that waits for typing.
+/// Why this call would leave a program running that waits for typed input.
 pub(super) fn refused(targets: &Targets) -> Option<String> {
     let line = |run: &CommandRun| run.command.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     if let Some(run) = targets.runs.iter().find(|run| starts(run)) {
@@ -102,7 +101,7 @@ pub(super) fn refused(targets: &Targets) -> Option<String> {
     ))
 }
 
-/// Why this call edits files where no hook sees it end.
+/// Why this call would edit files in a way whose end no hook sees.
 pub(super) fn patches(targets: &Targets) -> Option<String> {
     let is = |run: &&CommandRun| matches!(run.command.name(), Some("apply_patch" | "applypatch"));
     targets.runs.iter().find(is)?;
@@ -154,8 +153,8 @@ fn starts(run: &CommandRun) -> bool {
     })
 }
 
-/// Where the words behind its verb begin; nothing if it is called with another one. What follows an option
-/// may be its value.
+/// Where the words after its verb begin; `None` if it is called with another verb. A word after an option may
+/// be the option's value.
 fn behind_verb(row: &Starts, words: &[String]) -> Option<usize> {
     if row.verbs.is_empty() {
         return Some(0);
@@ -178,7 +177,7 @@ fn behind_verb(row: &Starts, words: &[String]) -> Option<usize> {
     None
 }
 
-/// The options before the first operand, without the values of those that take one.
+/// The options before the first operand, without their values.
 fn own_options(words: &[String]) -> impl Iterator<Item = &String> {
     let mut is_value = false;
     words.iter().take_while(move |word| {
@@ -186,7 +185,7 @@ fn own_options(words: &[String]) -> impl Iterator<Item = &String> {
         let short = word.strip_prefix('-').filter(|rest| rest.len() == 1);
         is_value = short.is_some_and(|rest| TAKES_WORD.contains(rest))
             || word.starts_with("--") && !word.contains('=');
-        // A long option may have taken none: then this is an option again.
+        // A long option may take no value: then this word is another option.
         was_value || word.starts_with('-')
     })
 }
@@ -206,7 +205,7 @@ fn is_told(row: &Waits, word: &str) -> bool {
     })
 }
 
-/// A stage before it says what arrives; one that hands on what is typed does not.
+/// An earlier stage of the pipe determines the input, unless it merely passes on what is typed.
 fn is_fed<'a>(mut programs: impl Iterator<Item = &'a str>) -> bool {
     programs.any(|program| !matches!(program, "cat" | "tee" | "head" | "sed" | "tr"))
 }

@@ -1,31 +1,31 @@
-//! Compares what a call reads with the folder of our keys: those that sign the log, and the passwords beside
-//! them.
+//! Compares what a call reads with the folder of our keys: those that sign the log, and the passwords stored
+//! with them.
 //!
-//! Reads paths, or patterns of paths. Invariant: what the line does not say at all is not refused here; the
-//! jail hides the folder from it.
+//! Reads paths, or patterns of paths. Invariant: a path that the line does not spell out is not refused here,
+//! since the jail hides the folder.
 
 use super::path::{components, names, relate};
 use aops_shell::syntax::Word;
 use std::cmp::Ordering;
 
-/// How near a path is to the keys.
+/// How close a path is to the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Near {
-    /// It is in their folder.
+    /// It lies in the folder of keys.
     In,
-    /// It is their folder.
+    /// It is the folder of keys.
     Is,
-    /// It is our folder or the client's, which hold theirs.
+    /// It is our folder or the client's, which contains the folder of keys.
     Holds,
-    /// It holds the client's folder: a home, `/`.
+    /// It contains the client's folder: a home, `/`.
     Above,
 }
 
-/// The folder of keys, as configured and as the disk names it.
+/// The folder of keys, as configured and by its real path.
 pub struct KeyFolder(Vec<Vec<String>>);
 
 impl KeyFolder {
-    /// `ours`: our folder under the client's.
+    /// `ours`: our folder below the client's.
     pub fn below<'p>(ours: impl IntoIterator<Item = &'p str>) -> Self {
         Self(ours.into_iter().map(|ours| names(&format!("{ours}/keys"))).collect())
     }

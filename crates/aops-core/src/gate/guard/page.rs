@@ -1,21 +1,22 @@
-//! Finds a call that names a door which is for people: the page on which they answer questions, the gateway
-//! of the engine, and the doors of the engine's server, which have no log-in. The tokens are what holds; this
-//! only says so earlier.
+//! Finds a call that names an address meant for people: the page on which they answer questions, the engine's
+//! gateway, and the addresses of the engine's server, which have no login. The real protection is the tokens;
+//! this check only refuses earlier.
 
 use crate::config::policy::fleet::{Fleet, LISTEN};
 use crate::tool::table::{ToolTouches, tool};
 
-/// Names of this machine, beside a port that stands apart: `nc localhost 7390`.
+/// Names of this machine, next to a separate port: `nc localhost 7390`.
 const HERE: [&str; 4] = ["localhost", "127.", "::1", "0.0.0.0"];
 
-/// A door of the server that nothing else has: by its port, or as a socket in its folder.
+/// Addresses that only the engine's server has: its port, or a socket in its folder.
 const ADMIN_PORT: &str = "9070";
 const SOCKETS: [&str; 3] = ["ingress.sock", "admin.sock", "fabric.sock"];
-/// The port of the other door is everybody's; what is asked there is not.
+/// Many servers use this port, but only the engine's server has these paths.
 const INGRESS_PORT: &str = ":8080/";
 const ASKED: [&str; 6] = ["Run/", "Machines/", "Question/", "Slots/", "machine-", "restate/"];
 
-/// What this call names: the page that `fleet serve` serves, the engine's gateway, or a door of its server.
+/// What this call names: the page that `fleet serve` serves, the engine's gateway, or an address of its
+/// server.
 pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
     let touches = tool(name).touches;
     let runs = matches!(touches, ToolTouches::Line | ToolTouches::PowerShell | ToolTouches::Strings(_));
@@ -37,7 +38,7 @@ fn page(fleet: &Fleet, input: &str) -> Option<String> {
 fn engine(fleet: &Fleet, input: &str) -> Option<String> {
     let url = fleet.engine.as_deref()?;
     let host = host_of(url)?;
-    // One of several things at that host is named with its path.
+    // If the host serves several things, the path says which one is meant.
     let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
     let path = path.trim_end_matches('/').to_lowercase();
     let whole = if path.is_empty() { host.clone() } else { format!("{host}/{path}") };
@@ -55,7 +56,6 @@ fn engine(fleet: &Fleet, input: &str) -> Option<String> {
     SOCKETS.iter().find(|socket| input.contains(*socket)).map(|socket| (*socket).to_owned())
 }
 
-/// Host and port, as an address in a line says them.
 fn host_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase();
@@ -67,7 +67,7 @@ fn has(input: &str, host: &str) -> bool {
     input.to_lowercase().contains(host)
 }
 
-/// The port of this address stands in the text, with something before it that is this machine.
+/// The text contains this address's port, preceded by a name of this machine.
 fn names_port(input: &str, address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());

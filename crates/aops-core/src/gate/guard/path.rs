@@ -1,5 +1,5 @@
-//! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names
-//! are compared without case.
+//! What is protected and where it lies on this machine; compares a path, or a pattern of paths, with it.
+//! Letter case is ignored.
 
 use super::place::{PlacesOnDisk, ProtectedPlace};
 use crate::host::table::host;
@@ -14,34 +14,34 @@ pub(super) mod pattern;
 
 use pattern::{deep, fits, is_session, named, unnamed};
 
-/// The folders and programs that the guard protects. All paths absolute.
+/// The folders and programs that the guard protects. All paths are absolute.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
     pub home: String,
     /// Claude Code's configuration folder.
     pub config: String,
-    /// Whose call is judged.
+    /// The client whose call is judged.
     pub host: Client,
-    /// The other clients that we are registered in, and the one that runs us: each with its folder.
+    /// The other clients in which we are registered, and the one that runs us, each with its folder.
     pub clients: Vec<(Client, String)>,
-    /// The clients that a command of this call starts, and that our hooks see.
+    /// The clients that a command of this call starts with our hooks active.
     pub hooked: Vec<Client>,
-    /// Where sessions of other clients than Claude Code are recorded.
+    /// Where sessions of clients other than Claude Code are recorded.
     pub sessions: String,
     /// Our own user configuration folder.
     pub user_config: String,
     /// The administrator's folder of Claude Code's settings.
     pub managed: String,
     pub project: String,
-    /// The worktree that the session is in now, where it began in another tree; mostly empty.
+    /// The worktree that the session is in now, if it began in another tree; usually empty.
     pub worktree: String,
-    /// The running and the registered program.
+    /// The running program and the registered one.
     pub binaries: Vec<String>,
-    /// Processes that must not be killed, as text: the client's.
+    /// Process IDs that must not be killed, as text: the client's.
     pub pids: Vec<String>,
     pub on_disk: PlacesOnDisk,
-    /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that
-    /// register us.
+    /// In mode `observe`: only our own record, keys, program, configuration and the files that register us
+    /// are protected.
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
@@ -55,15 +55,15 @@ const AGENT: &str = "one of our agents";
 const BINARY: &str = "our program";
 const RUNS: &str = "a run's record or packet";
 const FOLDER: &str = "a folder that holds settings of ours";
-/// Without us in them, our plugin's hooks are gone.
+/// Without an entry in these, our plugin's hooks are not loaded.
 const PLUGIN_LISTS: [&str; 3] =
     ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
 
-/// Files of ours between those of the client: a session's lock, and the list of a project's sessions.
+/// Our files among those of the client: a session's lock, and the list of a project's sessions.
 const OWN_FILES: [&str; 2] = [".lock", ".aops-recent"];
 
 impl Protected {
-    /// Every place with a fixed path, as configured and as the disk names it.
+    /// Every place with a fixed path, as configured and by its real path.
     pub fn places(&self) -> Vec<ProtectedPlace> {
         let mut all = Vec::with_capacity(28);
         let mut add = |path: String, what, tree| {
@@ -108,7 +108,7 @@ impl Protected {
         all
     }
 
-    /// The places of the other clients.
+    /// Adds the places of the other clients.
     fn add_clients(&self, add: &mut dyn FnMut(String, &'static str, bool)) {
         for (client, base) in &self.clients {
             let host = host(*client);
@@ -123,7 +123,7 @@ impl Protected {
         }
     }
 
-    /// This place is held in this mode.
+    /// This place is protected in the current mode.
     fn holds(&self, place: &ProtectedPlace) -> bool {
         let registers = || self.registered.contains(&place.path) || place.path == self.user_config;
         !self.own_alone || is_own(place.what) || registers()
@@ -136,7 +136,7 @@ impl Protected {
 
 pub(super) type Component = Vec<Bit>;
 
-/// The components, lexically normalised, in lower case.
+/// The components, lexically normalised and in lower case.
 pub(super) fn components(bits: &[Bit]) -> Vec<Component> {
     let mut all: Vec<Component> = Vec::new();
     for part in bits.split(|bit| *bit == Bit::Char('/')) {
@@ -177,7 +177,7 @@ impl<'a> PlaceMap<'a> {
         Self { protected, places, config: names(&protected.config) }
     }
 
-    /// What a name alone says, as far as it is held in this mode.
+    /// Keeps what was recognised by its name only if it is protected in the current mode.
     fn held(&self, what: Option<&'static str>) -> Option<&'static str> {
         what.filter(|what| !self.protected.own_alone || is_own(what))
     }
@@ -196,7 +196,7 @@ impl<'a> PlaceMap<'a> {
         self.covered(&given, act).or_else(real).or_else(exported)
     }
 
-    /// This folder surely exists: it was looked up, or is above one that does.
+    /// This folder surely exists: it was looked up, or contains something that exists.
     fn exists(&self, target: &Target, path: &[Component]) -> bool {
         target.stands.unwrap_or_else(|| {
             let known = [&self.config, &names(&self.protected.project)];
@@ -231,7 +231,7 @@ impl<'a> PlaceMap<'a> {
     }
 }
 
-/// What is kept in a `.claude`.
+/// Names of what lies in a `.claude`.
 pub(super) fn is_in_claude(what: &str) -> bool {
     matches!(what, CHECKPOINTS | SETTINGS | FOLDER)
 }
@@ -241,7 +241,7 @@ fn is_own(what: &str) -> bool {
     matches!(what, SESSIONS | BINARY)
 }
 
-/// One settings file of the client, by its whole name, and nothing else.
+/// The only target is one settings file of the client, by its full name.
 pub(super) fn is_settings_alone(protected: &Protected, targets: &[Target]) -> bool {
     let [target] = targets else { return false };
     let last = |word: &Word| components(&word.bits).pop();
@@ -254,7 +254,7 @@ pub(super) fn is_settings_alone(protected: &Protected, targets: &[Target]) -> bo
     PlaceMap::new(&whole).refused(target) == Some(SETTINGS)
 }
 
-/// A pattern may be anything.
+/// A pattern is assumed to match any name that it can match.
 pub(super) fn may_touch(places: impl Iterator<Item = String>, targets: &[Target]) -> bool {
     let places: Vec<_> = places.map(|place| names(&place)).collect();
     let near = |word: &Word| {
@@ -268,13 +268,13 @@ pub(super) fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The file of one of our agents, under its own name or the one it has where that is taken.
+/// The file of one of our agents, under its own name or its second one.
 fn is_agent_file(last: &Component, name: &str) -> bool {
     fits(last, &format!("{name}.md")) || fits(last, &format!("{FILE_PREFIX}{name}.md"))
 }
 
-/// Protected by its name, wherever it is. A name that only might fit counts for nothing: `$n.json` may be
-/// `.claude.json`, but so may `$n`, which says less.
+/// Protected by its name, wherever it lies. A pattern that merely could match does not count: `$n.json` may
+/// be `.claude.json`, but so may `$n`, which says even less.
 fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
     let named = |part: &Component, name: &str| named(part, name) && !pattern::hints(part, name);
@@ -313,13 +313,13 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     }
 }
 
-/// The administrator's folders that hold settings of a client, or our configuration: `install --managed`
+/// The administrator's folders with settings of a client, or with our configuration: `install --managed`
 /// writes there.
 pub fn system_folders() -> impl Iterator<Item = &'static str> {
     iter::once("aops-hook").chain(CLIENTS.iter().flat_map(|row| row.system.iter().copied()))
 }
 
-/// The one of them that this path is in, or is.
+/// The one of these folders that this path is, or lies in.
 fn in_system(path: &[Component]) -> Option<&'static str> {
     let at = |n: usize, name: &str| path.get(n).is_some_and(|part| named(part, name));
     let place = if at(0, "etc") { 1 } else { 2 };
@@ -327,13 +327,13 @@ fn in_system(path: &[Component]) -> Option<&'static str> {
     system_folders().find(|name| is_system && at(place, name))
 }
 
-/// `.claude/projects/PROJECT/SESSION`
+/// `.claude/projects/PROJECT/SESSION`.
 fn in_session(four: &[Component]) -> bool {
     let projects = named(&four[0], ".claude") && named(&four[1], "projects");
     projects && !unnamed(&four[3]) && is_session(&four[3])
 }
 
-/// Protected by its name below Claude Code's configuration folder, wherever that is.
+/// Protected by its name below Claude Code's configuration folder, wherever that lies.
 fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
     if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Below) {
         return None;
@@ -346,9 +346,9 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         {
             Some(SESSIONS)
         }
-        // The client's own record: it says who interrupted a turn.
+        // The client's own record, which says who interrupted a turn.
         [projects, .., file] if named(projects, "projects") && pattern::is_transcript(file) => Some(SESSIONS),
-        // Who holds a lock keeps us from it.
+        // Whoever holds a lock keeps us from taking it.
         [projects, .., file]
             if named(projects, "projects") && OWN_FILES.iter().any(|name| fits(file, name)) =>
         {
@@ -376,7 +376,7 @@ fn touches(
     match relate(path, names) {
         Some(At) if path.iter().any(deep) => protected.stands(&place.path),
         Some(At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
-        // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
+        // The sessions' folder itself belongs to Claude Code; our folders in it have names of their own.
         Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
             session
@@ -388,9 +388,10 @@ fn touches(
         Some(Above) if matches!(act, Act::Spare | Act::SpareBoth) => {
             !is_spared(path, names, act) && protected.stands(&place.path)
         }
-        // Git ignores checkpoints: a line in `info/exclude` says so.
+        // Git ignores checkpoints because of a line in `info/exclude`.
         Some(Above) if act == Act::Sweep => place.what != CHECKPOINTS && protected.stands(&place.path),
-        // The project's own places are too near to every copied folder; a check afterwards covers those.
+        // Copied folders often lie close to the project's own places, so those are checked after the call
+        // instead.
         Some(Above) if act == Act::Merge && !place.in_project => true,
         Some(Above) if matches!(act, Act::Into | Act::Merge) => {
             matches!(place.what, SETTINGS | BINARY)
@@ -407,7 +408,7 @@ fn is_spared(path: &[Component], names: &[String], act: Act) -> bool {
     path.iter().all(pattern::exact) && names.iter().skip(path.len()).any(is_kept)
 }
 
-/// Where the path is, seen from the place. `Above`: it contains the place.
+/// Where the path lies relative to the place. `Above`: it contains the place.
 pub(super) fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
     for (part, name) in path.iter().zip(place) {
         if !pattern::exact(part) {
@@ -420,18 +421,18 @@ pub(super) fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
     Some(path.len().cmp(&place.len()))
 }
 
-/// Walks path and place side by side; `**` may stand for any number of components.
+/// Walks path and place in parallel; `**` may stand for any number of components.
 fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     let end = place.len();
     let mut reached = vec![false; end + 1];
     reached[0] = true;
-    // The path names the whole place before it goes on; a `**` alone does not lead into it.
+    // The path must name the whole place before it continues; a `**` alone does not lead into it.
     let mut spelled = end == 0;
     let mut below = false;
     for part in path {
         below |= spelled;
         if deep(part) {
-            // Below the place already: nothing is left to reach.
+            // Once the path has reached the place, everything below it is covered.
             if let Some(first) = reached.iter().position(|here| *here) {
                 reached[first..].fill(true);
             }
@@ -455,7 +456,8 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     }
 }
 
-/// Of this component only the running shell knows more than dots: too little to refuse by. `"$x"*`, `$x.*`
+/// Apart from dots, only the running shell knows this component, which is too little for a refusal: `"$x"*`,
+/// `$x.*`.
 fn hides(part: &Component) -> bool {
     part.first() == Some(&Bit::Any) && !part.iter().any(|bit| matches!(bit, Bit::Char(c) if *c != '.'))
 }

@@ -1,11 +1,11 @@
-//! A place that is protected, and what the disk says of such places.
+//! A protected place, and what the disk says about protected places.
 
-/// What the disk says of those places.
+/// What the disk says about the places.
 #[derive(Clone, Debug, Default)]
 pub struct PlacesOnDisk {
-    /// Those that it has another name for, under that.
+    /// Those with another real path, under that path.
     pub real: Vec<ProtectedPlace>,
-    /// Those that exist; `None` if that was not looked up, and then all may.
+    /// Those that exist; `None` if that was not looked up, so that any of them may exist.
     pub standing: Option<Vec<String>>,
 }
 
@@ -14,7 +14,7 @@ pub struct PlacesOnDisk {
 pub struct ProtectedPlace {
     pub path: String,
     pub what: &'static str,
-    /// Everything below it is protected too.
+    /// Everything below it is protected, too.
     pub tree: bool,
     /// It lies in the project's own folder.
     pub in_project: bool,

@@ -1,21 +1,21 @@
-//! Commands that end, stop, limit or enter the client or a hook of ours: one table of acts, by the process
-//! that each is given.
+//! Finds commands that end, stop, limit or enter the client or one of our hooks: one table of commands, by
+//! the way they are told which process to act on.
 //!
-//! A process is named by its id (`$PPID`, `$CLAUDE_PID`, what `pgrep claude` prints) or by a pattern that its
-//! command line meets. Invariant: what is given such an id and is not known to only read is one of these
-//! acts, whatever its name.
+//! A process is named by its ID (`$PPID`, `$CLAUDE_PID`, the output of `pgrep claude`) or by a pattern that
+//! matches its command line. Invariant: a command that gets such an ID and is not known to only read counts
+//! as acting on it, whatever its name.
 
 use super::path::{Protected, pattern};
 use crate::model::event::EVENTS;
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
 
-/// How a program is told which process it acts on.
+/// How a program is told on which process it acts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Given {
-    /// Every operand is an id.
+    /// Every operand is a process ID.
     Ids,
-    /// One of these options has an id.
+    /// One of these options takes a process ID.
     Option(&'static [&'static str]),
     /// Operands are names or patterns of command lines.
     Pattern,
@@ -30,7 +30,7 @@ static ACTS: &[(&[&str], Given)] = &[
         Given::Option(&["-p", "--pid", "-t", "--target", "--attach", "--attach-pid", "-g", "-P", "--tree", "attach"])),
 ];
 
-/// Variables that hold the client's process or a parent of the command's.
+/// Variables that contain the ID of the client or of a parent process of the command.
 const VARIABLES: [&str; 2] = ["PPID", "CLAUDE_PID"];
 
 /// Whether this command acts on the client or on a hook of ours.
@@ -41,7 +41,7 @@ pub(super) fn acts_on_us(protected: &Protected, run: &CommandRun) -> bool {
     if asks {
         return false;
     }
-    // A carrier that is not known may stand before it: `systemd-run --user kill …`.
+    // An unknown program may start it: `systemd-run --user kill …`.
     let reached = if run.reads { 1 } else { words.len() };
     (0..reached.min(words.len())).any(|at| {
         let name = called(&words[at]);
@@ -56,21 +56,21 @@ fn called(word: &Word) -> String {
     name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
 }
 
-/// The id of the client or of a parent, by a variable.
+/// A variable with the ID of the client or of a parent.
 fn holds_id(word: &Word) -> bool {
     let mut names = word.unknown.iter().chain(&word.filled);
     names.any(|name| VARIABLES.iter().any(|ours| name.eq_ignore_ascii_case(ours)))
 }
 
-/// Prints the id of a parent or of the client: a word for it (`ppid=`, `/PPid/{print $2}`, `CLAUDE_PID`), or
-/// a file of the kernel's that holds a parent's beside other numbers (`/proc/$$/stat`).
+/// Prints the ID of a parent or of the client: by a word for it (`ppid=`, `/PPid/{print $2}`, `CLAUDE_PID`),
+/// or from a kernel file that contains a parent's ID (`/proc/$$/stat`).
 fn tells_id(word: &Word) -> bool {
     let text = word.lossy().to_lowercase();
     let of_kernel = text.starts_with("/proc/") && (text.ends_with("/stat") || text.ends_with("/status"));
     of_kernel || parts(&text).any(is_parent)
 }
 
-/// Every process that there is, by the names in `/proc`: the client's is one of them.
+/// A listing of `/proc` covers every process, including the client.
 fn is_any_process(word: &Word) -> bool {
     let text = word.lossy();
     let number = text.strip_prefix("/proc/").map_or("", |rest| rest.trim_end_matches('/'));
@@ -81,7 +81,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|part| !part.is_empty())
 }
 
-/// A name of the client's process or of a parent, in lower case, as shells and other languages have it.
+/// A name for the ID of the client or of a parent, in lower case, as shells and other languages have it.
 fn is_parent(part: &str) -> bool {
     matches!(part, "ppid" | "claude_pid") || part.ends_with("getppid")
 }
@@ -111,7 +111,7 @@ fn meets(protected: &Protected, run: &CommandRun, arguments: &[Word], (name, giv
     }
 }
 
-/// A pattern that matches the client or a command line of ours: `claude`, `^claude$`, `node.*claude`,
+/// A pattern that matches the client or one of our command lines: `claude`, `^claude$`, `node.*claude`,
 /// `aops-hook`, `PreToolUse`.
 fn meant(given: &str) -> bool {
     let given = given.replace(['[', ']'], "");
@@ -135,13 +135,13 @@ fn meant(given: &str) -> bool {
     }
 }
 
-/// A regular expression, read loosely, that may match the client's name, ours or that of an event.
+/// A regular expression, read loosely, that may match the name of the client, of our program or of an event.
 fn matches_any(pattern: &str) -> bool {
     let mut bits = vec![Bit::Star];
     for c in pattern.chars().filter(|c| !matches!(c, '^' | '$' | '\\' | '(' | ')')) {
         match c {
             '.' => bits.push(Bit::One),
-            // Any number of what stands before it.
+            // Any number of what precedes it.
             '*' | '+' | '?' => *bits.last_mut().unwrap_or(&mut Bit::Star) = Bit::Star,
             c => bits.push(Bit::Char(c)),
         }
@@ -153,8 +153,8 @@ fn matches_any(pattern: &str) -> bool {
     said > 2 && names.any(|name| pattern::fits(&bits, &name))
 }
 
-/// The same in a text that cannot be read as a line: a program that ends or limits processes, and one of ours
-/// beside it.
+/// The same in a text that cannot be parsed as a line: a program that ends or limits processes, and one of
+/// our processes next to it.
 pub(super) fn named_in(text: &str) -> bool {
     let is_part = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '$');
     let words: Vec<&str> = text.split(is_part).filter(|word| !word.is_empty()).collect();
@@ -170,19 +170,20 @@ pub(super) fn named_in(text: &str) -> bool {
     words.iter().enumerate().filter(|(_, word)| acts(word)).any(|(at, _)| near(at))
 }
 
-/// Calls of other languages that end, stop or limit a process, in lower case.
+/// Calls in other languages that end, stop or limit a process, in lower case.
 #[rustfmt::skip]
 const CALLS: [&str; 17] = [
     "kill", "killpg", "kill_process", "pkill", "killall", "taskkill", "pskill", "posix_kill", "tgkill", "tkill", "sigqueue",
     "send_signal", "pidfd_send_signal", "terminate", "suspend", "prlimit", "signal-process",
 ];
-/// Words of programs that run a line.
+/// Words with which programs run a command line.
 const RUNS: [&str; 6] = ["system", "exec", "spawn", "popen", "subprocess", "`"];
-/// Words of programs that go through the processes there are.
+/// Words with which programs list the running processes.
 const LISTS: [&str; 8] = ["psutil", "pgrep", "pidof", "/proc", "cmdline", "tasklist", "ps -", "ps a"];
 
 /// A program for an interpreter, in lower case, that ends or limits the client, a parent or every process:
-/// `os.kill(os.getppid(), 9)`, `system("kill " ENVIRON["CLAUDE_PID"])`. Asking whether one is there is none.
+/// `os.kill(os.getppid(), 9)`, `system("kill " ENVIRON["CLAUDE_PID"])`. Asking whether a process exists does
+/// not count.
 pub(super) fn ended_by(protected: &Protected, program: &str) -> bool {
     let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
     let split = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -202,13 +203,13 @@ pub(super) fn ended_by(protected: &Protected, program: &str) -> bool {
         || RUNS.iter().any(|sign| program.contains(sign)) && named_in(program)
 }
 
-/// Each call has the signal 0, which only asks.
+/// Every call sends signal 0, which only asks whether the process exists.
 fn only_asks(plain: &str) -> bool {
     let mut calls = plain.match_indices("kill(").map(|(at, _)| &plain[at..]).peekable();
     calls.peek().is_some() && calls.all(|call| call.split(';').next().is_some_and(|one| one.contains(",0)")))
 }
 
-/// What a listing of `/proc` names is ended, whichever it is.
+/// It ends every process that a listing of `/proc` names.
 fn goes_through_all(plain: &str) -> bool {
     let listed = ["listdir('/proc')", "listdir(\"/proc\")", "readdirsync('/proc')", "readdirsync(\"/proc\")"];
     let found = ["</proc/[0-9]*>", "glob('/proc/[0-9]*')", "glob(\"/proc/[0-9]*\")", "</proc/*>"];

@@ -1,8 +1,8 @@
-//! The files that a session manager, a shell, an editor, git or the client starts, or runs programs of, by
-//! itself: one table.
+//! One table of the files that a session manager, a shell, an editor, git or the client starts by itself, or
+//! that name programs for them to run.
 //!
 //! Compares a path, or a pattern of paths, with names; reads nothing. Invariants: a file that people edit
-//! every day is in it only with the words that make something run; what is taken away starts nothing.
+//! every day is listed only with the words that make something run; removing a file starts nothing.
 
 use super::path::pattern::{ends_as, fits, named};
 use super::path::{Component, Protected, names};
@@ -10,14 +10,14 @@ use crate::tool::targets::Act;
 use Root::{Anywhere, Home, System};
 use aops_shell::syntax::Bit;
 
-/// What the paths of a row begin at.
+/// Where the paths of a row begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Root {
     /// The home folder.
     Home,
     /// `/`.
     System,
-    /// Any folder, so a project too.
+    /// Any folder, including a project.
     Anywhere,
 }
 
@@ -25,9 +25,9 @@ enum Root {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
     root: Root,
-    /// What they are, after `is`.
+    /// What the files are, as the end of a sentence after `is`.
     pub what: &'static str,
-    /// Asked about only where the new text has a new line with one of these; always where there are none.
+    /// If not empty: asks only if the new text has a new line with one of these.
     pub words: &'static [&'static str],
     /// A last part `*` is any name, `**` anything below.
     paths: &'static [&'static str],
@@ -126,15 +126,14 @@ pub(super) static ROWS: &[Row] = &[
         words: &["wrapper", "runner", "linker", "rustc", "rustdoc", "credential"] },
 ];
 
-/// Names of the table that begin with no dot, wherever they lie.
+/// Names in the table that do not begin with a dot, in any folder.
 const PLAIN: [&str; 10] = [
     "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook-local.yml", "mise.toml",
     "mise.local.toml", "bunfig.toml", "sitecustomize.py", "usercustomize.py",
 ];
-/// Folders at the root in which some of them lie.
+/// Folders in the root folder that contain some of the files.
 const SYSTEM: [&str; 6] = ["etc", "lib", "usr", "var", "run", "library"];
 
-/// The row of this path.
 pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option<&'static Row> {
     if !may_be_listed(path) {
         return None;
@@ -143,7 +142,7 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
     let in_home = !home.is_empty()
         && path.len() > home.len()
         && home.iter().zip(path).all(|(name, part)| fits(part, name));
-    // To remove a shell's files or git's loses what a person has set.
+    // Removing a shell's or git's files loses a person's settings.
     let removes = matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
     ROWS.iter().filter(|row| !removes || row.what == SHELL).find(|row| {
         row.paths.iter().any(|pattern| match row.root {
@@ -154,13 +153,13 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
     })
 }
 
-/// The names of the table that lie in any folder, by themselves.
+/// The names in the table that may lie in any folder.
 pub(super) fn loose() -> impl Iterator<Item = &'static str> {
     let rows = ROWS.iter().filter(|row| row.root == Anywhere);
     rows.flat_map(|row| row.paths.iter().copied()).filter(|path| !path.contains('/'))
 }
 
-/// Cheap, for the many paths of everyday calls.
+/// A cheap test first, for the many paths of everyday calls.
 fn may_be_listed(path: &[Component]) -> bool {
     let hidden = |part: &Component| !matches!(part.first(), Some(Bit::Char(c)) if *c != '.');
     let any = |part: Option<&Component>, known: &[&str]| {
@@ -172,7 +171,7 @@ fn may_be_listed(path: &[Component]) -> bool {
         || any(path.iter().rev().nth(1), &["launchagents", "launchdaemons"])
 }
 
-/// The whole path is this pattern, or a folder that something is put into which may be.
+/// The whole path matches this pattern; or something is put into a folder that may match it.
 fn meets(path: &[Component], pattern: &str, act: Act) -> bool {
     let fills = matches!(act, Act::Into | Act::Merge | Act::Become);
     let mut parts = pattern.split('/');
@@ -192,7 +191,7 @@ fn meets(path: &[Component], pattern: &str, act: Act) -> bool {
     }
 }
 
-/// The end of the path is this pattern.
+/// The end of the path matches this pattern.
 fn ends_with(path: &[Component], pattern: &str, act: Act) -> bool {
     let first = pattern.split('/').next().unwrap_or(pattern);
     (0..path.len()).rev().any(|at| ends_as(&path[..=at], first) && meets_from(path, at, pattern, act))

@@ -1,4 +1,4 @@
-//! The guard against a corpus of lines, and against tools.
+//! Tests the guard against a corpus of lines, and against tools.
 
 mod corners;
 mod unasked;
@@ -44,7 +44,7 @@ fn bash(line: &str) -> Ruling {
     ruling("Bash", &serde_json::json!({ "command": line }).to_string())
 }
 
-/// Mode `observe`.
+/// In mode `observe`.
 #[test]
 fn what_is_ours_alone_is_held_where_nothing_else_is() {
     let registered = vec!["/home/u/.claude/settings.json".to_owned()];
@@ -76,7 +76,7 @@ fn what_is_ours_alone_is_held_where_nothing_else_is() {
     }
 }
 
-/// A word that the line does not say may be the option or the verb that is a person's.
+/// A word that the line does not spell out may be the option or the verb that only a person may use.
 #[test]
 fn a_verb_of_ours_that_is_not_said_needs_a_person() {
     for line in [
@@ -146,12 +146,12 @@ fn tools_are_judged_by_what_they_write() {
         ("deny", "mcp__shell__run", r#"{"argv":["rm","-rf",".aops"]}"#),
         ("deny", "SomethingNew", r#"{"where":{"is":"/home/u/.claude/settings.local.json"}}"#),
         ("deny", "SomethingNew", r#"{"where":"/home/u/.claude/settings.local.json","odd":"\ud800"}"#),
-        // A device's name begins no exemption.
+        // A path that begins with a device's name is not exempt.
         ("deny", "Write", r#"{"file_path":"/dev/../home/u/.claude/settings.json"}"#),
         ("deny", "Edit", r#"{"file_path":"/dev/shm/../../home/u/.claude/settings.json"}"#),
         ("deny", "mcp__fs__write", r#"{"path":"/dev/fd/../../home/u/.claude/settings.json"}"#),
         ("pass", "Write", r#"{"file_path":"/dev/shm/x"}"#),
-        // Fields that mean something together, other spellings of a path, JSON in a string.
+        // Fields that only together name a path, other spellings of a path, JSON in a string.
         ("deny", "mcp__fs__put", r#"{"directory":"/home/u/.claude","filename":"settings.json"}"#),
         ("deny", "mcp__fs__put", r#"{"a":{"dir":"~/.claude","name":"settings.json","mode":"w"}}"#),
         ("deny", "mcp__fs__put", r#"{"uri":"file:///home/u/.claude/settings%2Ejson"}"#),
@@ -285,7 +285,8 @@ fn no_text_is_too_much() {
         bash(&text);
         let took = began.elapsed();
         let shown: String = text.chars().take(40).collect();
-        // Far above any honest time, even unoptimised and on a busy machine: this finds what is not linear.
+        // Far above any honest time, even unoptimised and on a busy machine: this only finds code that is not
+        // linear.
         assert!(took.as_secs() < 30, "{shown}: {took:?}");
     }
 }
@@ -338,7 +339,7 @@ fn what_is_too_long_or_too_much_is_refused_and_soon() {
     assert_eq!(ruling("mcp__a__write", &some.to_string()), Ruling::Pass, "what a smaller call holds");
 }
 
-/// Honest threads have two mebibytes and the main one eight; half of the least is our measure.
+/// Threads have two mebibytes of stack and the main thread eight; we allow half of the smaller size.
 #[test]
 fn no_text_goes_deep() {
     let rm = "rm .aops/config.toml";
@@ -399,7 +400,7 @@ proptest::proptest! {
     }
 }
 
-/// Pieces that mean something to a shell.
+/// Pieces with a meaning for a shell.
 const SOUP: [&str; 48] = [
     "rm ", "echo ", "$(", ")", "`", "'", "\"", "\\", "{", "}", ",", ";", "&&", "||", "|", "&", "<", ">",
     ">>", "<<", "<<<", "\n", "EOF", " ", "~", "/", ".aops", "${", ":-", "#", "*", "?", "[", "]", "((", "))",

@@ -1,5 +1,5 @@
-//! Commands that start an agent without our hooks: the client with them left out, its server, and other
-//! agents' clients.
+//! Finds commands that start an agent without our hooks: the client with its hooks disabled, its server, and
+//! other agents' clients.
 
 use super::path::Protected;
 use crate::host::claude::disarm;
@@ -8,12 +8,12 @@ use crate::model::client::{CLIENTS, Client};
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
 
-/// Options of the client that leave our hooks out.
+/// Options of the client that disable our hooks.
 const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings", "--setting-sources"];
 /// Variables that move its configuration.
 const MOVING: [&str; 2] = ["CLAUDE_CONFIG_DIR", "HOME"];
-/// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away:
-/// first word, then one of the others, where there are any.
+/// Commands of the client that run tools without a hook, remove our records, or remove our plugin: the first
+/// word, then one of the other words, if there are any.
 const VERBS: [(&str, &[&str]); 7] = [
     ("mcp", &["serve"]),
     ("purge", &[]),
@@ -23,7 +23,7 @@ const VERBS: [(&str, &[&str]); 7] = [
     ("plugin marketplace", &["remove", "rm"]),
     ("plugins marketplace", &["remove", "rm"]),
 ];
-/// Those that bring programs which run without being asked: servers, plugins.
+/// Those that bring programs which run without asking: servers, plugins.
 const BRINGING: [(&str, &[&str]); 5] = [
     ("mcp", &["add", "add-json", "add-from-claude-desktop"]),
     ("plugin", &["install", "i", "enable", "update"]),
@@ -31,7 +31,8 @@ const BRINGING: [(&str, &[&str]); 5] = [
     ("plugin marketplace", &["add", "update"]),
     ("plugins marketplace", &["add", "update"]),
 ];
-/// Clients of other agents. With words: only before one of those, since other programs have the name too.
+/// Clients of other agents. If words are listed, one of them must follow, since other programs have the same
+/// name.
 #[rustfmt::skip]
 const OTHERS: &[(&str, &[&str])] = &[
     ("aider", &[]), ("cursor-agent", &[]), 
@@ -41,23 +42,23 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("q", &["chat"]), ("cursor", &["agent"]), ("gh", &["copilot", "agent-task"]), ("cn", &["-p", "--print"]),
     ("interpreter", &[]), ("mini", &["-t", "--task"]), ("sweagent", &[]), ("gptme", &[]), ("letta", &[]),
 ];
-/// The same as packages.
+/// Names of the same clients as packages.
 const PACKAGES: [&str; 11] = [
     "aider-chat", "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie",
     "cline", "@kilocode/cli", "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
 ];
 const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
 
-/// The client is started with these arguments, without our hooks.
+/// These arguments start the client without our hooks.
 pub(super) fn is_unhooked(arguments: &[Word]) -> bool {
     let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
     let named = |word: &Word| OPTIONS.iter().any(|option| given(word, option));
-    // `echo --bare | xargs claude`: what arrives may be any option.
+    // `echo --bare | xargs claude`: the piped text may contain any option.
     let says = |word: &Word| named(word) || word.named.iter().any(named);
     arguments.iter().any(|word| says(word) || word.splits && word.shifts == Some(0))
 }
 
-/// It is started in another environment: with our hooks left out, or another configuration.
+/// The command starts it with variables that disable our hooks or move the configuration.
 pub(super) fn is_moved(run: &CommandRun) -> bool {
     let leaves_out = |name: &str| disarm::VARIABLES.contains(&name) || MOVING.contains(&name);
     run.assigned.iter().any(|name| leaves_out(name))
@@ -81,7 +82,7 @@ fn says(table: &[(&str, &[&str])], arguments: &[Word]) -> bool {
     })
 }
 
-/// Keys of git's configuration under which a program stands; a star is any name.
+/// Keys of git's configuration whose value is a program; a star is any name.
 #[rustfmt::skip]
 const GIT_PROGRAMS: [&str; 43] = [
     "alias.*", "core.hookspath", "core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass",
@@ -114,7 +115,7 @@ pub(super) fn sets_git_program(run: &CommandRun) -> bool {
     })
 }
 
-/// An alias for a verb of git's own that runs no program of anybody's.
+/// An alias for one of git's own verbs that runs no other program.
 fn names_verb(value: &[String]) -> bool {
     const PLAIN: [&str; 20] = [
         "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "fetch", "log",
@@ -130,19 +131,19 @@ fn names_verb(value: &[String]) -> bool {
 
 /// An agent's client that a command starts.
 pub(super) struct Started {
-    /// Where we can be registered in it.
+    /// The client, if we can be registered in it.
     pub(super) client: Option<Client>,
-    /// It is started so that its hooks may be left out.
+    /// It may be started without its hooks.
     drops: bool,
 }
 
 impl Started {
-    /// Why no hook of ours sees it, and the way out.
+    /// Why none of our hooks sees it, and the way out.
     pub(super) fn unseen(&self, protected: &Protected) -> Option<(String, Option<String>)> {
         let Some(client) = self.client else {
             return Some(("starts another agent, which no hook of ours sees".to_owned(), None));
         };
-        // Claude Code has rules of its own where it is the one that runs us.
+        // If Claude Code runs us, starting it is judged by rules of its own.
         if !client.is_registered_by_name() && protected.host == client {
             return None;
         }
@@ -181,7 +182,7 @@ fn asks(word: &str) -> bool {
     matches!(word, "--version" | "--help" | "-h" | "-v" | "version" | "help")
 }
 
-/// Its hooks may be left out, or it does something else than work under them.
+/// Its hooks may be disabled, or it does something else than work under them.
 fn drops(client: Client, run: &CommandRun) -> bool {
     let host = table::host(client);
     let words = &run.command.words[1..];
@@ -199,13 +200,13 @@ fn drops(client: Client, run: &CommandRun) -> bool {
     words.iter().any(|word| named(word) || unsure(word)) || other || moved
 }
 
-/// One of the clients with an adapter of ours, by its name or that of its package.
+/// The name or package name of a client for which we have an adapter.
 fn is_ours(name: &str) -> bool {
     let mut rows = CLIENTS.iter().filter(|row| row.client.is_registered_by_name());
     rows.any(|row| row.client.name() == name || row.packages.contains(&name))
 }
 
-/// A client that we cannot be registered in.
+/// A client in which we cannot be registered.
 fn is_other_client(name: &str, rest: &[String]) -> bool {
     let is = |(other, then): &(&str, &[&str])| {
         *other == name && (then.is_empty() || rest.iter().any(|word| then.contains(&word.as_str())))

@@ -1,4 +1,5 @@
-//! Commands that need a person: our admin verbs, switching the client's hooks off, acting on its process.
+//! Finds commands that need a person: our admin verbs, switching the client's hooks off, acting on its
+//! process.
 
 use super::path::{self, Protected, pattern};
 use super::{process, unguarded};
@@ -17,7 +18,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     if run.reads {
         return None;
     }
-    // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
+    // An unknown program may start ours: `nsenter … aops-hook clear-block`.
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
         if is_own_program(protected, word) && (at == 0 || !rest.is_empty()) && needs_person(word, rest)
@@ -43,7 +44,7 @@ fn is_own_program(protected: &Protected, word: &Word) -> bool {
             .any(|word| fits(word.last_bits(), "aops-hook") || name(word).starts_with("aops-hook-"))
 }
 
-/// The last part of this word begins with this letter, or is unknown. A cheap test before the closer ones.
+/// The last part of this word begins with this letter, or is unknown. A cheap test before the precise ones.
 fn may_begin(word: &Word, letter: char) -> bool {
     word.last_bits().first().is_some_and(|bit| match bit {
         Bit::Char(c) => c.eq_ignore_ascii_case(&letter),
@@ -51,12 +52,12 @@ fn may_begin(word: &Word, letter: char) -> bool {
     })
 }
 
-/// The word, and what it may become: `$(which aops-hook)`, the `{}` of `find`.
+/// The word, and what it may expand to: `$(which aops-hook)`, the `{}` of `find`.
 fn meanings(word: &Word) -> impl Iterator<Item = &Word> {
     std::iter::once(word).chain(&word.named)
 }
 
-/// The name, or a pattern that says most of it.
+/// The name, or a pattern that contains most of it.
 fn fits(bits: &[Bit], name: &str) -> bool {
     let said = bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
     said > 3 && pattern::fits(&path::lower(bits), name)
@@ -74,7 +75,7 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     if verbs::asks_help(&texts) && arguments.iter().all(Word::is_firm) {
         return false;
     }
-    // Without a verb it reads an event from its input.
+    // Without a verb our program reads an event from its input.
     let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return true };
     verb.bits.contains(&Bit::Any)
         || arguments.iter().any(may_be_option) && verbs::may_need_person(&texts)
@@ -82,7 +83,7 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
         || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)
 }
 
-/// `$(…)`, `$x`: it may begin with a dash, or be another verb. A number or a commit does not.
+/// `$(…)`, `$x`: it may expand to an option, or to another verb. A number or a commit does not.
 fn may_be_option(word: &Word) -> bool {
     let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
     word.bits.first() == Some(&Bit::Any) && gaps > word.sums + word.commits
@@ -112,8 +113,8 @@ fn unhooks(arguments: &[Word]) -> bool {
         && text.iter().any(named)
 }
 
-/// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or
-/// brings programs that run without being asked.
+/// Why this command needs a person's approval, if it does: it starts something that our hooks do not see, or
+/// brings programs that run without asking.
 pub(super) fn asked(protected: &Protected, run: &CommandRun) -> Option<(String, Option<String>)> {
     let words = &run.command.words;
     let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
-//! A block, and what is said and recorded of a prompt that is no person's, of an agent that no call started,
-//! of timers.
+//! Tests blocks, and what is said and recorded about a prompt that is not a person's, an agent that no call
+//! started, and timers.
 
 use super::*;
 use crate::config::policy::ModeLevel;
@@ -147,7 +147,7 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
     refused(&working(), &event("ConfigChange"), &unread, "guard", "too large");
 }
 
-/// Said once: a hook may approve the plan in the person's place.
+/// Said once, because a hook may approve the plan in the person's place.
 #[test]
 fn a_plan_that_a_hook_may_approve_is_no_persons() {
     let asks = renamed("PermissionRequest", call("ExitPlanMode"));
@@ -164,7 +164,7 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
     assert_eq!(judge(&told, &asks, &hooked()), Verdict::pass());
 }
 
-/// Timers beyond what is remembered, and the calls that set them.
+/// More timers than we can remember, and the calls that set them.
 #[test]
 fn a_timer_too_many_is_recorded_as_lost() {
     let full = with(|session| {
@@ -210,7 +210,7 @@ fn what_a_skill_brings_waits_for_the_plan() {
     passes(&shut, &call("Skill"), &does(Effect::Control));
 }
 
-/// Questions are answered on a page for people.
+/// No call may reach the page on which people answer questions.
 #[test]
 fn the_page_of_questions_is_not_for_a_call() {
     let session = with_policy(|policy| policy.fleet.url = Some("postgresql://a@h/d".into()));

@@ -1,4 +1,4 @@
-//! The user's checks: when each is wanted, and what its failure means.
+//! Tests the user's checks: when each is wanted, and what its failure means.
 
 use super::*;
 use crate::model::named::Stored;

@@ -1,4 +1,5 @@
-//! What the end of a task owes beyond its reviews: format, tracker, pull, sync; and how that is announced.
+//! Tests what the end of a task owes apart from its reviews (format, tracker, pull, sync), and how that is
+//! announced.
 
 use super::*;
 use crate::gate::owed::{announce, debts};

@@ -1,4 +1,4 @@
-//! The danger gate: who is asked, who is refused, which of several rules speaks.
+//! Tests the danger gate: when it asks, when it refuses, and which of several rules it names.
 
 use super::*;
 use crate::config::policy::{DangerLevel, ModeLevel};
@@ -30,7 +30,7 @@ fn danger() {
         Ruling::Ask
     );
     passes(&set("git-discard", DangerLevel::Off), &call("Bash"), &found(&["git-discard"]));
-    // Of several the strictest, then the gravest, speaks.
+    // Among several rules, it names the strictest, then the gravest.
     let spoken = |ids: &[&str]| {
         let verdict = judge(&working(), &call("Bash"), &attended(ids));
         verdict.phrase.unwrap().values.into_iter().find(|(name, _)| *name == "rule").unwrap().1
@@ -45,7 +45,7 @@ fn danger() {
     passes(&observed, &call("Read"), &found(&["secret-file"]));
     let stage = rehearsal::session(&observed, &call("Read"), &found(&["secret-file"])).unwrap();
     refused(&stage, &call("Read"), &found(&["secret-file"]), "danger", "danger.md");
-    // A gate that refuses as well says it with the words of the rule.
+    // If another gate refuses too, its refusal uses the rule's words.
     let guarded = |ids: &[&str]| {
         let mut context = found(ids);
         context.call_mut().unwrap().reach.over = true;
@@ -54,7 +54,7 @@ fn danger() {
     for rule in ["rm-system", "kill-all", "system-write"] {
         refused(&working(), &call("Bash"), &guarded(&[rule]), "guard", "danger-guard.md");
     }
-    // Where the guard asks a person, its words are the person's too.
+    // If the guard asks a person, the question uses the guard's words.
     let mut asked = attended(&["system-write"]);
     asked.call_mut().unwrap().guard.executable = Some(("it starts something".to_owned(), false));
     let words = said(&set("system-write", DangerLevel::Ask), &call("Bash"), &asked);

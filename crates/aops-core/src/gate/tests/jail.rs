@@ -1,4 +1,4 @@
-//! How a command is jailed, and what the jail refuses.
+//! Tests how a command is jailed, and what the jail refuses.
 
 use super::*;
 use crate::config::policy::ModeLevel;
@@ -69,7 +69,7 @@ fn a_profile_follows_from_the_sandbox_and_the_line() {
         profile::of_call(&namespaces(open), &call("Bash"), &alone(Effect::Write)),
         Some(Profile::None)
     );
-    // A reviewer changes nothing, whatever it runs.
+    // A reviewer must not change anything, whatever it runs.
     assert_eq!(
         profile::of_call(&namespaces(open), &by("critic"), &alone(Effect::Write)),
         Some(Profile::Trial)
@@ -166,7 +166,7 @@ fn a_command_without_proof_is_told_and_blocks_in_strict() {
     assert!(told.contains("without the jail") && !told.contains("blocked"), "{told}");
 }
 
-/// The end of a command whose result is gone.
+/// The end of a command whose result was lost.
 fn unsaved() -> (Event, Context) {
     let files = vec![LostFile { loss: Loss::Made, path: "out/app".to_owned() }];
     let lost = Losses { files, ..Losses::default() };
@@ -205,7 +205,7 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
     assert!(said.context.contains("like every command of `qa-verifier`. out/app is gone."), "{said:?}");
 }
 
-/// The client puts a command that takes too long into the background.
+/// The client moves a command that takes too long into the background.
 #[test]
 fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
     let (mut ended, mut context) = unsaved();
@@ -224,7 +224,7 @@ fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
     assert_eq!(judge(&session, &ended, &context), Verdict::pass());
 }
 
-/// In every state of the loop in which that can be.
+/// In every state of the loop in which a result can be lost.
 #[test]
 fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
     let (ended, context) = unsaved();

@@ -1,4 +1,4 @@
-//! What is missing: an agent's end, the end of a turn, the end of a call.
+//! Tests missing events: an agent's end, the end of a turn, the end of a call.
 
 use super::*;
 use crate::model::event::{AgentEnd, AgentEndKind, EndedBatch};
@@ -10,7 +10,7 @@ use crate::text::sha256::sha256;
 
 const BLOCK: &str = r#"{"verdict": "BLOCK", "violation": "it left the plan"}"#;
 
-/// An agent of ours is at work, started by call `t`.
+/// One of our agents is at work, started by call `t`.
 fn at_work(name: &str) -> Session {
     with(|session| {
         let agent = Started { agent_id: "a".into(), name: Stored::of(name), task: 1, ..Started::default() };
@@ -58,12 +58,12 @@ fn an_agent_that_ended_without_its_end() {
     assert_eq!(kinds(&custodiet, &batch(Failed, "x"), &plain), ["violation", "verdict"]);
     assert_eq!(kinds(&custodiet, &batch(Stopped, "x"), &plain), ["verdict"]);
     passes(&custodiet, &batch(Stopped, "x"), &plain);
-    // Of another agent, one that reported, or one that is not known.
+    // The end of another agent, of one that already reported, or of an unknown one.
     let mut done = at_work("custodiet");
     done.memory.progress.agents[0].done = true;
     assert!(kinds(&done, &ends("PostToolBatch", Some("a"), Completed, BLOCK), &plain).is_empty());
     assert!(kinds(&working(), &blocked, &plain).is_empty());
-    // Its start is missing too.
+    // Its start is missing, too.
     let mut unseen = at_work("custodiet");
     unseen.memory.progress.agents.clear();
     assert!(kinds(&unseen, &blocked, &plain).is_empty(), "a foreign file has its name");
@@ -77,7 +77,7 @@ fn an_agent_that_ended_without_its_end() {
     assert!(kinds(&unseen, &blocked, &foreign).is_empty());
     unseen.memory.agents.at_work[0].name = Stored::of("other");
     assert!(kinds(&unseen, &blocked, &plain).is_empty());
-    // A block that is there already, and a finding about another task.
+    // A block that already exists, and a finding about another task.
     let mut halted = at_work("custodiet");
     halted.state.state.custodiet_blocked = true;
     assert_eq!(kinds(&halted, &blocked, &plain), ["violation", "verdict"]);

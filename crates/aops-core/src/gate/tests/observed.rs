@@ -1,5 +1,5 @@
-//! Mode `observe` rehearses a stricter one; clients that cannot start agents, and agents whose names are
-//! taken.
+//! Tests mode `observe`, which rehearses a stricter one; clients that cannot start agents; and agents whose
+//! names are taken.
 
 use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};
@@ -102,7 +102,7 @@ fn a_client_without_agents_is_not_sent_to_one() {
         session.state.audit.writes_since = 99;
     });
     passes(&due, &call("Write"), &writes());
-    // At the end no report is asked for that cannot come.
+    // At the end, no report is required that cannot come.
     let owing = agentless(&|session| {
         session.memory.progress.plan.gates = vec![Stored::of("qa")];
         session.memory.progress.proven.reflected = false;

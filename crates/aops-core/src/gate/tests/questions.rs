@@ -1,4 +1,4 @@
-//! Questions to a person, their answers, and who gave them.
+//! Tests questions to a person, their answers, and who gave them.
 
 use super::*;
 use crate::gate::facts::facts;
@@ -85,7 +85,7 @@ fn the_next_event_settles_it() {
     let no = facts(&waiting(), &stop, &Verdict::pass(), &decided(false, Answerer::Person));
     assert_eq!(kinds(&no)[..2], ["answer", "call"]);
     assert_eq!((answers(&no)[0].by, answers(&no)[0].ms), (Answerer::Person, Some(4_000)));
-    // It was approved, and its end was never told.
+    // It was approved, and its end was never reported.
     let yes = facts(&waiting(), &stop, &Verdict::pass(), &decided(true, Answerer::Person));
     assert_eq!(kinds(&yes)[..4], ["answer", "call", "call", "call"]);
     assert!(answers(&yes)[0].allowed);
@@ -114,7 +114,7 @@ fn another_hooks_yes_is_told() {
     assert!(told.ruling == Ruling::Pass && told.notice.contains("danger rule git-discard"), "{told:?}");
     let all = facts(&waiting(), &stop, &Verdict::pass(), &context);
     assert_eq!(kinds(&all)[..2], ["answer", "violation"]);
-    // The same for one that was answered before, and for several.
+    // The same for a call that was answered before, and for several.
     let answered = Answered {
         allowed: true,
         call: CallKey::of("Bash", "t"),

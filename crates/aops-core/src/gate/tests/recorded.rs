@@ -1,4 +1,5 @@
-//! The facts of an event: every call that was asked is settled, and the answer stands beside the question.
+//! Tests the facts of an event: every call that was asked about is settled, and the answer is recorded with
+//! the question.
 
 use super::*;
 use crate::gate::facts::{abandoned, facts, rejected};
@@ -15,7 +16,7 @@ fn in_flight(state: CallState) -> Session {
     with(|session| session.memory.calls = vec![open("t", state)])
 }
 
-/// From and to of every step of a call.
+/// The old and new state of every step of a call.
 fn steps(facts: &[Fact]) -> Vec<(Option<CallState>, CallState)> {
     facts
         .iter()
@@ -54,7 +55,7 @@ fn a_call_is_asked_and_answered() {
         assert_eq!((steps(&waits).len(), first(&waits).reason.as_deref()), (1, Some("may it?")));
         assert_eq!(first(&waits).means().deferred, ruling == Ruling::Defer);
     }
-    // The same id again: another call, or the one that a run paused for.
+    // The same ID again: another call, or the one for which a run paused.
     let second = asked(&in_flight(Executing), &call("Bash"), &Verdict::pass());
     assert_eq!(kinds(&second), ["violation"]);
     let mut waiting = in_flight(Pending);

@@ -1,4 +1,5 @@
-//! Inside a run: the step is the loop, and a question pauses it because no person is there to answer.
+//! Tests gates inside a run: the step replaces the loop, and a question pauses the run because no person is
+//! there.
 
 use super::*;
 use crate::model::named::Stored;
@@ -27,8 +28,7 @@ fn a_question_pauses_the_run() {
     passes(&asked, &call("Read"), &step(|_| {}));
 }
 
-/// The approval is for the call that was asked about, as it was asked, and not for whatever comes under its
-/// id.
+/// The approval is valid for exactly the call that was asked about, not for any later call with its ID.
 #[test]
 fn an_approval_is_for_the_call_that_waits() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
@@ -65,7 +65,7 @@ fn a_step_has_a_sandbox_of_its_own() {
     passes(&closed, &call("Write"), &step(|_| {}));
 }
 
-/// Before the sandbox opens only the agent that was started may do what its name allows.
+/// Before the plan gate opens, only an agent whose start we saw may do what its name allows.
 #[test]
 fn a_name_alone_gives_no_right() {
     let verifies = by("qa-verifier", call("Bash"));
@@ -111,7 +111,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     assert_eq!(owes(&waived, &closing(|_| {})), ["qa-verifier"]);
 }
 
-/// A run paused for the call: whether it is still a question is decided anew.
+/// A run paused for the call: we decide anew whether it still needs a question.
 #[test]
 fn a_deferred_call_is_judged_again() {
     let open = OpenCall {
@@ -125,8 +125,8 @@ fn a_deferred_call_is_judged_again() {
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
 }
 
-/// Outside of a run: the answer that a person gave from anywhere is for one call, as it was asked, and for a
-/// time.
+/// Outside of a run: an answer that a person gave from anywhere is valid for exactly one call, and for a
+/// limited time.
 #[test]
 fn an_approved_call_of_a_session_is_allowed() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
@@ -157,7 +157,8 @@ fn an_approved_call_of_a_session_is_allowed() {
     passes(&asked, &event("Stop"), &alone);
 }
 
-/// Codex cannot make a deferred call by itself: it is told to make it again, and that has another id.
+/// Codex cannot repeat a deferred call by itself: the model is told to make it again, and that call has
+/// another ID.
 #[test]
 fn an_approved_call_passes_once_under_another_id() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
@@ -181,11 +182,12 @@ fn an_approved_call_passes_once_under_another_id() {
     assert_eq!(ruling(&|open| open.input_sha256 = "other".into()), Ruling::Defer);
     assert_eq!(ruling(&|open| open.state = CallState::Executing), Ruling::Defer);
     assert_eq!(ruling(&|open| open.means.deferred = false), Ruling::Defer);
-    // Until it is decided the step may end.
+    // The step may end while the call is undecided.
     passes(&asked, &event("Stop"), &step(|step| step.agent = Some(AgentId::Critic.into())));
 }
 
-/// Checks in a run: before a stop of any step that may change something or closes, but those a person let go.
+/// Checks in a run: before the stop of any step that may change something or closes, except those a person
+/// waived.
 #[test]
 fn checks_are_run_before_the_stop_of_a_step() {
     let checked = || {
@@ -202,7 +204,7 @@ fn checks_are_run_before_the_stop_of_a_step() {
     let shut = |closes| step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, closes));
     assert_eq!((wanted(&checked(), &stop, &shut(true)), wanted(&checked(), &stop, &shut(false))), (1, 0));
     assert_eq!(wanted(&checked(), &stop, &step(|step| step.waived = vec!["c".into()])), 0);
-    // A call that waited for a person is checked again when it comes up.
+    // A call that waited for a person is checked again when it comes back.
     let asked = |deferred, state| {
         let mut session = checked();
         let call_key = CallKey::of("Bash", "t");

@@ -1,4 +1,4 @@
-//! No other agent may carry one of our agents' names, and no message reaches one of them.
+//! Tests that no other agent may use one of our agents' names, and that no message reaches one of them.
 
 use super::*;
 

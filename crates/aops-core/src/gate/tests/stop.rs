@@ -1,10 +1,11 @@
-//! Corners of a stop: a prompt in between, and a check that said nothing.
+//! Tests corner cases of a stop: a prompt in between, and a check without output.
 
 use super::*;
 use crate::model::named::Stored;
 use crate::model::outcome::CheckEnding;
 
-/// A new prompt came, and it is not known yet whether it continues the task: a question is answered freely.
+/// A new prompt came, and we do not know yet whether it continues the task: a question may be answered
+/// freely.
 #[test]
 fn a_question_after_the_work_is_answered_freely() {
     let asked = |writes_at_prompt, pending| {
@@ -41,7 +42,7 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
     assert_eq!(owed("\n"), "`c` (exit 1), run as `make`");
 }
 
-/// An audit whose start was missed: its BLOCK stands, nothing else of it does.
+/// If we missed the start of an audit, its BLOCK counts, but nothing else of its report.
 #[test]
 fn a_block_stands_without_a_start() {
     let stop =

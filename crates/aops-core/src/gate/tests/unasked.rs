@@ -1,9 +1,9 @@
-//! What could not be looked at, or asked, is the strict answer.
+//! Tests that whatever could not be looked up counts as the strict case.
 
 use super::*;
 use crate::config::policy::ModeLevel;
 
-/// Where it could not be looked who edits a file, somebody may.
+/// If we cannot find out who edits a file, we assume that somebody does.
 #[test]
 fn a_lease_that_could_not_be_looked_at_is_taken() {
     let write = call("Write");
@@ -25,7 +25,7 @@ fn a_lease_that_could_not_be_looked_at_is_taken() {
     assert_eq!(lease::judge(&in_mode(ModeLevel::Strict), &write, &of(Held::Nobody)), Verdict::pass());
 }
 
-/// What could not be asked is owed, as long as anything is.
+/// If git cannot be asked, its debts count, as long as the task owes anything.
 #[test]
 fn what_git_could_not_be_asked_is_owed() {
     let stop = event("Stop");

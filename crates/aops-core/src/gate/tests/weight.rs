@@ -1,4 +1,4 @@
-//! The weight of a task: what a small one may do and owes, and what needs a plan.
+//! Tests the weight of a task: what a small one may do and owes, and what needs a plan.
 
 use super::*;
 use crate::config::policy::ModeLevel;
@@ -52,7 +52,7 @@ fn a_small_edit_passes_and_a_larger_one_does_not() {
     passes(&planned, &call("Edit"), &edit("a", 241));
 }
 
-/// Files and lines over their limits, or either over four times it.
+/// Files and lines over their limits, or either over four times its limit.
 #[test]
 fn what_a_small_task_weighs() {
     let weighed = |files: u64, lines: u64| {
@@ -89,7 +89,7 @@ fn what_a_small_task_weighs() {
     assert!(none(|policy| policy.small.files = u64::MAX).is_none(), "no overflow");
 }
 
-/// Temporary and generated files are free in every mode, and count as nothing; not after a HALT, nor for a
+/// Temporary and generated files are free in every mode and never count; but not after a HALT, nor for a
 /// reviewer.
 #[test]
 fn scratch_files_are_free() {
@@ -166,7 +166,7 @@ fn who_owes_what() {
     assert_eq!(debts(&tested(true)), [""; 0]);
 }
 
-/// No repository is no news where nothing has to be committed.
+/// If nothing has to be committed, a missing repository is not worth a message.
 #[test]
 fn a_small_task_is_not_told_of_git() {
     let context = || Context {

@@ -1,8 +1,8 @@
-//! Room for events that come while the disk is full, set aside while it is not.
+//! Disk space for events that come while the disk is full, reserved while it is not.
 //!
-//! Writes `<config>/aops/reserve`: its blocks beyond its end are its own, and what is added fills them.
-//! Invariants: its records are in one place or the other, never in none; where nothing is in it an event
-//! makes one system call more.
+//! Writes `<config>/aops/reserve`: the file owns blocks beyond its end, which additions fill. Invariants: a
+//! record is always in the reserve or in its own file, never in neither; while the reserve is empty, an event
+//! makes one more system call.
 
 use crate::system::env::Env;
 use crate::system::files::{self, make_all, replace_private};
@@ -12,14 +12,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Sixty short events and more.
+/// Enough for more than sixty short events.
 const ROOM: u64 = 256 << 10;
 
 fn place(env: &Env) -> PathBuf {
     env.config.join("aops/reserve")
 }
 
-/// Sets the room aside. Where there is none to be had, events that come once are told as lost on a full disk.
+/// Reserves the space. If that fails, events that come only once are reported as lost while the disk is full.
 pub(crate) fn set_aside(env: &Env) {
     let path = place(env);
     if path.exists() || path.parent().is_none_or(|folder| make_all(folder).is_err()) {
@@ -48,7 +48,7 @@ pub(super) fn add(env: &Env, file: &Path, text: &str) -> io::Result<()> {
     reserve.write_all(record.as_bytes()).inspect_err(|_| drop(reserve.set_len(before)))
 }
 
-/// Gives every text the file that it would have had. What finds no room stays.
+/// Writes every text to the file that it should have had. Those for which there is no room stay.
 pub(super) fn give_out(env: &Env) -> io::Result<()> {
     let path = place(env);
     if fs::metadata(&path).map_or(0, |about| about.len()) == 0 {

@@ -1,8 +1,8 @@
 //! Says whether a settings text runs our hooks, and why a changed text would switch them off.
 //!
 //! Reads text; writes nothing. Invariants: an entry counts only if it runs our program for every call of its
-//! event, in a form that an installation writes and nothing else; an entry that was held counts only while it
-//! names the same program.
+//! event, in a form that an installation writes; an entry recorded earlier counts only while it names the
+//! same program.
 
 use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
@@ -10,14 +10,14 @@ use crate::system::files;
 use serde_json::Value;
 use std::path::Path;
 
-/// Variables with which the client runs no hooks.
+/// If one of these is set, the client runs no hooks.
 pub const VARIABLES: [&str; 4] = [
     "CLAUDE_CODE_SAFE_MODE",
     "CLAUDE_CODE_SIMPLE",
     "CLAUDE_CODE_RESTRICTED",
     "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
 ];
-/// A hook that has less time, in seconds, is as good as none.
+/// A hook with less time, in seconds, is useless.
 const LEAST_TIMEOUT: f64 = 1.0;
 
 /// The events for which this text runs our program, unconditionally, each with the program:
@@ -32,7 +32,8 @@ pub fn registered(text: &str) -> Vec<String> {
     hooks.iter().flat_map(of_event).collect()
 }
 
-/// Whether one that is registered is the one that was held. An earlier version held the event's name alone.
+/// Whether a registered entry is the one that was recorded. An earlier version recorded only the event's
+/// name.
 fn is_held(held: &str, now: &str) -> bool {
     held == now || now.split_once('=').is_some_and(|(event, _)| event == held)
 }
@@ -72,17 +73,16 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     }
 }
 
-/// Why the edit that makes the new text out of the old one is no ordinary one; nothing where it leaves all of
-/// ours as it is.
+/// Why this edit is not an ordinary one; `None` if it leaves everything of ours unchanged.
 pub fn alters(old: &str, new: &str) -> Option<String> {
     let changes = || (ours(old) != ours(new)).then(|| "it changes what is ours in that file".to_owned());
     disarms(new, &registered(old)).or_else(changes)
 }
 
-/// Keys that say how we are run, beside those that carry our name.
+/// Keys that determine how we are run, in addition to those that contain our name.
 const OURS: [&str; 2] = ["CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CONFIG_DIR"];
 
-/// Everything in this text that is ours, with the keys above it: our entries, our status line, what carries
+/// Everything of ours in this text, with the keys above it: our entries, our status line, values that contain
 /// our name.
 fn ours(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -115,7 +115,7 @@ fn collect_ours(above: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// This settings file runs our hooks at every event, and each program is there.
+/// This settings file runs our hooks at every event, and each program exists.
 pub fn is_whole(path: &Path) -> bool {
     let text = files::read_text(path).unwrap_or_default();
     let events: Vec<&str> = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect();
@@ -128,21 +128,21 @@ fn parse(text: &str) -> Option<Value> {
     root.is_object().then_some(root)
 }
 
-/// The programs of ours that these groups of an event run.
+/// Our programs that these groups of an event run.
 fn programs<'v>(event: &str, groups: &'v Value) -> Vec<&'v str> {
     let groups = groups.as_array().into_iter().flatten().filter(|group| matches_all(group));
     let hooks = groups.filter_map(|group| group.get("hooks").and_then(Value::as_array)).flatten();
     hooks.filter_map(|hook| our_program(event, hook)).collect()
 }
 
-/// A matcher that leaves calls out is as good as no hook.
+/// A matcher that excludes some calls makes the hook useless.
 fn matches_all(group: &Value) -> bool {
     group
         .get("matcher")
         .is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
 }
 
-/// This entry of an event runs our program, for every call and with time enough.
+/// This entry of an event runs our program, for every call and with enough time.
 pub fn is_ours(event: &str, hook: &Value) -> bool {
     our_program(event, hook).is_some()
 }
@@ -163,7 +163,8 @@ fn our_program<'v>(event: &str, hook: &'v Value) -> Option<&'v str> {
     }
 }
 
-/// The program, where its name is ours and it is told this event or none: then it reads which it is.
+/// The program, if its name is ours and its argument is this event. Without an argument it reads the event
+/// from its input.
 fn named<'c>(event: &str, program: &'c str, told: &[&str]) -> Option<&'c str> {
     let name = program.rsplit('/').next().unwrap_or_default();
     let by_name = name.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('-')) == Some(event);
@@ -171,8 +172,8 @@ fn named<'c>(event: &str, program: &'c str, told: &[&str]) -> Option<&'c str> {
     (by_name && told.is_empty() || name == PROGRAM && is_told).then_some(program)
 }
 
-/// The same in a shell line, which is the program alone, or the program and the event. Anything more, such as
-/// another command behind it or a variable before it, decides what becomes of our answer.
+/// The same in a shell line, which must be the program alone, or the program and the event. Anything more,
+/// such as a second command or a variable in front, could replace our answer.
 fn in_shell<'c>(event: &str, line: &'c str) -> Option<&'c str> {
     let line = line.trim();
     let told = line.strip_suffix(event).filter(|rest| rest.ends_with(' ')).map(str::trim_end);
@@ -188,10 +189,10 @@ fn in_shell<'c>(event: &str, line: &'c str) -> Option<&'c str> {
     named(event, unquoted, told.as_slice()).filter(|_| is_word || is_script)
 }
 
-/// How a plugin's hooks name their folder.
+/// The variable with which a plugin's hooks name their folder.
 const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 
-/// It means nothing to a shell, wherever it stands in a word.
+/// A character without meaning to a shell anywhere in a word.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "/._-+@:,%".contains(c)
 }
@@ -200,7 +201,7 @@ fn is_plain(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// The events we register for.
+    /// The events that we register for.
     fn expected() -> Vec<&'static str> {
         EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect()
     }
@@ -263,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What follows our program, or stands before it, decides instead of us.
+    /// A command before or after our program would decide in our place.
     #[test]
     fn a_line_with_anything_else_in_it_is_not_ours() {
         let lines = [
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// A file of our name is no identity.
+    /// A program is not ours just because its file has our name.
     #[test]
     fn another_program_of_our_name_is_not_the_one_that_was_held() {
         let with = |program: &str| {
@@ -321,7 +322,7 @@ mod tests {
             let why = disarms(&with(other), &held).unwrap();
             assert_eq!(why, "it no longer runs our hook for `PreToolUse`", "{other}");
         }
-        // A session of an earlier version held the name alone.
+        // A session of an earlier version recorded only the event's name.
         assert_eq!(disarms(&with("/tmp/aops-hook"), &["PreToolUse"]), None);
     }
 

@@ -1,6 +1,6 @@
-//! Claude Code: what it sends, how it wants to be answered, and the files it keeps.
+//! Claude Code: the events it sends, the answers it expects, and the files it keeps.
 //!
-//! No other folder knows its JSON. Another client is a folder beside this one.
+//! No other folder knows its JSON. Each other client has a folder next to this one.
 
 pub mod wire;
 pub mod settings;

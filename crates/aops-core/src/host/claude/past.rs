@@ -1,7 +1,7 @@
-//! Reads a transcript of Claude Code for its calls, and for who answered the client's questions about them.
+//! Reads the calls in a transcript of Claude Code, and who answered the client's questions about them.
 //!
-//! Reads one file from its beginning, a line at a time. A call stands in a message of the model, its answer
-//! beside the result.
+//! Reads one file from its beginning, one line at a time. A call is part of a model's message; the answer to
+//! its question is recorded with the result.
 
 use super::transcript::entry::{Block, Lines, Read, TranscriptEntry};
 use super::wire::answer::DECISION;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// The sessions' transcripts and those of their agents.
+/// The transcripts of sessions and of their agents.
 pub fn files(folder: &Path, found: &mut PastFiles) {
     let is_transcript = |name: &str| Path::new(name).extension().is_some_and(|ending| ending == "jsonl");
     let is_agents = |name: &str| name.starts_with("agent-") && is_transcript(name);
@@ -49,7 +49,7 @@ fn changed_mode(line: &[u8]) -> Option<String> {
     json::text_in(line, "permissionMode").filter(|_| is_change)
 }
 
-/// Reads a file of lines. `take` says how much of a line is not known to it.
+/// Reads a file line by line. `take` returns how many parts of a line are unknown.
 pub fn each_line(path: &Path, until: Instant, take: &mut dyn FnMut(&[u8]) -> u64) -> io::Result<PastCounts> {
     let mut lines = Lines::of(open(path)?);
     lines.until = Some(until);
@@ -60,14 +60,14 @@ pub fn each_line(path: &Path, until: Instant, take: &mut dyn FnMut(&[u8]) -> u64
     }
     counts.too_long = lines.too_long;
     if lines.gave_up {
-        // Either the time was up, or the line had no end.
+        // Either the time was up, or the line was endless.
         counts.is_cut = Instant::now() > until;
         counts.too_long += u64::from(!counts.is_cut);
     }
     Ok(counts)
 }
 
-/// Tells the calls and results of one record. Returns how many of them have no known form.
+/// Passes on the calls and results of one record. Returns how many of them have an unknown form.
 fn tell(line: &[u8], record: &TranscriptEntry, mode: Option<&str>, take: &mut dyn FnMut(PastRecord)) -> u64 {
     let Some(message) = &record.message else { return 0 };
     let at_ms = time::parse(&record.timestamp);
@@ -103,7 +103,8 @@ fn call(record: &TranscriptEntry, block: &Block, mode: Option<&str>, at_ms: Opti
     })
 }
 
-/// A No in the client's dialog at a terminal leaves no decision, but this word.
+/// If a person rejects a call in the client's dialog at a terminal, the record contains no decision, only
+/// this word.
 const REJECTED: &str = "user-rejected";
 
 fn prompt(line: &[u8], record: &TranscriptEntry) -> PastPrompt {

@@ -1,10 +1,10 @@
 //! Adds our hook entries and status line to the text of a settings file, removes them again, and lists them.
 //!
-//! Reads text, gives text. No document model: foreign keys, their order, spacing and spelling of numbers must
-//! stay byte for byte, so only the places that change are edited (`docs/decisions/settings.md`). Invariants:
-//! `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is refused; an
-//! entry is ours by the file name of its program, whatever its folder; a foreign status line is never
-//! touched.
+//! Reads text, gives text. It uses no document model: foreign keys, their order, spacing and spelling of
+//! numbers must stay byte for byte, so only the parts that change are edited (`docs/decisions/settings.md`).
+//! Invariants: `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is
+//! rejected; an entry is ours by the file name of its program, whatever its folder; a foreign status line is
+//! never touched.
 
 mod edit;
 pub mod deny;
@@ -23,16 +23,16 @@ use std::ops::Range;
 /// The file name of our program, by which our entries are recognised.
 pub const PROGRAM: &str = "aops-hook";
 
-/// How a project's settings call the program: a script beside them, which finds it on each machine.
+/// How a project's settings call the program: through a script next to them, which finds it on each machine.
 pub const SCRIPT_COMMAND: &str = "${CLAUDE_PROJECT_DIR}/.claude/aops-hook";
-/// The same in a shell line, such as the status line's.
+/// The same in a shell line, for example for the status line.
 pub const SCRIPT_IN_SHELL: &str = "\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook";
 pub const SCRIPT_PATH: &str = ".claude/aops-hook";
-/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked
-/// out.
+/// Committed with a project's settings. Without our program the script says so and lets the call pass, so
+/// that colleagues are not locked out.
 pub const SCRIPT: &str = include_str!("aops-hook.sh");
 
-/// Why a settings text is refused, and where.
+/// Why a settings text was rejected, and at which position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     pub line: usize,
@@ -62,15 +62,15 @@ pub struct Hook {
     pub timeout: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<&'static str>,
-    /// Tokens that the model reads of what a hook adds; another client's key.
+    /// Limit, in tokens, for what the model reads of a hook's text; a key of another client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context_limit: Option<u32>,
 }
 
-/// The entry that an event of this name is to have; nothing where no hook is registered.
+/// The entry that an event of this name should have; `None` if no hook is registered for it.
 pub type Wanted<'w> = &'w dyn Fn(&str) -> Option<Group>;
 
-/// The entry for this kind of event; nothing where no hook is registered.
+/// The entry for this kind of event; `None` if no hook is registered for it.
 pub fn group(kind: &EventRow, command: &str) -> Option<Group> {
     let hook = Hook {
         r#type: "command",
@@ -83,22 +83,22 @@ pub fn group(kind: &EventRow, command: &str) -> Option<Group> {
     (kind.timeout > 0).then_some(Group { hooks: [hook] })
 }
 
-/// The text of a plugin's `hooks/hooks.json`: all events, the program below the plugin's folder.
+/// The text of a plugin's `hooks/hooks.json`: all events, with the program below the plugin's folder.
 pub fn plugin_hooks() -> String {
     let text = register("{}\n", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook");
     text.unwrap_or_default()
 }
 
-/// What a client takes for JSON.
+/// What a client accepts as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
     Json,
-    /// With comments of lines and of blocks.
+    /// With line and block comments.
     Commented,
 }
 
 impl Grammar {
-    /// The text as a strict reader reads it, each byte where it was.
+    /// The text for a strict JSON reader, with every byte at its old position.
     pub fn plain(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Json => Cow::Borrowed(text),
@@ -113,7 +113,7 @@ pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
     register_all(text, Grammar::Json, EVENTS.iter().map(|kind| kind.name), &wanted)
 }
 
-/// The text with these entries for these events, and no other of ours.
+/// The text with these entries for these events, and no other entries of ours.
 pub fn register_all<'e>(
     text: &str,
     grammar: Grammar,
@@ -133,13 +133,13 @@ pub fn register_all<'e>(
     Ok(text)
 }
 
-/// The text without our entries. Lists and objects that become empty go too, unless `original`, the text from
-/// before the installation, has them.
+/// The text without our entries. Lists and objects that become empty are removed too, unless `original`, the
+/// text from before the installation, contains them.
 pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
     unregister_in(text, Grammar::Json, original)
 }
 
-/// The same of a text in this grammar.
+/// The same for a text in this grammar.
 pub fn unregister_in(text: &str, grammar: Grammar, original: Option<&str>) -> Result<String, Unreadable> {
     let mut text = text.to_owned();
     if text.trim().is_empty() {
@@ -157,7 +157,7 @@ pub fn unregister_in(text: &str, grammar: Grammar, original: Option<&str>) -> Re
         text = cleaner;
     }
     if grammar == Grammar::Commented {
-        // The rest is Claude Code's alone.
+        // Only Claude Code has the other parts.
         return Ok(text);
     }
     let had_env = before.is_some_and(|text| member(text, &edit::document(text), "env").is_some());
@@ -189,7 +189,7 @@ fn expect(text: &str, span: &Range<usize>, opening: char, words: &str) -> Result
     Err(Unreadable { line, column, words: words.to_owned() })
 }
 
-/// One event with our entry in its list: as it is, in the place of an older one, or at the end.
+/// Puts our entry into one event's list: keeps it if it is there, or replaces an older one, or appends it.
 fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
     let root = edit::document(text);
     let Some(hooks) = member(text, &root, "hooks") else {
@@ -209,14 +209,14 @@ fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
     }
 }
 
-/// The group that our entry goes in: the one that has it already, else the first with no foreign hook.
+/// The group for our entry: the one that contains it already, or else the first without a foreign hook.
 fn keeper(text: &str, groups: &[JsonPart], wanted: Option<&Group>) -> Option<usize> {
     let wanted = wanted?;
     let same = groups.iter().position(|group| edit::is(&text[group.value.clone()], wanted));
     same.or_else(|| groups.iter().position(|group| all_ours(text, group)))
 }
 
-/// Removes one superfluous entry of ours; nothing when none is left. With `wanted` one entry per event stays.
+/// Removes one superfluous entry of ours; `None` if there is none. With `wanted`, one entry per event stays.
 fn less_one(text: &str, wanted: Option<Wanted>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
     let root = edit::document(text);
     let top = parts(text, &root);
@@ -259,9 +259,9 @@ pub struct Survey {
     pub ours: Vec<Registered>,
     pub disabled: bool,
     pub managed_only: bool,
-    /// Ids of plugins switched on, and of those switched off.
+    /// IDs of plugins, each with whether it is switched on.
     pub plugins: Vec<(String, bool)>,
-    /// Entries that the client does not accept: where, and what must be there.
+    /// Entries that the client does not accept: their position, and what is required there.
     pub odd: Vec<(String, &'static str)>,
 }
 
@@ -269,19 +269,19 @@ pub struct Survey {
 pub struct Registered {
     pub event: String,
     pub command: String,
-    /// Exec form; without, a shell runs the command.
+    /// Arguments in exec form; without them a shell runs the command.
     pub args: Option<Vec<String>>,
     pub timeout: Option<f64>,
-    /// Tokens that the model reads of what it adds; another client's key.
+    /// Limit, in tokens, for what the model reads of its text; a key of another client.
     pub limit: Option<u64>,
-    /// Which group of its event it is in, and which hook of that.
+    /// The index of its group in the event, and of the hook in that group.
     pub at: (usize, usize),
     /// The entry is what `register` would write today for this program.
     pub current: bool,
 }
 
 impl Registered {
-    /// The program's path, also where a shell line holds it.
+    /// The program's path, also if it is part of a shell line.
     pub fn program(&self) -> &str {
         program(&self.command, self.args.is_some())
     }
@@ -348,7 +348,7 @@ fn is_ours(hook: &str) -> bool {
     read("", hook).is_some()
 }
 
-/// In exec form the command is a path, else the first word of a shell line.
+/// In exec form the command is a path, otherwise the program is the first word of a shell line.
 pub fn program(command: &str, exec: bool) -> &str {
     if exec || command.rsplit('/').next() == Some(PROGRAM) {
         return command;

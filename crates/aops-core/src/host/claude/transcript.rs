@@ -1,8 +1,8 @@
-//! The client's own transcript: its records, a scan of all of it, the last turns, and the tokens used so far.
+//! The client's own transcript: its records, a full scan, the last turns, and the tokens used so far.
 //!
-//! Reads transcripts, writes nothing. Invariants: the last turns of a transcript of any length cost the same;
-//! a message counts once, however many lines it has; unknown records are passed over; a missing file is an
-//! empty answer, since the first prompt comes before it is there.
+//! Reads transcripts, writes nothing. Invariants: reading the last turns costs the same for a transcript of
+//! any length; a message counts once, however many lines it has; unknown records are skipped; a missing file
+//! gives an empty answer, since the first prompt comes before the file exists.
 
 pub mod entry;
 pub mod scan;
@@ -23,9 +23,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const TAIL: u64 = 128 << 10;
-/// The client's name for how a call was refused.
+/// The client's key for the way in which a call was refused.
 const DENIAL: &str = "toolDenialKind";
-/// How far back decisions about calls are looked for.
+/// How far back we search for decisions about calls.
 const LONG_TAIL: u64 = 4 << 20;
 
 /// The last turns, oldest first, at most `most` bytes in all.
@@ -45,7 +45,7 @@ pub fn last_turns(path: &str, most: usize) -> String {
     turns.join("\n")
 }
 
-/// What the main agent said last; `None` if the end of its transcript has no words of it.
+/// The main agent's last message; `None` if the end of its transcript contains none.
 pub fn last_words(transcript: &Path) -> Option<String> {
     let said = |line: &str| {
         let record = json::read(line).ok()?;
@@ -67,7 +67,7 @@ fn tail(path: &Path, most: u64) -> Option<String> {
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // The first line is cut unless we began at the beginning.
+    // The first line is incomplete unless we began at the beginning.
     Some(if from == 0 {
         text
     } else {
@@ -75,13 +75,13 @@ fn tail(path: &Path, most: u64) -> Option<String> {
     })
 }
 
-/// What the client writes where the person stopped a turn.
+/// What the client writes if the person stopped a turn.
 const INTERRUPTED: [&str; 2] =
     ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
-/// The client's own record says that the person interrupted the turn of this prompt: nothing of the
-/// conversation follows that word but what belongs to the prompt `next`. A prompt of these very words says
-/// nothing.
+/// The client's own record says that the person interrupted the turn of this prompt: after that note the
+/// conversation contains only what belongs to the prompt `next`. If the prompt itself consists of these
+/// words, the record proves nothing.
 pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Option<&str>) -> bool {
     if INTERRUPTED.iter().any(|words| sha256(&[words.as_bytes()]) == prompt_sha256) {
         return false;
@@ -110,14 +110,13 @@ fn says_interrupted(record: &Json) -> bool {
     text.is_some_and(|text| INTERRUPTED.contains(&text.as_str()))
 }
 
-/// The transcript of an agent of this session.
 pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let id: String = agent_id.chars().filter(|c| plain(*c)).collect();
     transcript.with_extension("").join("subagents").join(format!("agent-{id}.jsonl"))
 }
 
-/// Who let these calls be made, or refused them, as the client recorded it with their results.
+/// Who approved or refused these calls, as the client recorded it with their results.
 pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
     let text = tail(transcript, LONG_TAIL).unwrap_or_default();
     let fields = [DECISION, DENIAL].map(memmem::Finder::new);
@@ -143,7 +142,7 @@ pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
     found
 }
 
-/// A kind of source that this version does not know is nobody's.
+/// A decision from an unknown kind of source is attributed to nobody.
 fn decision(record: &Json, call: String) -> Option<Decision> {
     let at_ms = record.text_of("timestamp").as_deref().and_then(time::parse);
     let Some(said) = record.get(DECISION) else {
@@ -162,7 +161,8 @@ fn decision(record: &Json, call: String) -> Option<Decision> {
     Some(Decision { call, allowed, by, at_ms })
 }
 
-/// Who refused a call that has no decision: a No in the client's dialog at a terminal leaves this word alone.
+/// Who refused a call without a recorded decision: rejecting it in the client's dialog at a terminal leaves
+/// only this key.
 fn denied_by(record: &Json) -> Option<Answerer> {
     let is_shutdown = matches!(record.get("interruptedByShutdown"), Some(Json::Bool(true)));
     match record.text_of(DENIAL)?.as_str() {
@@ -173,7 +173,7 @@ fn denied_by(record: &Json) -> Option<Answerer> {
     }
 }
 
-/// What a record says, the calls it makes and the results it brings, a line each.
+/// A record's text, the calls that it makes and the results that it brings, one line each.
 fn turn(record: &Json) -> Option<String> {
     let who = record.text_of("type").filter(|kind| kind == "user" || kind == "assistant")?;
     let content = record.get("message")?.get("content")?;
@@ -190,7 +190,7 @@ fn said(who: &str, text: &str) -> Option<String> {
     (!text.is_empty()).then(|| format!("{who}: {}", one_line(&redact(text), 400)))
 }
 
-/// What of a call's input says best what it does.
+/// The fields of a call's input that best say what it does.
 const DEEDS: [&str; 8] =
     ["command", "file_path", "notebook_path", "pattern", "url", "query", "subagent_type", "skill"];
 
@@ -219,10 +219,11 @@ fn piece(who: &str, block: &Json) -> Option<String> {
     }
 }
 
-/// Bytes of all transcripts together.
+/// How many bytes of all transcripts together are read.
 const MOST: u64 = 8 << 20;
 
-/// By agent; the main one has no name. `transcript` is the session's own, `names` those of its agents by id.
+/// By agent; the main agent's name is empty. `transcript` is the session's own, `names` the agents' names by
+/// ID.
 pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, Sum> {
     let long = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
     if long(transcript) + entry::beside(transcript).iter().map(|agent| long(&agent.path)).sum::<u64>() > MOST

@@ -1,8 +1,8 @@
 //! Tokens: what one message used, what that costs, and sums by model, agent and phase.
 //!
-//! Prices come from a list with its date, shipped as `prices.json` and overridden by the user's. Stored
+//! Prices come from a dated list, which is shipped as `prices.json` and overridden by the user's. Stored
 //! types: fields in sorted order. Invariants: money is counted in whole picodollars per message, so sums do
-//! not depend on their order; a model that is not on the list adds tokens and no money; its name is looked up
+//! not depend on their order; a model that is not on the list adds tokens but no cost; its name is looked up
 //! without date, region and provider.
 
 use serde::{Deserialize, Serialize};
@@ -13,20 +13,20 @@ pub struct Usage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
-    /// All that was written to the cache, of which `cache_write_1h` for an hour.
+    /// All tokens written to the cache; `cache_write_1h` of them for an hour.
     pub cache_write: u64,
     pub cache_write_1h: u64,
     pub web_searches: u64,
 }
 
 impl Usage {
-    /// Where what came out of the cache, or went into it, is part of the input.
+    /// For clients whose input count includes the tokens read from or written to the cache.
     pub fn of_whole_input(input: u64, output: u64, [cache_read, cache_write]: [u64; 2]) -> Self {
         let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
         Self { input, output, cache_read, cache_write, ..Self::default() }
     }
 
-    /// Everything the model was given.
+    /// All tokens that the model was given.
     pub fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
@@ -36,12 +36,12 @@ impl Usage {
 pub struct Sum {
     pub cache_read: u64,
     pub cache_write: u64,
-    /// Left out where no message had a price.
+    /// Left out if no message had a price.
     pub cost_usd: Option<f64>,
     pub input: u64,
     pub messages: u64,
     pub output: u64,
-    /// Exact while it is summed.
+    /// The exact sum.
     #[serde(skip)]
     pub picodollars: Option<u128>,
 }
@@ -67,7 +67,7 @@ impl Sum {
     }
 }
 
-/// To a millionth of a dollar.
+/// Rounded to a millionth of a dollar.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a sum of money that a double cannot hold does not occur here"
@@ -97,7 +97,7 @@ impl Tokens {
         }
     }
 
-    /// What all models cost together; nothing where none has a price.
+    /// The cost of all models together; `None` if no model has a price.
     pub fn cost(&self) -> Option<f64> {
         self.by_model.values().filter_map(|sum| sum.picodollars).reduce(u128::saturating_add).map(dollars)
     }
@@ -130,7 +130,7 @@ pub struct Price {
     pub cache_write_1h: f64,
     #[serde(default)]
     pub web_search: f64,
-    /// Another price for prompts above a length.
+    /// The price for prompts above a certain length.
     pub long_prompt: Option<Long>,
 }
 
@@ -152,7 +152,7 @@ impl Price {
 }
 
 impl Prices {
-    /// The shipped list, with the models of the user's own list in front.
+    /// The shipped list; models of the user's own list take precedence.
     pub fn read(own: Option<&str>) -> Result<Self, String> {
         let mut prices: Prices = serde_json::from_str(SHIPPED).map_err(|e| e.to_string())?;
         if let Some(own) = own {
@@ -174,7 +174,7 @@ impl Prices {
         self.models.get(model).or_else(|| self.models.get(plain(model)))
     }
 
-    /// Picodollars of one message. `fast` is the client's quicker mode, which is priced apart.
+    /// Picodollars of one message. `fast` is the client's quicker mode, which has its own prices.
     pub fn cost(&self, model: &str, usage: &Usage, region: &str, fast: bool) -> Option<u128> {
         let price = if fast { self.models.get(&format!("{}@fast", plain(model)))? } else { self.of(model)? };
         let long = price.long_prompt.as_ref().filter(|long| usage.prompt() > long.above);
@@ -209,7 +209,7 @@ fn per_token(price: f64) -> u128 {
     (price * 1e6).round() as u128
 }
 
-/// `us.anthropic.claude-opus-4-5-20251101-v1:0` is `claude-opus-4-5`.
+/// `us.anthropic.claude-opus-4-5-20251101-v1:0` becomes `claude-opus-4-5`.
 fn plain(model: &str) -> &str {
     let model = model.find("claude-").map_or(model, |at| &model[at..]);
     let end = model.find(['@', '[', ':']).unwrap_or(model.len());
@@ -229,7 +229,8 @@ mod tests {
     #[test]
     fn as_the_client_reckons() {
         let prices = Prices::read(None).unwrap();
-        // Its own sum over the recorded session: `cost-state` in `tests/fixtures/transcripts/main.jsonl`.
+        // The client's own sum for the recorded session: `cost-state` in
+        // `tests/fixtures/transcripts/main.jsonl`.
         let usage = Usage { input: 950, output: 171, cache_read: 1000, cache_write: 50, ..Usage::default() };
         assert_eq!(prices.cost("claude-opus-5-5", &usage, "", false), Some(7_670_000_000));
         assert_eq!(prices.cost("claude-opus-5-5", &usage, "us", false), Some(8_437_000_000));

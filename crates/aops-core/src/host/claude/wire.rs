@@ -1,4 +1,5 @@
-//! The client's hook JSON, known nowhere else: the events it sends, and the answer that each event wants.
+//! The client's hook JSON, which no other module knows: the events it sends, and the answer that each event
+//! expects.
 
 pub mod result;
 pub mod agent_end;

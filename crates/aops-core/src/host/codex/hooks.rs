@@ -1,6 +1,6 @@
 //! Our entries in `hooks.json`, and whether Codex trusts them.
 //!
-//! Reads that file's text and Codex's configuration, writes nothing. Invariant: they are trusted only where
+//! Reads that file's text and Codex's configuration, writes nothing. Invariant: they count as trusted only if
 //! each one is.
 
 use super::trust::{Trust, holds, trust};
@@ -11,7 +11,6 @@ use std::path::Path;
 /// The file below the client's folder.
 pub const FILE: &str = "hooks.json";
 
-/// Our entries in this text.
 pub fn ours(text: &str) -> Result<Vec<Registered>, Unreadable> {
     Ok(survey(text)?.ours)
 }
@@ -21,7 +20,7 @@ pub fn trusts(text: &str, file: &str) -> Result<Vec<Trust>, Unreadable> {
     Ok(ours(text)?.iter().map(|one| trust(file, one)).collect())
 }
 
-/// Codex trusts every entry of ours in this file.
+/// Codex trusts each of our entries in this file.
 pub fn is_trusted(folder: &Path, text: &str) -> bool {
     let path = folder.join(FILE);
     let real = path.canonicalize().unwrap_or(path);

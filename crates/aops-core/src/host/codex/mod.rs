@@ -1,6 +1,6 @@
-//! Codex CLI: what it sends, how it wants to be answered, and the files it keeps.
+//! Codex CLI: the events it sends, the answers it expects, and the files it keeps.
 //!
-//! It speaks Claude's words with other tools, and fails open on everything but exit 2 with a reason on
+//! It uses Claude's format with other tools, and lets calls pass at anything but exit 2 with a reason on
 //! stderr.
 
 pub mod row;
@@ -28,10 +28,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use toml::de::DeTable;
 
-/// Its configuration, which says what hooks it trusts.
+/// Its configuration, which says which hooks it trusts.
 const CONFIG: &str = "config.toml";
 
-/// Tokens of context that it lets the model read: what we inject is shorter than this.
+/// Tokens of context that the model may read: the text that we inject is shorter.
 const CONTEXT: u32 = 6_000;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Host for Codex {
         let verdict = claudes::broken(kind, failure);
         let mut said = self.spell(kind, &verdict, b"");
         if verdict.ruling != Ruling::Deny {
-            // The others put a notice there by themselves; Codex puts it on stdout, if anywhere.
+            // Other clients' answers have the notice on stderr already; Codex's have it on stdout, if at all.
             said.stderr = format!("{}\n", clean(&verdict.notice));
         }
         said

@@ -1,8 +1,7 @@
-//! Reads a rollout file of Codex for its calls, in the words that its hooks are told.
+//! Reads the calls in a rollout file of Codex, in the terms that its hooks use.
 //!
-//! Reads one file from its beginning, a line at a time. It does not record who answered a question.
-//! Invariant: a call whose tool is not known here is counted, never guessed; so is a script that calls tools
-//! itself.
+//! Reads one file from its beginning, one line at a time. It does not record who answered a question.
+//! Invariant: a call with an unknown tool is counted, never guessed; so is a script that calls tools itself.
 
 use crate::host::claude::past::each_line;
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord};
@@ -24,15 +23,15 @@ pub fn files(folder: &Path, found: &mut PastFiles) {
     found.find(Client::Codex, folder, &down, true, &is_rollout);
 }
 
-/// Kinds of records that hold no call.
+/// Kinds of records without calls.
 const PASSED_OVER: &str = "session_meta turn_context event_msg world_state token_usage_record compacted";
-/// Kinds of what goes to and fro that are no call.
+/// Kinds of response items that are not calls.
 const NO_CALL: &str = "message reasoning web_search_call ghost_snapshot compaction other";
-/// Tools that act on nothing.
+/// Tools without effects.
 const HARMLESS: &str =
     "update_plan view_image list_mcp_resources read_mcp_resource wait_agent close_agent write_stdin";
 
-/// What the records before a call say of it.
+/// What the records before a call say about it.
 #[derive(Default)]
 struct Around {
     session: String,
@@ -98,7 +97,7 @@ impl Around {
     }
 }
 
-/// The tool as a hook is told it, its input, and the folder, where the call names one.
+/// The tool as hooks see it, its input, and the folder if the call names one.
 fn translated(name: &str, payload: &Json) -> Option<(&'static str, String, Option<String>)> {
     if name == "apply_patch" {
         let patch =
@@ -117,7 +116,7 @@ fn translated(name: &str, payload: &Json) -> Option<(&'static str, String, Optio
     Some(("Bash", json!({ "command": line }).to_string(), folder))
 }
 
-/// `["bash", "-lc", "line"]`; other lists of words start a program without a shell.
+/// `["bash", "-lc", "line"]`; any other list of words starts a program without a shell.
 fn shell_line(words: &Json) -> Option<String> {
     let Json::List(words) = words else { return None };
     let words: Option<Vec<_>> = words.iter().map(|word| word.text().map(Cow::into_owned)).collect();

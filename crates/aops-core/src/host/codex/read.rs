@@ -1,7 +1,7 @@
 //! Turns an event of Codex into one of ours.
 //!
-//! Reads nothing but its argument. Invariants: what starts an agent is a call of `Agent`, whatever Codex
-//! calls it; the prompt of a subagent is no prompt of the user.
+//! Reads nothing but its argument. Invariants: a call that starts an agent is a call of `Agent`, whatever
+//! Codex calls it; a subagent's prompt is not a prompt of the user.
 
 use crate::host::claude::wire::read as claudes;
 use crate::model::agent::AGENTS;
@@ -11,10 +11,10 @@ use crate::text::json::{self, Json};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// What the prompt of a subagent is recorded as.
+/// A subagent's prompt is recorded as an event with this name.
 const OF_SUBAGENT: &str = "SubagentPrompt";
 
-/// The tools of Codex that ours have another name for.
+/// Tools of Codex for which we use another name.
 const TOOLS: [(&str, &str); 4] = [
     ("spawn_agent", "Agent"),
     ("send_input", "SendMessage"),
@@ -22,7 +22,7 @@ const TOOLS: [(&str, &str); 4] = [
     ("followup_task", "SendMessage"),
 ];
 
-/// Fields of their inputs under other names.
+/// Fields of their inputs for which we use another name.
 const FIELDS: [(&str, &str); 3] = [("agent_type", "subagent_type"), ("message", "prompt"), ("target", "to")];
 
 /// The event called `name` in these bytes.
@@ -34,7 +34,7 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     if let What::Ended(end) = &mut event.what
         && end.call.key.tool == "Agent"
     {
-        // The call is over at once, and the agent is not.
+        // The call ends immediately, but the agent does not.
         end.call.launched = !end.failed;
         end.ends.clear();
     }
@@ -56,7 +56,7 @@ fn translate(json: Json<'_>) -> Json<'_> {
     Json::Object(members.collect())
 }
 
-/// Some tools carry the name of their group before their own: `multi_agent_v1wait_agent`.
+/// Some tools have the name of their group as a prefix: `multi_agent_v1wait_agent`.
 fn bare(tool: &str) -> &str {
     const GROUPS: [&str; 5] = ["multi_agent_v1", "multi_agent_v2", "collaboration", "functions", "clock"];
     let own = GROUPS.iter().find_map(|group| tool.strip_prefix(group)).filter(|own| !own.is_empty());
@@ -73,7 +73,7 @@ fn renamed(input: Json<'_>) -> Json<'_> {
     Json::Object(members.collect())
 }
 
-/// The agent of ours that has a task of this name: `/root/qa_verifier_1a2b3c`.
+/// The agent of ours whose task has this name: `/root/qa_verifier_1a2b3c`.
 fn agent_of(task: &str) -> Option<&'static str> {
     let name = task.rsplit('/').next().unwrap_or(task).replace('_', "-");
     AGENTS
@@ -82,11 +82,11 @@ fn agent_of(task: &str) -> Option<&'static str> {
         .find(|ours| name.strip_prefix(ours).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
 }
 
-/// The input of a call that starts an agent of ours, in the words of Codex; `payload` is the event that
+/// The input of a call that starts one of our agents, in the terms of Codex; `payload` is the event that
 /// asked.
 ///
-/// Where tasks have names, the message is sealed by the model's server, and what we would put in its place
-/// could not be opened: it stays, and the agent is told what it is. No turn of the caller's goes with it.
+/// If tasks have names, the model's server encrypts the message, and it could not decrypt a text of ours. So
+/// the message stays, and the agent is told what it is. No turn of the caller's is passed on.
 pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
     let ours = json::read(input).ok()?;
     let agent = ours.text_of("subagent_type")?;

@@ -1,6 +1,6 @@
 //! Reads a rollout file of Codex: the tokens that a session used, by model, agent and phase.
 //!
-//! Reads the session's file and those of its subagents, which lie in the same folder and name the session.
+//! Reads the session's file and those of its subagents, which are in the same folder and name the session.
 //! Invariants: each answer of the model counts once; a line that cannot be read is counted as unknown.
 
 use crate::host::claude::transcript::entry::Lines;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of one folder that are looked at.
+/// At most this many files of one folder are looked at.
 const MOST: usize = 500;
 
 /// This is a file of Codex.
@@ -20,7 +20,7 @@ pub fn is_rollout(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
 }
 
-/// The whole session. A missing file is an empty scan.
+/// Scans the whole session. A missing file gives an empty scan.
 pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     let mut scan = Scan::default();
     match add(&mut scan, transcript, None, lens) {
@@ -52,7 +52,7 @@ fn beside(transcript: &Path) -> Vec<PathBuf> {
     others
 }
 
-/// The rollout file of this session, wherever its day is.
+/// The rollout file of this session, in the folder of whichever day.
 pub fn find(sessions: &Path, session_id: &str) -> Option<PathBuf> {
     let below =
         |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
@@ -60,7 +60,7 @@ pub fn find(sessions: &Path, session_id: &str) -> Option<PathBuf> {
     days.flat_map(below).find(|path| is_rollout(path) && id_in(path) == session_id)
 }
 
-/// Adds one file; with `of`, only if it is a subagent's of this session.
+/// Adds one file; with `of`, only if it belongs to a subagent of this session.
 fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Result<()> {
     let mut lines = Lines::open(path)?;
     lines.until = lens.until;
@@ -108,7 +108,7 @@ fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Resul
     Ok(())
 }
 
-/// What one request to the model used, as an event with these own fields says: its model, and the tokens.
+/// The model and tokens of one request, from an event with these fields.
 pub fn request(event: &str, about: &str) -> Option<(String, Usage)> {
     let about = json::read(about).ok().filter(|_| event == "PostModelRequest")?;
     Some((about.text_of("model")?, usage(about.get("token_usage")?)))

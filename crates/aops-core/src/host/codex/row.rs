@@ -1,4 +1,4 @@
-//! The facts of Codex CLI, and its events.
+//! The facts about Codex CLI, and its events.
 
 use crate::host::contract::{AgentFiles, HostEvent, HostRow, event, observed};
 use crate::model::client::Client;
@@ -8,7 +8,7 @@ use crate::text::json::quoted;
 static CODEX: &[HostEvent] = &[
     event("SessionStart", false, true, 15),
     event("UserPromptSubmit", true, true, 600),
-    // Says nothing that the next one does not.
+    // Contains nothing that the next event does not.
     observed("PreModelRequest", 0),
     observed("PostModelRequest", 10),
     event("PreToolUse", true, true, 600),
@@ -19,7 +19,7 @@ static CODEX: &[HostEvent] = &[
     event("PreCompact", false, false, 10),
     event("PostCompact", false, false, 10),
     event("Stop", true, false, 600),
-    // The client waits three seconds at most for these two.
+    // The client waits at most three seconds for these two.
     observed("Interrupt", 3),
     observed("SessionEnd", 3),
 ];

@@ -1,7 +1,7 @@
-//! The digests by which Codex knows that a person trusts a hook: an untrusted one is not run, without a word.
+//! The digests by which Codex records that a person trusts a hook: it silently skips an untrusted one.
 //!
-//! Reads and gives texts of `config.toml`. Invariants: everything that is not ours stays byte for byte; what
-//! was added is found again by its name, and nothing else is removed.
+//! Reads and gives texts of `config.toml`. Invariants: everything that is not ours stays byte for byte; our
+//! additions are found again by their names, and nothing else is removed.
 
 use crate::host::claude::settings::Registered;
 use crate::text::json::quoted;
@@ -9,7 +9,7 @@ use crate::text::sha256::sha256;
 use std::fmt::Write;
 use toml::de::{DeTable, DeValue};
 
-/// One handler: what its place is called, and its digest.
+/// The trust in one hook: its name in the configuration, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// `<hooks.json>:<event>:<group>:<handler>`
@@ -17,7 +17,7 @@ pub struct Trust {
     pub digest: String,
 }
 
-/// The trust in one handler of this file, by the digest of what it is in sorted, compact JSON.
+/// The trust in one hook of this file; the digest is over its sorted, compact JSON.
 pub fn trust(file: &str, one: &Registered) -> Trust {
     let event = snake(&one.event);
     let at = one.at;
@@ -50,7 +50,7 @@ fn header(key: &str) -> String {
     format!("[hooks.state.{}]", quoted(key))
 }
 
-/// The configuration that trusts these handlers.
+/// The configuration that trusts these hooks.
 pub fn with(text: &str, all: &[Trust]) -> String {
     let mut text = without(text, all);
     if !text.is_empty() && !text.ends_with('\n') {
@@ -62,7 +62,7 @@ pub fn with(text: &str, all: &[Trust]) -> String {
     text
 }
 
-/// The configuration without trust in these handlers: whole tables are removed, whatever their digest.
+/// The configuration without trust in these hooks: whole tables are removed, whatever their digest.
 pub fn without(text: &str, all: &[Trust]) -> String {
     let ours = |line: &str| all.iter().any(|one| line.trim() == header(&one.key));
     let mut kept = String::with_capacity(text.len());
@@ -78,7 +78,7 @@ pub fn without(text: &str, all: &[Trust]) -> String {
     kept
 }
 
-/// Every handler of these is trusted, and none is switched off.
+/// Each of these hooks is trusted, and none is switched off.
 pub fn holds(text: &str, all: &[Trust]) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
     let table = table.into_inner();
@@ -109,7 +109,7 @@ mod tests {
         Registered { event, command, args: None, timeout: Some(600.0), limit, at, current: false }
     }
 
-    /// As Codex itself reckons: `hooks/list` of its server says these.
+    /// These are the digests that Codex itself reports with `hooks/list`.
     #[test]
     fn digests_are_those_of_codex() {
         let digest = |event, limit| trust("/h/hooks.json", &handler(event, (0, 0), limit)).digest;

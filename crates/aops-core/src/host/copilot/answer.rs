@@ -1,7 +1,7 @@
-//! Writes a verdict as Copilot CLI wants to hear it.
+//! Writes a verdict in the form that Copilot CLI expects.
 //!
-//! Invariants: a call is refused by JSON and exit 2 together, since words on stderr are dropped; a prompt and
-//! the end of a turn by JSON alone; what is told to the model stands at the top, except before a call.
+//! Invariants: a call is refused by JSON together with exit 2, since text on stderr is dropped; a prompt and
+//! the end of a turn are refused by JSON alone; text for the model is at the top level, except before a call.
 
 use super::read::{is_native, untranslate};
 use super::row::ROW;
@@ -42,7 +42,7 @@ fn refuse(kind: EventKind, verdict: &Verdict, reason: &str, notice: &str) -> Ans
     let mut top = Map::new();
     let exit = if kind == EventKind::PreToolUse { 2 } else { 0 };
     if kind == EventKind::PreToolUse {
-        // In its own form: beside exit 2 it reads no other.
+        // In Copilot's own form: with exit 2 it reads no other.
         top.insert("permissionDecision".into(), json!("deny"));
         top.insert("permissionDecisionReason".into(), json!(told));
     } else {

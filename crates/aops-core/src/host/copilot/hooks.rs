@@ -1,6 +1,6 @@
-//! Our file below `hooks/`, as Copilot CLI reads it: it is ours alone.
+//! Our file below `hooks/`, in the form that Copilot CLI reads. It contains only our entries.
 //!
-//! Gives text, reads text. Invariant: what is registered follows from the row.
+//! Gives text, reads text. Invariant: the registration is derived from the row.
 
 use super::row::ROW;
 use crate::host::claude::settings::quoted;
@@ -11,7 +11,7 @@ pub fn file(program: &str) -> String {
     file_with(program, str::to_owned)
 }
 
-/// The same for an administrator's folder, in which only events by Copilot's own names count.
+/// The same for an administrator's folder, in which events need Copilot's own names.
 pub fn managed(program: &str) -> String {
     file_with(program, |name| match name {
         "UserPromptSubmit" => "userPromptSubmitted".to_owned(),
@@ -30,7 +30,7 @@ fn file_with(program: &str, named: fn(&str) -> String) -> String {
     text + "\n"
 }
 
-/// The line that such a file runs before a call, a person's or an administrator's.
+/// The line that such a file runs before a call, whether a person's or an administrator's.
 pub fn command(text: &str) -> Option<String> {
     let all: Value = serde_json::from_str(text).ok()?;
     let line = |name: &str| all["hooks"][name][0]["command"].as_str();

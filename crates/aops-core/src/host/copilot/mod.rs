@@ -1,8 +1,8 @@
-//! Everything that knows Copilot CLI: its events and answers, its registration, the file of a session's
+//! Everything that knows Copilot CLI: its events and answers, its registration, and the file of a session's
 //! events.
 //!
-//! Its events carry Claude's names where they are registered by them, and Claude's answers are read at
-//! `PreToolUse`. Invariant: measured against the release that the row names.
+//! Its events have Claude's names if they are registered by those names, and it understands Claude's answers
+//! at `PreToolUse`. Invariant: measured with the release that the row names.
 
 pub mod row;
 pub mod read;
@@ -57,7 +57,7 @@ impl Host for Copilot {
     fn hindrance(&self, folder: &Path, managed: bool) -> Option<Hindrance> {
         const FILE: &str = "settings.json";
         let own = || files::read_text(folder.join(FILE)).unwrap_or_default();
-        // Its own settings cannot switch an administrator's hooks off.
+        // Its own settings cannot switch off an administrator's hooks.
         let is_off = !managed && hooks::switches_off(&own());
         is_off.then_some(Hindrance::Switch { key: "disableAllHooks", file: FILE })
     }

@@ -1,6 +1,6 @@
-//! Reads `events.jsonl` of a Copilot session for its calls.
+//! Reads the calls in `events.jsonl` of a Copilot session.
 //!
-//! Reads one file from its beginning, a line at a time. It does not record who answered a question.
+//! Reads one file from its beginning, one line at a time. It does not record who answered a question.
 //! Invariant: an event of an unknown group is counted, never guessed.
 
 use crate::host::claude::past::each_line;
@@ -20,7 +20,7 @@ pub fn files(folder: &Path, found: &mut PastFiles) {
     found.find(Client::Copilot, folder, &[Down::Named("session-state"), Down::Any], true, &is_events);
 }
 
-/// Groups of events that hold no call.
+/// Groups of events without calls.
 const PASSED_OVER: &str = "session hook user system assistant subagent skill abort";
 
 pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
@@ -63,7 +63,7 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
 }
 
 fn call(record: &Json, data: &Json, cwd: &str, session: &str) -> Option<PastCall> {
-    // The name under which a hook is told such a tool is not known here.
+    // We do not know the name under which hooks see a server's tool.
     let is_own = data.get("mcpServerName").is_none_or(|server| matches!(server, Json::Null));
     let input = data.get("arguments").filter(|input| matches!(input, Json::Object(_)) && is_own)?;
     Some(PastCall {

@@ -1,9 +1,9 @@
-//! Turns an event of Copilot CLI into one of ours. It tells a person's hooks in Claude's words; an
-//! administrator's in its own, without the event's name.
+//! Turns an event of Copilot CLI into one of ours. A person's hooks get it in Claude's format; an
+//! administrator's get it in Copilot's own, without the event's name.
 //!
 //! Reads nothing but its argument. Invariants: an event of a subagent belongs to the session that started it;
-//! what the client says in the user's place (the reason of a refused stop, its own notices) is no prompt of
-//! the user.
+//! what the client writes in the user's place (the reason of a refused stop, its own notices) is not a prompt
+//! of the user.
 
 use crate::host::claude::wire::{read as claudes, result};
 use crate::host::words::{NOT_TYPED, NOT_YET, Words};
@@ -13,7 +13,7 @@ use crate::text::json::{self, Json};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// A prompt and the end of a turn of a subagent are recorded by these names.
+/// The names under which a subagent's prompt and the end of its turn are recorded.
 const OF_SUBAGENT: &str = "SubagentPrompt";
 const TURN_OF_SUBAGENT: &str = "SubagentTurn";
 
@@ -93,13 +93,13 @@ fn member<'a>(json: &Json<'a>, name: &str) -> Option<Json<'a>> {
     json.get(name).filter(|value| matches!(value, Json::Text(text) if !text.is_empty())).cloned()
 }
 
-/// This event is told in Copilot's own words, and is answered in them.
+/// This event is in Copilot's own format, and needs an answer in that format.
 pub fn is_native(payload: &[u8]) -> bool {
     json::member(std::str::from_utf8(payload).unwrap_or_default(), "toolName").is_some()
 }
 
-/// The input of a call that starts an agent of ours, in the words of Copilot; `payload` is the event that
-/// asked. Its name is ours too: a message to it is known by that.
+/// The input of a call that starts one of our agents, in the terms of Copilot; `payload` is the event that
+/// asked. The agent keeps our name, so that we recognise messages to it.
 pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
     let ours = json::read(input).ok()?;
     let agent = ours.text_of("subagent_type")?;

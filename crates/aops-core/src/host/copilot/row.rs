@@ -1,14 +1,14 @@
-//! The facts of Copilot CLI, and its events.
+//! The facts about Copilot CLI, and its events.
 
 use crate::host::contract::{AgentFiles, HostEvent, HostRow, IN_MARKDOWN, event, observed};
 use crate::model::client::Client;
 
-/// The events of Copilot CLI 1.0.102 that we look at, by their names in Claude's dialect.
+/// The events of Copilot CLI 1.0.102 that we use, by their names in Claude's format.
 static COPILOT: &[HostEvent] = &[
     event("SessionStart", false, true, 15),
     event("UserPromptSubmit", true, true, 600),
     event("PreToolUse", true, true, 600),
-    // Asks once more about a call that was let go.
+    // Only asks again about a call that was allowed.
     observed("PermissionRequest", 0),
     event("PostToolUse", false, true, 10),
     observed("PostToolUseFailure", 10),

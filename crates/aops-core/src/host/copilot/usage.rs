@@ -1,7 +1,7 @@
 //! Reads `events.jsonl` of a Copilot session: the tokens that it used, by model, agent and phase.
 //!
-//! Reads the session's file, which holds its subagents too. Invariants: each answer of the model counts once;
-//! a line that cannot be read is counted as unknown.
+//! Reads the session's file, which also contains its subagents. Invariants: each answer of the model counts
+//! once; a line that cannot be read is counted as unknown.
 
 use crate::host::claude::transcript::entry::Lines;
 use crate::host::claude::transcript::scan::{Lens, MAIN, Scan, phase_at};
@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// This is a session's file of Copilot.
+/// This is Copilot's file about a session.
 pub fn is_events(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "events.jsonl")
 }
 
-/// The whole session. A missing file is an empty scan.
+/// Scans the whole session. A missing file gives an empty scan.
 pub fn scan(path: &Path, lens: &Lens) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut lines = match Lines::open(path) {

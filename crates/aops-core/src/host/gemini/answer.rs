@@ -1,7 +1,7 @@
-//! Writes a verdict as Gemini CLI wants to hear it. Qwen Code reads Claude's answers.
+//! Writes a verdict in the form that Gemini CLI expects. Qwen Code understands Claude's answers.
 //!
-//! Invariants: a refusal is JSON, exit 2 and words on stderr together, since Gemini lets pass what it cannot
-//! read; a question is a refusal, since Gemini waits for ever where no person can answer.
+//! Invariants: a refusal is JSON, exit 2 and text on stderr together, since Gemini lets calls pass if it
+//! cannot read the answer; a question becomes a refusal, since Gemini waits forever if no person can answer.
 
 use super::row::GEMINI;
 use crate::host::claude::wire::answer::{Answer, clean, line, object, told};

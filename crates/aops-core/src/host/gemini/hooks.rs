@@ -1,4 +1,4 @@
-//! What in `settings.json` keeps Gemini CLI and Qwen Code from running hooks.
+//! Finds what keeps Gemini CLI and Qwen Code from running hooks in `settings.json`.
 //!
 //! Reads a text, writes nothing.
 

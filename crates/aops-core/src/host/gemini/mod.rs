@@ -1,8 +1,7 @@
-//! Everything that knows Gemini CLI, and Qwen Code, which came out of it: their events and answers, their
-//! settings.
+//! Everything that knows Gemini CLI and its fork Qwen Code: their events, answers and settings.
 //!
-//! Both have the same tools; Qwen has Claude's events and answers, Gemini its own. Invariant: measured
-//! against the releases that the rows name.
+//! Both have the same tools; Qwen has Claude's events and answers, Gemini its own. Invariant: measured with
+//! the releases that the rows name.
 
 pub mod row;
 pub mod read;
@@ -24,7 +23,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Gemini;
 
-/// Gemini CLI under another name, with Claude's events and answers.
+/// A fork of Gemini CLI with Claude's events and answers.
 #[derive(Debug)]
 pub struct Qwen;
 
@@ -104,7 +103,7 @@ impl Host for Qwen {
     }
 }
 
-/// Both take comments in their settings, and people write some; both count milliseconds.
+/// Both allow comments in their settings, and people write some; both count milliseconds.
 fn register(row: &HostRow, text: &str, program: &str) -> Result<String, Unreadable> {
     register_rows(row, text, program, Grammar::Commented, &|event, hook| Hook {
         timeout: event.timeout * 1000,
@@ -117,7 +116,7 @@ fn hindrance(row: &HostRow, folder: &Path) -> Option<Hindrance> {
     hooks::switches_off(&own).then_some(Hindrance::Switch { key: "hooksConfig", file: row.registration })
 }
 
-/// Their chats, whose form no reader of ours knows.
+/// Their chats, in a format that we cannot read.
 fn past_files(row: &HostRow, env: &Env, found: &mut PastFiles) {
     let is_chat = |name: &str| Path::new(name).extension().is_some_and(|end| end == "json" || end == "jsonl");
     for place in ["tmp", "projects"] {

@@ -1,7 +1,7 @@
 //! Turns an event of Gemini CLI or Qwen Code into one of ours.
 //!
-//! Reads nothing but its argument. Invariant: what the client says in the user's place (our reason for a
-//! refused end, an empty prompt between two calls) is no prompt of the user.
+//! Reads nothing but its argument. Invariant: what the client writes in the user's place (our reason for a
+//! refused end, an empty prompt between two calls) is not a prompt of the user.
 
 use crate::host::claude::wire::{read as claudes, result};
 use crate::host::words::{NOT_TYPED, NOT_YET, Words};

@@ -1,12 +1,12 @@
-//! The facts of Gemini CLI and Qwen Code, and their events.
+//! The facts about Gemini CLI and Qwen Code, and their events.
 
 use crate::host::contract::{HostEvent, HostRow, NO_AGENTS, event, named, observed};
 use crate::model::client::Client;
 
-/// The events of Gemini CLI 0.61.0 that we look at. Those around the model carry the whole conversation each
-/// time.
+/// The events of Gemini CLI 0.61.0 that we use. The events around a model request contain the whole
+/// conversation each time.
 static GEMINI_EVENTS: &[HostEvent] = &[
-    // What it is told here is put before the prompt, which would then begin with it.
+    // Gemini would put our text in front of the prompt, which would then begin with it.
     observed("SessionStart", 15),
     named("BeforeAgent", "UserPromptSubmit", true, true, 600),
     observed("BeforeModel", 0),
@@ -14,13 +14,13 @@ static GEMINI_EVENTS: &[HostEvent] = &[
     observed("BeforeToolSelection", 0),
     named("BeforeTool", "PreToolUse", true, false, 600),
     named("AfterTool", "PostToolUse", false, true, 10),
-    // Before every request, whether or not something is compressed.
+    // Sent before every request, whether or not something is compressed.
     observed("PreCompress", 0),
     named("AfterAgent", "Stop", true, false, 600),
     observed("SessionEnd", 10),
 ];
 
-/// The events of Qwen Code 0.24.4 that we look at.
+/// The events of Qwen Code 0.24.4 that we use.
 static QWEN_EVENTS: &[HostEvent] = &[
     event("SessionStart", false, true, 15),
     event("UserPromptSubmit", true, true, 600),

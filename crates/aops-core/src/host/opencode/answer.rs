@@ -1,7 +1,7 @@
-//! What our plugin in OpenCode is told: a refusal is exit 2 with its reason on stderr, everything else one
-//! object of JSON.
+//! The answers for our plugin in OpenCode: a refusal is exit 2 with its reason on stderr, everything else one
+//! JSON object.
 //!
-//! Invariant: every exit but 0 refuses, so a hook that dies refuses too.
+//! Invariant: every exit code but 0 refuses, so a hook that crashes refuses, too.
 
 use crate::host::claude::wire::answer::{Answer, clean, line, object, told};
 use crate::model::event::EventKind;
@@ -27,7 +27,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     Answer { stdout: object("", said, Map::new()), stderr: line(&clean(&verdict.notice)), exit: 0 }
 }
 
-/// The input that starts an agent of ours, as the tool `task` takes it.
+/// The input that starts one of our agents, in the form of the tool `task`.
 fn started(input: &str) -> Option<Value> {
     let mut input: Value = serde_json::from_str(input).ok()?;
     input.as_object_mut()?.remove("run_in_background");

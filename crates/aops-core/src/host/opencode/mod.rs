@@ -1,7 +1,7 @@
-//! Everything that knows OpenCode: the plugin that asks us, its events in our words, what it is answered.
+//! Everything that knows OpenCode: the plugin that asks us, its events in our terms, and its answers.
 //!
-//! OpenCode has no hooks of its own that run commands: its plugin starts us for each event and throws our
-//! refusals. Invariant: measured against the release that the row names.
+//! OpenCode has no hooks that run commands, so our plugin starts our program for each event and throws an
+//! error if we refuse. Invariant: measured with the release that the row names.
 
 pub mod row;
 pub mod read;
@@ -51,7 +51,7 @@ impl Host for Opencode {
     }
 
     fn past_files(&self, env: &Env, found: &mut PastFiles) {
-        // A database, which no reader of ours opens.
+        // A database, which we cannot read.
         let is_database = |name: &str| name == "opencode.db";
         let moved = env.folders.iter().find(|(name, _)| name == "XDG_DATA_HOME");
         let data = moved.map_or_else(|| env.home.join(".local/share"), |(_, path)| path.into());

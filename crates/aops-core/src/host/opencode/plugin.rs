@@ -1,4 +1,4 @@
-//! The plugin, as it lies in OpenCode's folder: one file, ours alone.
+//! The plugin in OpenCode's folder: one file, with nothing but our code.
 //!
 //! Gives text, reads text. Invariant: it differs between machines only in the path of our program.
 
@@ -17,19 +17,19 @@ pub fn file(program: &str) -> String {
     TEXT.replacen(PROGRAM, &json::quoted(program), 1)
 }
 
-/// The line that asks about a call, as such a plugin does.
+/// The line with which such a plugin asks about a call.
 pub fn command(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("const PROGRAM = "))?;
     let program: String = serde_json::from_str(line.trim_end_matches(';')).ok()?;
     Some(format!("{} PreToolUse{}", quoted(&program), ROW.client.option()))
 }
 
-/// An administrator's settings that name the plugin at this address, and nothing else.
+/// An administrator's settings that list only the plugin at this address.
 pub fn list(address: &str) -> String {
     format!("{{\n  \"plugin\": [\n    \"{address}\"\n  ]\n}}\n")
 }
 
-/// These settings name the plugin at this address.
+/// These settings list the plugin at this address.
 pub fn lists(text: &str, address: &str) -> bool {
     let known: Value = serde_json::from_str(text).unwrap_or_default();
     known["plugin"].as_array().is_some_and(|list| list.iter().any(|one| one == address))

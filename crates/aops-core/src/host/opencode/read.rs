@@ -1,7 +1,7 @@
 //! Turns an event that our plugin in OpenCode sends into one of ours.
 //!
 //! Reads nothing but its argument. Invariant: our reason for a refused stop, which comes back as a prompt, is
-//! none.
+//! not a prompt of the user.
 
 use crate::host::claude::wire::read as claudes;
 use crate::host::words::{NOT_TYPED, NOT_YET, Words};

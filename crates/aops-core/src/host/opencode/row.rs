@@ -1,16 +1,16 @@
-//! The facts of OpenCode, and its events.
+//! The facts about OpenCode, and its events.
 
 use crate::host::contract::{AgentFiles, HostEvent, HostRow, IN_MARKDOWN, event};
 use crate::model::client::Client;
 
-/// What our plugin in OpenCode 1.18.33 asks about; it waits as long as it takes.
+/// The events about which our plugin in OpenCode 1.18.33 asks us. It waits for as long as we take.
 static OPENCODE: &[HostEvent] = &[
     event("SessionStart", false, true, 600),
     event("UserPromptSubmit", true, true, 600),
     event("PreToolUse", true, false, 600),
     event("PostToolUse", false, true, 600),
     event("SubagentStart", false, true, 600),
-    // Its words are added to what the agent said, which has ended.
+    // Our text is added to the message of the agent, which has already ended.
     event("SubagentStop", true, false, 600),
     event("Stop", true, false, 600),
 ];

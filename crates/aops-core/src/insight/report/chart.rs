@@ -1,6 +1,6 @@
-//! Charts as inline SVG between labels of HTML: the bars stretch with the page, the words do not.
+//! Charts as inline SVG between HTML labels: the bars stretch with the page, the text does not.
 //!
-//! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
+//! Writes to a text. Invariant: every bar also has its number as text, for a pointer and for a screen reader.
 
 use super::{Card, short, span};
 use crate::insight::document::describe_counts;
@@ -8,10 +8,10 @@ use crate::model::outcome::SessionOutcome;
 use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
-/// Label, pieces and words of a bar; the class of a piece is its colour.
+/// Label, pieces and text of a bar; the class of a piece determines its colour.
 pub(super) type Bar = (String, Vec<(&'static str, u64)>, String);
 
-/// A bar of one piece, with its number as words.
+/// A bar of one piece, with its number as text.
 pub(super) fn plain_bar(name: &str, value: u64) -> Bar {
     (name.to_owned(), vec![("plain", value)], value.to_string())
 }
@@ -62,7 +62,7 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
         );
         let mut x = 0;
         for (class, value) in parts {
-            // A little is still something to see.
+            // Even a small value must be visible.
             let wide = scale(*value, most, 1000).max(3);
             let _ = write!(out, "<rect class=\"{class}\" x=\"{x}\" width=\"{wide}\" height=\"10\"/>");
             x += wide;
@@ -72,7 +72,7 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
     out.push_str("</tbody></table>\n");
 }
 
-/// A figure of one column a day, stacked.
+/// A figure with one stacked column per day.
 pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 4])]) {
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
     legend(out, &SessionOutcome::ALL.map(|outcome| (outcome.name(), outcome.name())));
@@ -82,7 +82,7 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
     };
     let most = days.iter().map(|(_, n)| n.iter().sum::<u64>()).max().unwrap_or(1).max(1);
     let [good, partial, bad, free] = [0, 1, 2, 3].map(|at| days.iter().map(|(_, n)| n[at]).sum::<u64>());
-    // A few columns stay slim.
+    // If there are only a few columns, they stay slim.
     let slots = days.len().max(14);
     let wide = slots * 10;
     let _ = write!(
@@ -169,7 +169,7 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i6
     out.push_str("</details>\n");
 }
 
-/// Opens the card with what is seen while it is folded.
+/// Opens the card with what is visible while it is folded.
 fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
     let insights = &card.insights;
     let summary = insights.summary.as_deref().unwrap_or("no prompt yet");
@@ -194,7 +194,7 @@ fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
     );
 }
 
-/// Where the time went, as one strip.
+/// How the time was spent, as one strip.
 fn strip(out: &mut String, card: &Card) {
     let Some((began, _)) = card.story.phases.first() else { return };
     let whole = u64::try_from(card.story.last_ms - began).unwrap_or(0);

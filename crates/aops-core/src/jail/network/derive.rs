@@ -1,7 +1,7 @@
-//! The hosts that a session's list gets by itself, once, when it begins.
+//! Derives the hosts that a session's list contains from the start, once, when it begins.
 //!
 //! Asks git and reads the person's settings. Invariants: of the project's files only what is committed
-//! counts, since everything else may be an agent's; what cannot be read adds nothing.
+//! counts, since an agent may have written anything else; what cannot be read adds nothing.
 
 use crate::system::env::Env;
 use crate::system::{files, git};
@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Hosts that are added so. Further ones are asked about.
+/// At most this many hosts are added; further ones need approval.
 const MOST_DERIVED: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Settings of the whole machine.
 const OF_MACHINE: [&str; 3] = ["/etc/apt/sources.list", "/etc/npmrc", "/etc/pip.conf"];
 const APT: &str = "/etc/apt/sources.list.d";
 
-/// Each host once, on the word that says most of it.
+/// Each host once, with its most specific word.
 pub(super) fn derived(env: &Env, project: &Path) -> Vec<(Pattern, Word)> {
     let mut all: BTreeMap<Pattern, Word> = BTreeMap::new();
     let mut add = |pattern: Pattern, word: Word| {
@@ -49,7 +49,7 @@ pub(super) fn derived(env: &Env, project: &Path) -> Vec<(Pattern, Word)> {
     all.into_iter().collect()
 }
 
-/// What the committed lock files and settings of the project name, and the ecosystems they belong to.
+/// The hosts that committed lock files and settings name, and the package ecosystems they belong to.
 fn committed(ask: &dyn Fn(&[&str]) -> String) -> (BTreeSet<Pattern>, BTreeSet<&'static str>) {
     let paths: Vec<String> = PROJECT_FILES.iter().map(|(file, _)| format!(":(glob)**/{file}")).collect();
     let words = ["grep", "-I", "-z", "--no-color", "--full-name", "-F", "-e", "://", "HEAD", "--"];
@@ -66,7 +66,7 @@ fn committed(ask: &dyn Fn(&[&str]) -> String) -> (BTreeSet<Pattern>, BTreeSet<&'
     (hosts, ecosystems)
 }
 
-/// The person's settings, and those of the machine.
+/// The settings files of the person and of the machine.
 fn settings(env: &Env) -> Vec<PathBuf> {
     let personal = PERSONAL_FILES.iter().map(|file| env.home.join(file));
     let apt = std::fs::read_dir(APT).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,7 +1,8 @@
-//! The way of a command into its session's network.
+//! Moves a command into its session's network.
 //!
-//! Changes this process alone. Invariants: both namespaces are found before the first is entered, since from
-//! inside the broker is out of reach; a broker that is gone is an error, never a way around.
+//! Changes this process alone. Invariants: both namespaces are found before the first is entered, since the
+//! broker is unreachable from inside; if the broker is gone, that is an error, never a reason to use the
+//! machine's network.
 
 use super::{broker, open_mark};
 use rustix::fs::fstat;
@@ -13,22 +14,22 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The numbers of the broker's files that are the namespaces of users and of the network.
+/// File descriptors of the broker that refer to the user namespace and to the network namespace.
 pub(super) const USERS: i32 = 100;
 pub(super) const NETWORK: i32 = 101;
 /// How long a command waits for a network that is being made.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
-/// What a mark says where all is well.
+/// Content of a mark whose network is ready.
 pub(super) const READY: &[u8] = b"ready\n";
 
-/// The namespaces of a session's network, found.
+/// The two namespaces of a session's network.
 pub(super) struct Spaces {
     users: File,
     network: File,
 }
 
-/// As long as this fails, nothing is entered.
+/// If this fails, nothing has been entered.
 pub(super) fn find(session: &Path) -> Result<Spaces, String> {
     let gone = "its session's network is gone";
     let mut mark = open_mark(session).map_err(|error| format!("{gone}: {error}"))?;
@@ -38,7 +39,7 @@ pub(super) fn find(session: &Path) -> Result<Spaces, String> {
     };
     let users = open(USERS)?;
     let network = open(NETWORK)?;
-    // It lives still, so no other process had its number meanwhile.
+    // The broker still holds the lock, so its process ID was not reused meanwhile.
     if broker(&mark).map(|pid| pid.as_raw_nonzero().get()) != Some(keeper) {
         return Err(gone.to_owned());
     }
@@ -46,12 +47,12 @@ pub(super) fn find(session: &Path) -> Result<Spaces, String> {
 }
 
 impl Spaces {
-    /// From here on this process is in the session's network. After an error nothing may be run in it.
+    /// From here on this process is in the session's network. After an error, run nothing in it.
     pub(super) fn enter(self) -> Result<(), String> {
         let Self { users, network } = self;
         match move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User)) {
             Ok(()) => {}
-            // A superuser's network is in our own namespace of users.
+            // A superuser's network belongs to our own user namespace, which cannot be entered again.
             Err(Errno::INVAL) if is_own(&users) => {}
             Err(error) => return Err(format!("its session's users: {error}")),
         }
@@ -66,7 +67,7 @@ fn is_own(users: &File) -> bool {
     own.zip(other).is_some_and(|(own, other)| (own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
 }
 
-/// The broker's number, when a command can enter.
+/// The broker's process ID, as soon as commands can enter.
 fn wait(mark: &mut File) -> Result<i32, String> {
     let begun = Instant::now();
     loop {

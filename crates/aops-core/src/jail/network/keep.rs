@@ -1,8 +1,9 @@
-//! `aops-hook __network SESSION CLIENT PERSON`: makes the network of a session, and judges what leaves it.
+//! `aops-hook __network SESSION CLIENT PERSON`: makes the network of a session, and decides what may leave
+//! it.
 //!
-//! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together,
-//! with the session, and with the client, and so do the servers in this network; nobody looks into the one
-//! inside.
+//! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together, and
+//! with the session and the client; the servers in this network end with them; no command can inspect the
+//! process inside.
 
 use super::super::kernel::{fork, leave, raise_loopback};
 use super::super::user::{self, tried};
@@ -28,23 +29,23 @@ use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// What a person should know: a list that could not be read.
+/// A message for the person: a list that could not be read.
 const TOLD: &str = "told";
-/// Files of one connection: two sockets, two pipes.
+/// File descriptors per connection: two sockets, two pipes.
 const FILES: u64 = 6;
 const SPARE_FILES: u64 = 96;
-/// Connections at a time, whatever files there are.
+/// Connections at a time, however many file descriptors are available.
 const MOST_CONNECTIONS: u64 = 4096;
 
-/// The broker's process.
+/// Runs the broker.
 pub fn run(arguments: &[String]) -> u8 {
     detached::own_session();
     limits::raise();
     let [session, client, person] = arguments else { return 2 };
     let session = Path::new(session);
-    // Whoever finds the lock may send a signal.
+    // Signals are set up first: whoever finds the lock may send one.
     let (Ok(signals), Ok(mut mark)) = (signals(), make_mark(session)) else { return 1 };
-    // Another one was faster.
+    // Another broker started first.
     if fcntl_lock(&mark, FlockOperation::NonBlockingLockExclusive).is_err() {
         return 0;
     }
@@ -77,7 +78,7 @@ fn keep(
     let _spaces = hold_spaces(inside, &own)?;
     let folder = folder(session);
     let tell = |what: &str| drop(files::add_line(&folder.join(TOLD), what));
-    // Of the broker before this one, in the same session.
+    // Ports of the previous broker in the same session no longer exist.
     let mut before = super::counts(session).unwrap_or_default();
     before.served.clear();
     let mut saved = before.clone();
@@ -91,7 +92,7 @@ fn keep(
             match files::read_text(folder.join(LIST)) {
                 Ok(text) => List::parse(&text).map_err(|bad| bad.to_string()),
                 Err(error) if is_of_the_file(&error) => Err(error.to_string()),
-                // A command of the user can see to it that no file is opened here. The old list may allow
+                // A command of the user can make it impossible to open any file here. The old list may allow
                 // what a person has denied since, so nothing is reached until the next signal.
                 Err(_) => Ok(List::new(Mode::List)),
             }
@@ -112,8 +113,8 @@ fn keep(
     tried("broker", broker::run(outside, || drop(said.write_all(READY))))
 }
 
-/// The environment in which a person started this process. What the client added since is not in it: that may
-/// be a project's settings, and a proxy sees every name.
+/// The environment in which a person started this process. It lacks what the client added since: that may
+/// come from a project's settings, and a proxy named there would see every host name.
 fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
     let read = |person: i32| std::fs::read(format!("/proc/{person}/environ")).ok();
     let text = person.and_then(read).unwrap_or_default();
@@ -124,7 +125,7 @@ fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
     }
 }
 
-/// What is new since the last time waits for the end of the command that caused it.
+/// Notes what is new. It is reported when the command that caused it ends.
 fn note_news(folder: &Path, before: &Counts, now: &Counts) {
     let add = |line: String| drop(files::add_line(&folder.join(NEWS), &line));
     for (host, port, row) in now.rows() {
@@ -143,14 +144,14 @@ fn note_news(folder: &Path, before: &Counts, now: &Counts) {
     }
 }
 
-/// In a process of its own: makes the network, says how that went, and waits for wishes.
+/// Runs in a process of its own: makes the network, reports how that went, and then waits for requests.
 fn serve_inside(channel: &OwnedFd) -> ! {
     let made = user::unshare_as_allowed(libc::CLONE_NEWNET)
         .and_then(|()| tried("loopback device", raise_loopback()))
         .and_then(|()| tried("route", inner::take_every_address()));
     let words = made.err().unwrap_or_default();
     let said = send(channel, [b"=", words.as_bytes()].concat().as_slice(), SendFlags::NOSIGNAL);
-    // The broker has taken hold of our namespaces; from here on nobody looks into us.
+    // The broker has opened our namespaces; from here on no process can inspect us.
     let mut go = [0];
     if said.is_ok()
         && words.is_empty()
@@ -163,7 +164,7 @@ fn serve_inside(channel: &OwnedFd) -> ! {
     leave(0)
 }
 
-/// Commands enter through these two files of ours, at numbers that they know.
+/// Opens the namespaces that commands enter, at fixed descriptor numbers that they know.
 fn hold_spaces(inside: Pid, channel: &OwnedFd) -> Result<[OwnedFd; 2], String> {
     let mut said = [0; 512];
     let (_, length) = tried("namespaces", recv(channel, &mut said[..], RecvFlags::empty()))?;
@@ -181,12 +182,13 @@ fn hold_spaces(inside: Pid, channel: &OwnedFd) -> Result<[OwnedFd; 2], String> {
     tried("namespaces", send(channel, &[1], SendFlags::NOSIGNAL)).map(|_| both)
 }
 
-/// There is none, or nothing that is text.
+/// The file is missing, or is not text.
 fn is_of_the_file(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
 
-/// A file that brings hangup and termination. Writing to a socket that is closed is no signal either.
+/// A descriptor that delivers hangup and termination signals. Writing to a closed socket must not raise a
+/// signal either.
 fn signals() -> io::Result<OwnedFd> {
     let mut wanted = MaybeUninit::uninit();
     #[expect(unsafe_code, reason = "no safe crate here has them as a file")]

@@ -1,7 +1,7 @@
-//! What commands reached while every host was passed: the list that would hold them to it.
+//! Summarises which hosts commands reached while the network was open, as a proposal for a list.
 //!
-//! Reads the notes of all sessions; remembers when a person was told. Invariant: only hosts that were really
-//! reached are in it.
+//! Reads the notes of all sessions; remembers when a person was told. Invariant: it contains only hosts that
+//! were really reached.
 
 use super::counts;
 use crate::ledger::sessions;
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// So many sessions show what is needed, or so many seconds.
+/// Sessions after which we know what is needed; a week is enough, too.
 const SESSIONS: usize = 20;
-/// The name of this machine's own ports.
+/// Name that stands for this machine's own ports.
 pub const LOCALHOST: &str = "localhost";
 const WEEK: u64 = 7 * 24 * 3600;
 
-/// What went to one host, in all sessions.
+/// The traffic to one host in all sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     pub sessions: usize,
@@ -29,7 +29,7 @@ pub struct Traffic {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Those that reached something.
+    /// Sessions that reached some host.
     pub sessions: usize,
     /// When the first of them did, in seconds since 1970.
     pub first: u64,
@@ -37,7 +37,7 @@ pub struct Seen {
     pub hosts: BTreeMap<String, Traffic>,
 }
 
-/// All that this machine's sessions reached.
+/// What all sessions of this machine reached.
 pub fn look(env: &Env) -> Seen {
     let mut seen = Seen::default();
     for session in sessions::all(env) {
@@ -76,7 +76,7 @@ fn told_file(env: &Env) -> PathBuf {
     env.data.join("network.told")
 }
 
-/// For a person whose sessions only note hosts: that a list could hold them. Once a week.
+/// Tells a person whose sessions only record hosts that a list could restrict them. At most once a week.
 pub fn propose(env: &Env) -> Option<String> {
     let now = u64::try_from(env.now_ms / 1000).ok()?;
     let told = files::read_short(&told_file(env)).and_then(|text| text.trim().parse::<u64>().ok());
@@ -87,7 +87,7 @@ pub fn propose(env: &Env) -> Option<String> {
     if !seen.is_enough(now) {
         return None;
     }
-    // Told again tomorrow rather than never.
+    // If saving fails, we tell again tomorrow, which is better than never.
     let _: io::Result<()> = files::replace_private(&told_file(env), now.to_string().as_bytes());
     Some(format!(
         "network: {}; `aops-hook network hold` shows them and holds commands to them",

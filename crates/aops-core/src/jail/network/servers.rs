@@ -1,8 +1,8 @@
-//! Ends the servers of a session's network when that network is over: nobody can reach them any more.
+//! Ends the servers of a session's network when that network ends, since nobody can reach them any more.
 //!
-//! Reads the kernel's list of sockets and the processes of the machine; ends processes. Called by the process
-//! inside, once the broker is gone, so it happens however the broker ended. Invariant: a process is ended
-//! only if it is in this very network, and listens there or started what listens there.
+//! Reads the kernel's list of sockets and the processes of the machine; ends processes. The process inside
+//! calls it once the broker is gone, so it happens however the broker ended. Invariant: a process is ended
+//! only if it is in this very network, and listens there or started a process that does.
 
 use crate::system::process::kin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,15 +13,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a server has to end by itself.
+/// How long a server may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
-/// Whoever started a server may start the next one before it is ended itself.
+/// Several rounds, since a process that starts servers may start another one before it is ended itself.
 const ROUNDS: usize = 3;
 const LISTENS: &str = "0A";
 
-/// A process in the same network as this one.
+/// Another process in the same network.
 struct Neighbour {
-    /// It holds a socket that listens.
+    /// It holds a listening socket.
     serves: bool,
     file: OwnedFd,
 }
@@ -42,7 +42,7 @@ pub(super) fn end_all() {
     }
 }
 
-/// Until all of them have ended, or the time is over.
+/// Waits until all of them have ended, or the time is over.
 fn wait(processes: &[OwnedFd]) {
     let begun = Instant::now();
     for file in processes {
@@ -51,7 +51,7 @@ fn wait(processes: &[OwnedFd]) {
     }
 }
 
-/// The servers, and those above them in this network, which would start them again.
+/// The servers, and those of their ancestors that are in this network and would start them again.
 fn to_end(mut all: BTreeMap<i32, Neighbour>, above: impl Fn(i32) -> Vec<i32>) -> Vec<OwnedFd> {
     let serving = all.iter().filter(|(_, neighbour)| neighbour.serves).map(|(number, _)| *number);
     let chosen: BTreeSet<i32> =
@@ -68,7 +68,7 @@ fn neighbours() -> BTreeMap<i32, Neighbour> {
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     for number in numbers.filter(|number| !sockets.is_empty() && !not_ours.contains(number)) {
         let folder = Path::new("/proc").join(number.to_string());
-        // Held before anything is read: a process that takes its number later is not signalled.
+        // Opened before anything is read, so that a process that reuses the ID is not signalled.
         let held = Pid::from_raw(number).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let Some(file) =
             held.filter(|_| fs::read_link(folder.join("ns/net")).is_ok_and(|its| its == network))
@@ -86,7 +86,7 @@ fn holds_any(process: &Path, sockets: &BTreeSet<String>) -> bool {
     leads.any(|to| to.to_str().is_some_and(|to| sockets.contains(to)))
 }
 
-/// The TCP sockets that listen in this network, as a link to an open file names them.
+/// The TCP sockets that listen in this network, in the form of a `/proc/…/fd` link target.
 fn listening() -> BTreeSet<String> {
     let lists =
         ["tcp", "tcp6"].map(|kind| fs::read_to_string(format!("/proc/self/net/{kind}")).unwrap_or_default());
@@ -124,7 +124,8 @@ mod tests {
     fn whoever_started_a_server_in_this_network_is_ended_with_it() {
         let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
         let one = |serves| Neighbour { serves, file: own.try_clone().unwrap() };
-        // 10 started 11, which started the server 12; 20 is another command; the client, 5, is outside.
+        // 10 started 11, which started the server 12; 20 belongs to another command; 5 is the client, which
+        // is outside.
         let above = |number| if number == 12 { vec![11, 10, 5, 1] } else { vec![5, 1] };
         let all = BTreeMap::from([(10, one(false)), (11, one(false)), (12, one(true)), (20, one(false))]);
         assert_eq!(to_end(all, above).len(), 3);

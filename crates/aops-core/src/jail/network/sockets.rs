@@ -1,4 +1,4 @@
-//! Unix sockets of programs outside: each could act for a command where its network cannot.
+//! Finds Unix sockets of outside programs: a command without a network could act through each of them.
 //!
 //! Reads the kernel's list; hides nothing itself.
 
@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Folders in which a socket can be made anew at any time: look-ups of names, the system's services, the
-/// screen.
+/// Folders whose services (name lookup, system services, the display) can make new sockets at any time.
 const FOLDERS: [&str; 6] =
     ["/run/avahi-daemon", "/run/nscd", "/run/systemd", "/run/udev", "/tmp/.ICE-unix", "/tmp/.X11-unix"];
 
-/// All that is to be hidden, by real path, none of it below another; except for what stays visible.
+/// Everything to hide, by real path, none of it below another; without what stays visible.
 pub(super) fn foreign(ground: &Ground, visible: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let visible: Vec<PathBuf> = visible.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let list = std::fs::read("/proc/self/net/unix").map_err(|error| format!("list of sockets: {error}"))?;
     let list = String::from_utf8_lossy(&list);
     let known = FOLDERS.iter().chain(&DATABASES).map(PathBuf::from).chain(ground.services.iter().cloned());
     let found: BTreeSet<PathBuf> = known.filter_map(|path| path.canonicalize().ok()).collect();
-    // A folder that holds what stays visible cannot be hidden as a whole: then each socket in it is.
+    // A folder with a visible socket in it cannot be hidden as a whole; its other sockets are hidden one by
+    // one.
     let folders: Vec<PathBuf> =
         found.into_iter().filter(|path| !visible.iter().any(|one| one.starts_with(path))).collect();
     let relative = places_of(&relative(&list));
@@ -37,13 +37,12 @@ pub(super) fn foreign(ground: &Ground, visible: &[PathBuf]) -> Result<Vec<PathBu
     Ok(all)
 }
 
-/// The paths in the kernel's list, whoever listens or sends there.
+/// The paths in the kernel's list of sockets, listening or not.
 fn paths(list: &str) -> impl Iterator<Item = &Path> {
     list.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])))
 }
 
-/// Sockets that were bound by a path without a beginning: the kernel tells it as it was given. Their numbers
-/// and names.
+/// Sockets bound to a relative path, which the kernel lists as it was given: their numbers and names.
 fn relative(list: &str) -> BTreeMap<&str, &str> {
     let row = |line| {
         let (number, name) = split_row(line)?;
@@ -62,8 +61,8 @@ fn split_row(line: &str) -> Option<(&str, &str)> {
     Some((number, rest))
 }
 
-/// Where they lie, if whoever made them stands where it stood then. Only where there is such a socket
-/// processes are looked at.
+/// Where they lie, assuming that their owner has not changed its folder since. Processes are only searched if
+/// there is such a socket.
 fn places_of(sockets: &BTreeMap<&str, &str>) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if sockets.is_empty() {
@@ -81,7 +80,7 @@ fn places_of(sockets: &BTreeMap<&str, &str>) -> Vec<PathBuf> {
     places
 }
 
-/// What the user cannot look at, no command of the user can connect to.
+/// A socket that the user cannot see is out of reach for the user's commands, too.
 fn real_socket(path: &Path) -> Option<PathBuf> {
     let is_socket = path.symlink_metadata().is_ok_and(|is| is.file_type().is_socket());
     path.canonicalize().ok().filter(|_| is_socket)

@@ -1,4 +1,4 @@
-//! How often a line is read while one event is judged: guard, sandbox and rules share one reading.
+//! How often a line is parsed while one event is judged: guard, plan gate and rules share one parse.
 
 use super::*;
 use crate::config::policy::{Policy, Rule};
@@ -9,7 +9,7 @@ use aops_shell::syntax::texts_read;
 #[path = "../../../../../bench/shapes.rs"]
 mod shapes;
 
-/// A line judged with a rule of the user in force: how many texts are read.
+/// Judges a line with a user's rule in force, and returns which texts were parsed.
 fn read(line: &str) -> usize {
     let home = std::env::temp_dir();
     let env =
@@ -27,13 +27,13 @@ fn read(line: &str) -> usize {
     texts_read()
 }
 
-/// The line itself is read once, and so is each program in it that is quoted text there; substitutions are
-/// read with the line. Of commands that repeat only the first is looked into. What nests too deep to be read
-/// is read once more by its parts.
+/// The line itself is parsed once, and so is each program in it that is quoted text there; substitutions are
+/// parsed with the line. Among repeated commands only the first is looked into. A line nested too deep is
+/// parsed once more in parts.
 #[test]
 fn every_text_is_read_once() {
     let inner = |name: &str, again: &str, line: &str| match name {
-        // A function's body is read with the arguments of each call.
+        // A function's body is parsed with the arguments of each call.
         "wrappers" | "backquotes" | "functions" => line.matches(again).count(),
         "unknown commands" => 2,
         "nested substitutions" => 4,

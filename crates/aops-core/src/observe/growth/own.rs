@@ -1,10 +1,10 @@
-//! Which of the changes in a tree are the task's own: those of its edits, and those that were made while one
-//! of its commands ran.
+//! Finds the task's own changes in a tree: those of its edits, and those that were made while one of its
+//! commands ran.
 //!
 //! Reads the tree, the log of `HEAD` and the list of leases; starts `git` only after a command that moved
 //! `HEAD`. Invariants: what changed between calls, what another session wrote, a package manager's lock file
-//! and what git took out of commits is nobody's here; what was once the task's own stays so, in commits and
-//! in a stash too.
+//! and what git took out of commits does not belong to the task; a change that was once the task's own stays
+//! so, also in commits and in a stash.
 
 use super::{count, root, stays_here, stored};
 use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
@@ -27,19 +27,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A tree that takes longer is not measured this time.
+/// A tree that takes longer to read is not measured this time.
 const LONGEST: Duration = Duration::from_millis(1500);
-/// The time of a file is that of the last tick before.
+/// File times are only as precise as one clock tick.
 const TICK_MS: i64 = 20;
 
-/// What changed since the task's start, and since when it may be the task's.
+/// What changed since the task's start, and from when on it may be the task's own.
 pub(super) struct Own {
     store: Store,
     then: Artifacts,
-    /// When the start was kept.
+    /// When the checkpoint of the task's start was taken.
     start_ms: i64,
     changes: Vec<Change>,
-    /// Since when its commands ran, where that is known; else every change counts.
+    /// When its commands began to run; if unknown, every change counts.
     since_ms: Option<i64>,
     limits: Limits,
 }
@@ -47,8 +47,7 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn find(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Self> {
         let progress = &session.memory.progress;
-        // The tree that is measured is the one that the session began in, and does not show what is done in a
-        // worktree.
+        // We measure the tree in which the session began. It does not show what is done in a worktree.
         let is_elsewhere =
             || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
         if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() {
@@ -64,14 +63,15 @@ impl Own {
         let limits =
             Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
-        // Of files that are only counted nobody knows whose they are.
+        // With files that are only counted, we do not know whose they are.
         let since_ms = open.means.since_ms.filter(|_| progress.weight.grown.more_files == 0);
         let since_ms = since_ms.map(|since| since.min(progress.weight.unmeasured_ms.unwrap_or(since)));
         let start_ms = time::parse(&start.timing.created_at).unwrap_or(0);
         Some(Self { store, then: start.artifacts, start_ms, changes, since_ms, limits })
     }
 
-    /// All that the task changed so far, and whether git brought other things with this command.
+    /// Everything that the task has changed so far, and whether git brought foreign changes with this
+    /// command.
     pub(super) fn measure(&self, env: &Env, session: &Session, event: &Event) -> (Growth, bool) {
         let before = &session.memory.progress.weight.grown;
         let Some(since) = self.since_ms else {
@@ -91,14 +91,14 @@ impl Own {
             _ => BTreeSet::new(),
         };
         let moved = new.iter().any(|one| brought.contains(&one.path));
-        // What git took away is not undone: it is in a commit or a stash.
+        // Changes that git removed are not undone: they are in a commit or a stash.
         let kept = stash.is_some() || git.is_some_and(|git| git.is_head());
         let known = self.known(before, since, kept);
         let own = new.into_iter().filter(|one| !brought.contains(&one.path)).map(|one| self.count(one, None));
         (own.fold(known, |growth, file| growth.with(file)), moved)
     }
 
-    /// The files that are the task's own already, as they are now.
+    /// The files that already belong to the task, with their present content.
     fn known(&self, before: &Growth, since: i64, kept: bool) -> Growth {
         before.files.iter().filter(|file| !file.path.starts_with('/')).fold(before.clone(), |growth, file| {
             let at = self.changes.binary_search_by(|one| one.path.as_str().cmp(&file.path)).ok();
@@ -115,8 +115,8 @@ impl Own {
         })
     }
 
-    /// What changed while a command of the task ran, was not its own before, and was written by no other
-    /// session.
+    /// What changed while a command of the task ran, did not belong to the task before, and was not written
+    /// by another session.
     fn new_here(&self, env: &Env, event: &Event, before: &Growth, since: i64) -> Vec<&Change> {
         let mut new = self.new_since(before, since);
         new.retain(|one| !is_lock_written_for(event, &one.path));
@@ -127,7 +127,7 @@ impl Own {
         new
     }
 
-    /// Files with another time now, and those that came with a folder that was moved: they keep their time.
+    /// Files whose time changed, and those in a folder that was moved: they keep their time.
     fn new_since(&self, before: &Growth, since: i64) -> Vec<&Change> {
         let unknown = || self.changes.iter().filter(|one| before.file(&one.path).is_none());
         let gone = unknown().filter(|one| one.is.is_none() && is_since(one.at, since));
@@ -136,8 +136,8 @@ impl Own {
         unknown().filter(|one| is_since(one.at, since) || came(one)).collect()
     }
 
-    /// Its lines against what it was when the task first changed it; where the time is over, a file counts
-    /// without them.
+    /// Counts the lines against the file as it was before the task first changed it. If the time is up, the
+    /// file counts without lines.
     fn count(&self, change: &Change, known: Option<&ChangedFile>) -> ChangedFile {
         let in_time = self.limits.until.is_none_or(|until| Instant::now() < until);
         let start = text(change.was);
@@ -152,13 +152,13 @@ impl Own {
     }
 }
 
-/// A package manager wrote this lock file: the command changed it, and does not say its name.
+/// A package manager wrote this lock file as a side effect: the command does not name it.
 fn is_lock_written_for(event: &Event, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     is_lock_file(path) && event.call().is_some_and(|call| !call.input.contains(name))
 }
 
-/// A time in nanoseconds, since one in milliseconds.
+/// Compares a time in nanoseconds with one in milliseconds.
 fn is_since(at: i64, since_ms: i64) -> bool {
     at / 1_000_000 + TICK_MS >= since_ms
 }
@@ -167,7 +167,7 @@ fn text(sum: Option<Sum>) -> String {
     sum.map_or_else(String::new, |sum| hex(&sum.0))
 }
 
-/// The stash that this command took up: the one that it says it dropped, else the newest.
+/// The stash that this command applied: the one that it says it dropped, or else the newest.
 fn stash(event: &Event) -> Option<String> {
     let call = event.call()?;
     json::read(&call.input).ok()?.text_of("command").filter(|line| line.contains("stash"))?;

@@ -1,7 +1,7 @@
-//! Paths that the user's rules keep from being read: whether a line names one, and where they all are, so
-//! that its jail hides them.
+//! Paths that the user's rules protect from being read: whether a line names one, and where they all are, so
+//! that its jail can hide them.
 //!
-//! Reads folders, within a bound. Invariant: where not all of it can be looked at, nothing is answered.
+//! Reads folders, up to a limit. Invariant: if not everything can be examined, no line is answered.
 
 use super::pattern::is_part;
 use super::rules::PathRule;
@@ -12,18 +12,16 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Entries of folders that are looked at for one line.
+/// At most this many entries of folders are examined for one line.
 const MOST_ENTRIES: usize = 20_000;
-/// Paths that one jail hides.
+/// At most this many paths are hidden by one jail.
 const MOST_HIDDEN: usize = 64;
 
-/// One of these paths is covered by a rule.
 pub(super) fn covers(rules: &[PathRule], places: &[PathBuf]) -> bool {
     rules.iter().any(|rule| places.iter().any(|place| rule.covers(place)))
 }
 
-/// What the rules cover, where it is there: a program that a line starts may read it without any word about
-/// it.
+/// All existing files that the rules cover: a program that a line starts may read them without naming them.
 pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
     let mut search = Search { left: MOST_ENTRIES, found: Vec::new(), away: BTreeSet::new() };
     for rule in rules {
@@ -45,7 +43,7 @@ pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// What has this name in the folder; another case of it is covered as well.
+/// The entries with this name in the folder; a name that differs only in case is covered as well.
 fn spelt(folder: &Path, name: &str) -> Vec<PathBuf> {
     let exact =
         || Some(folder.join(name)).filter(|path| path.symlink_metadata().is_ok()).into_iter().collect();
@@ -55,7 +53,7 @@ fn spelt(folder: &Path, name: &str) -> Vec<PathBuf> {
         .map_or_else(|_| exact(), |items| items.flatten().map(|item| item.path()).filter(is_it).collect())
 }
 
-/// Some of these lie where the line looks, so that a pattern of it may stand for them.
+/// Some of these lie where the line looks, so that one of its patterns may match them.
 pub(super) fn is_near(hides: &[PathBuf], places: &[PathBuf]) -> bool {
     let near = |hide: &PathBuf| places.iter().any(|place| hide.starts_with(place) || place.starts_with(hide));
     hides.iter().any(near)
@@ -77,7 +75,7 @@ impl PathRule {
     }
 }
 
-/// A path of these names is what the parts say, or lies in it.
+/// A path of these names matches the parts, or lies in a matching folder.
 fn begins(parts: &[&str], names: &[&str]) -> bool {
     match (parts, names) {
         ([], _) => true,
@@ -93,12 +91,12 @@ fn begins(parts: &[&str], names: &[&str]) -> bool {
 struct Search {
     left: usize,
     found: Vec<PathBuf>,
-    /// Folders outside of a rule's own, which links lead to and which were looked at.
+    /// Folders outside of the rule's own, to which links lead and which were already searched.
     away: BTreeSet<PathBuf>,
 }
 
 impl Search {
-    /// Finds what the parts cover from this folder on. `base`: where the rule counts from.
+    /// Finds what the parts cover from this folder on. `base`: the folder to which the rule is relative.
     fn descend(&mut self, folder: &Path, parts: &[&str], base: &Path) -> Result<(), String> {
         match parts {
             [] => {
@@ -136,7 +134,7 @@ impl Search {
         }
     }
 
-    /// A folder; behind a link one that is not searched anyway.
+    /// Whether to search this path: a folder, or behind a link a folder that is not searched anyway.
     fn is_searched(&mut self, path: &Path, base: &Path) -> bool {
         match path.symlink_metadata() {
             Ok(about) if about.is_symlink() => path
@@ -153,7 +151,7 @@ impl Search {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(Vec::new());
             }
-            // Nobody who may not enter it reads a file in it.
+            // Nobody who may not enter the folder can read a file in it.
             Err(_) if rustix::fs::access(folder, Access::EXEC_OK).is_err() => return Ok(Vec::new()),
             Err(error) => return Err(unread(error)),
         };

@@ -1,4 +1,4 @@
-//! Patterns of the client's rules, matched so that a doubt is a match.
+//! Compares patterns of the client's rules so that a doubtful case counts as a match.
 //!
 //! Pure.
 
@@ -11,22 +11,23 @@ pub(super) enum Sign {
     Any,
 }
 
-/// The signs of a pattern with stars. What follows its end is free, so a star at the end says nothing.
+/// The signs of a pattern with stars. A pattern only needs to match a beginning, so a star at its end has no
+/// effect.
 pub(super) fn signs(text: &str) -> Vec<Sign> {
     let text = text.trim_end_matches(['*', ' ', ':']);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
 }
 
-/// Some text that begins where a word begins, in one of these lines, begins with the pattern.
+/// In one of these lines, some text that begins at a word's beginning may begin with the pattern.
 pub(super) fn occurs(pattern: &[Sign], words: &[Word]) -> bool {
     let mut at = States::new(pattern);
     for (n, word) in words.iter().enumerate() {
-        // A program whose name the line does not say stands first; behind it such a word is no program.
+        // A first word may be a program even if the line does not spell it out; a later such word is not.
         if n == 0 || matches!(word.bits.first(), Some(Bit::Char(_))) {
             at.begin();
         }
-        // By its path a program is the same.
+        // A program called by its path is the same program.
         let name = word.bits.iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |slash| slash + 1);
         for (n, bit) in word.bits.iter().enumerate() {
             if n == name && matches!(bit, Bit::Char(_)) {
@@ -44,7 +45,7 @@ pub(super) fn occurs(pattern: &[Sign], words: &[Word]) -> bool {
     false
 }
 
-/// Where in the pattern a reader may be.
+/// The positions in the pattern that the text so far may have reached.
 struct States<'a> {
     pattern: &'a [Sign],
     may: Vec<bool>,
@@ -83,7 +84,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// It may be any text.
+    /// Reads a part of the text that may be anything.
     fn read_any(&mut self) {
         if let Some(first) = self.may.iter().position(|may| *may) {
             for at in first..=self.pattern.len() {
@@ -92,7 +93,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// The end of a word: a pattern that goes on does so behind a space.
+    /// The end of a word: the pattern may continue after a space.
     fn read_end(&mut self) -> bool {
         if !self.met {
             self.read(' ');
@@ -101,8 +102,8 @@ impl<'a> States<'a> {
     }
 }
 
-/// One part of a path matches this part of a pattern: `*` any text, `?` any letter, whatever the case, as the
-/// client does it.
+/// A component of a path matches this component of a pattern: `*` is any text, `?` any character, and case is
+/// ignored, as in the client.
 pub(super) fn is_part(pattern: &str, part: &str) -> bool {
     let mut rest = pattern.chars();
     let mut text = part.chars();

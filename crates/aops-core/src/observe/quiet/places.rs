@@ -1,8 +1,8 @@
-//! Where a line that nobody is asked about may read: the project and its worktrees, temporary folders,
-//! folders that the user added, the system's and the caches of packages.
+//! Where a line may read without asking: the project and its worktrees, temporary folders, folders that the
+//! user added, the system's folders and the caches of packages.
 //!
-//! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of
-//! these.
+//! Resolves links. Invariant: a path that does not exist cannot be read; any other must lie in one of these
+//! places.
 
 use super::hidden::has_second_name;
 use super::pattern::is_part;
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 /// Folders of the system that anybody may read.
 const SYSTEM: [&str; 9] =
     ["/bin", "/dev", "/lib", "/lib64", "/nix/store", "/opt", "/sbin", "/usr", "/var/tmp"];
-/// Files of the system that say nothing of anybody.
+/// Files of the system that contain nothing personal.
 const PLAIN: [&str; 11] = [
     "/etc/alpine-release", "/etc/debian_version", "/etc/hosts", "/etc/issue", "/etc/lsb-release",
     "/etc/os-release", "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
 ];
-/// Entries of folders that are looked at for the patterns of one line.
+/// At most this many entries of folders are examined for the patterns of one line.
 const MOST_ENTRIES: usize = 20_000;
-/// Worktrees of a repository that are looked at.
+/// At most this many worktrees of a repository are looked at.
 const MOST_WORKTREES: usize = 64;
 
 pub(super) struct Seen {
@@ -41,12 +41,12 @@ impl Seen {
         folders.extend(SYSTEM.map(PathBuf::from));
         let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
         folders.extend(real);
-        // A home that is the project holds more than that.
+        // If the project is the home itself, the home contains more than the project.
         folders.retain(|folder| *folder != env.home && folder.parent().is_some());
         Self { folders, cwd: cwd.to_owned(), home: env.home.clone() }
     }
 
-    /// Where these paths lead. `strictly`: a file with a second name may be one that a rule covers.
+    /// The real paths. `strictly`: reject a file with a second name, since a rule may cover that name.
     pub(super) fn allowed(&self, paths: &[String], strictly: bool) -> Result<Vec<PathBuf>, String> {
         let mut found = Vec::new();
         for path in paths.iter().map(Path::new) {
@@ -70,7 +70,7 @@ impl Seen {
         Ok(found)
     }
 
-    /// A path in some text of the line, if it is one: something is there.
+    /// A path in some text of the line, if something exists there.
     pub(super) fn there(&self, text: &str) -> Option<String> {
         let path = match text.strip_prefix("~/") {
             Some(inside) => self.home.join(inside),
@@ -79,7 +79,8 @@ impl Seen {
         path.symlink_metadata().ok().map(|_| path.to_string_lossy().into_owned())
     }
 
-    /// The links that these patterns find. None of them may lead away: the shell opens what is behind it.
+    /// The symlinks that these patterns match. None of them may lead outside, since the shell opens their
+    /// targets.
     pub(super) fn links(patterns: &[String]) -> Result<Vec<String>, String> {
         let mut search = Search { left: MOST_ENTRIES, links: Vec::new() };
         for pattern in patterns {
@@ -100,7 +101,7 @@ impl Seen {
     }
 }
 
-/// What a pattern finds.
+/// The matches of a pattern.
 struct Search {
     left: usize,
     links: Vec<PathBuf>,
@@ -125,7 +126,7 @@ impl Search {
             let item = item.map_err(|error| error.to_string())?;
             let name = item.file_name();
             match *part {
-                // A search goes through no link, and names it.
+                // A recursive pattern does not follow links, but matches them.
                 "**" if item.file_type().is_ok_and(|kind| kind.is_dir()) => {
                     self.descend(&item.path(), parts)?;
                 }

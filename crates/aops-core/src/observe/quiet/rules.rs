@@ -1,7 +1,7 @@
-//! The user's own rules of the client that say no or ask: nothing is answered over them.
+//! The user's own rules in the client that refuse or ask: no line is answered in spite of them.
 //!
-//! Reads the client's settings files. Invariant: what cannot be read or understood is an error, and then
-//! nothing is answered.
+//! Reads the client's settings files. Invariant: a rule that cannot be read or understood is an error, and
+//! then no line is answered.
 
 use super::pattern::{Sign, signs};
 use crate::config::texts::Reading;
@@ -10,16 +10,16 @@ use crate::text::json::{self, Json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Rules that are looked at; with more nothing is answered.
+/// At most this many rules are checked; with more, no line is answered.
 const MOST_RULES: usize = 2000;
-/// Letters of one that are compared.
+/// At most this many characters of a rule are compared.
 const LONGEST_RULE: usize = 1000;
 
 #[derive(Debug, Default)]
 pub(super) struct ClientRules {
     /// Patterns of commands.
     pub(super) commands: Vec<Vec<Sign>>,
-    /// Paths that may not be read, or only after a question.
+    /// Paths that must not be read, or only after a question.
     pub(super) paths: Vec<PathRule>,
     /// There are rules about edits, or about pages.
     pub(super) edits: bool,
@@ -29,7 +29,7 @@ pub(super) struct ClientRules {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// A pattern of paths, in parts; it counts from each of these folders.
+/// A pattern of paths, split into components, relative to each of these folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathRule {
     pub(super) bases: Vec<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) fn read(env: &Reading, cwd: &Path, project: &Path) -> Result<ClientRu
     Ok(rules)
 }
 
-/// Each with the folder that its paths count from.
+/// Each settings file, with the folder to which its paths are relative.
 fn files(env: &Reading, cwd: &Path, project: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
     let managed = env.managed();
     let parts = managed.join("managed-settings.d");
@@ -76,7 +76,7 @@ fn files(env: &Reading, cwd: &Path, project: &Path) -> Result<Vec<(PathBuf, Path
     );
     let mut found: Vec<(PathBuf, PathBuf)> =
         found.into_iter().map(|file| (file, env.config.clone())).collect();
-    // The client keeps a worktree's rules beside those of the repository.
+    // The client stores a worktree's rules with those of the repository.
     let main = git_common_folder(project).and_then(|folder| folder.parent().map(Path::to_owned));
     let above = cwd.ancestors().take_while(|folder| folder.starts_with(env.root()));
     for folder in above.map(Path::to_owned).chain([project.to_owned()]).chain(main) {
@@ -112,7 +112,7 @@ impl ClientRules {
         Ok(())
     }
 
-    /// `None` where it is not known what it covers.
+    /// `None` if we do not know what the rule covers.
     fn add_rule(&mut self, rule: &str, base: &Base) -> Option<()> {
         let (tool, within) = match rule.split_once('(') {
             Some((tool, rest)) => (tool, Some(rest.strip_suffix(')')?)),
@@ -148,10 +148,10 @@ impl Base<'_> {
 }
 
 impl PathRule {
-    /// Patterns as a `.gitignore` has them; `//` is the root of the disk, `/` the folder of the settings,
+    /// Patterns in the syntax of `.gitignore`; `//` is the root of the disk, `/` the folder of the settings,
     /// `~/` the home.
     fn of(text: &str, base: &Base) -> Option<Self> {
-        // Signs that mean more than a star.
+        // Characters with other meanings than a star.
         if text.is_empty()
             || text.contains(['[', ']', '{', '}', '!', '\\'])
             || text.split('/').any(|part| part == "..")
@@ -169,11 +169,11 @@ impl PathRule {
         let is_name = !is_placed && !rest.trim_end_matches('/').contains('/');
         let mut parts: Vec<String> =
             rest.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
-        // What it covers is covered whole.
+        // A folder that it covers is covered completely.
         while parts.len() > 1 && parts.last().is_some_and(|part| part == "**" || part == "*") {
             parts.pop();
         }
-        // A name alone means it at any depth.
+        // A single name matches at any depth.
         if is_name && parts[0] != "**" {
             parts.insert(0, "**".to_owned());
         }

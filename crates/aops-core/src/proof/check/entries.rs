@@ -1,4 +1,4 @@
-//! The log's own entries, and where an entry is in the log.
+//! The log's own entries, and the position of an entry in the log.
 
 use super::{Examined, short};
 use crate::ledger::entry::Line;
@@ -22,8 +22,8 @@ impl Examined {
         self.has(at, digest).then_some(at)
     }
 
-    /// The leaves of these digests. A session's entries mostly follow each other, so each is first looked for
-    /// soon after the last.
+    /// The leaves of these digests. A session's entries usually follow each other, so each is first searched
+    /// for shortly after the previous one.
     pub fn places(&self, digests: &[Sum]) -> Vec<Option<u64>> {
         let mut next = 0;
         let mut find = |digest: &Sum| {
@@ -39,14 +39,14 @@ impl Examined {
         usize::try_from(at).ok().and_then(|at| self.leaves.get(at)) == Some(digest)
     }
 
-    /// The leaf of a rotation that was killed: its line lies with the new keys.
+    /// The leaf of an interrupted rotation: its line is stored with the new keys.
     pub(super) fn explain_announced(&mut self, line: Option<&str>) {
         let read = line.and_then(|line| Line::read(line.trim_end().as_bytes()));
         let place = read.and_then(|line| self.place(&Sum::read(line.digest)?));
         self.explained.extend(place.map(|at| (at, 1)));
     }
 
-    /// The log's own entries: a chain, each in the log, and as many as the log has of them.
+    /// Checks the log's own entries: a chain, each of them in the log, and as many as the log has.
     pub(super) fn read_events(&mut self, store: &Store) {
         let text = self.unless_odd(store.text(EVENTS)).unwrap_or_default();
         let mut prev = NO_DIGEST.to_owned();
@@ -77,7 +77,7 @@ impl Examined {
                     let session = with["session"].as_str().map(str::to_owned);
                     self.held = HeldFrom { leaf: u64::MAX, session };
                 }
-                // What such a command has read signs nothing any more.
+                // Keys that such a command may have read no longer prove anything.
                 "key" if self.held.leaf == u64::MAX && place < self.signed => self.held.leaf = place,
                 _ => {}
             }

@@ -1,8 +1,8 @@
-//! The tiles are what the leaves say, those of the checkpoint are all there, and nothing else lies beside
-//! them.
+//! Checks that the tiles match the leaves, that those of the checkpoint are complete, and that there are no
+//! other files.
 //!
-//! Invariant: what a kill can leave is no fault. Tiles are written before the checkpoint of their size, so
-//! what it needs is whole; one that is cut short is of a size that no checkpoint has.
+//! Invariant: what an interrupted process can leave is not a fault. Tiles are written before the checkpoint
+//! of their size, so those that it needs are complete; an incomplete one has a size that no checkpoint has.
 
 use super::Examined;
 use crate::proof::store::{Store, TILES};
@@ -16,10 +16,10 @@ use std::path::Path;
 
 /// Bytes of a hash in a tile.
 const HASH: usize = 32;
-/// So many folders are below each other where the log has more leaves than any disk.
+/// Deeper folders would exist only in a log with more leaves than fit on any disk.
 const DEEPEST: usize = 16;
 
-/// What each tile has to hold, by its path below the log's folder when it is full.
+/// The right content of each tile, by its path below the log's folder when it is full.
 type Right = BTreeMap<String, Vec<u8>>;
 
 impl Examined {
@@ -58,7 +58,7 @@ fn wanted(size: u64) -> impl Iterator<Item = Tile> {
         .flatten()
 }
 
-/// As it is in that log, or as it is in a later one.
+/// The tile exists, in its form for this size or for a larger log.
 fn is_there(store: &Store, tile: Tile, right: &Right) -> bool {
     let Some(bytes) = right.get(&full(tile).path()) else { return false };
     let has = |tile: Tile| {
@@ -70,7 +70,7 @@ fn is_there(store: &Store, tile: Tile, right: &Right) -> bool {
     has(tile) || has(full(tile))
 }
 
-/// Finds what is no tile of this log. `at`: a folder or file below the log's folder.
+/// Finds files that are not tiles of this log. `at`: a folder or file below the log's folder.
 fn walk(log: &Path, at: &str, depth: usize, right: &Right, odd: &mut BTreeSet<String>) {
     let path = log.join(at);
     let Ok(meta) = path.symlink_metadata() else { return };

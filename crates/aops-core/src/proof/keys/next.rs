@@ -1,8 +1,9 @@
-//! A rotation: the new keys lie in one file beside the old ones until the state of the seal names them.
+//! A rotation of keys: the new ones are in one file next to the old ones until the state of the seal names
+//! them.
 //!
 //! Reads and writes `next.keys`. Invariant: whenever a process is killed, either the old keys are in force or
-//! the new ones: the state of the seal is replaced at once, and until the new keys have their own files this
-//! one counts.
+//! the new ones: the state of the seal is replaced atomically, and this file counts until the new keys have
+//! their own files.
 
 use super::{Keys, ML_DSA, NOTE, NoteKey, broken, read, sealed_in};
 use crate::model::error::Failure;
@@ -18,9 +19,9 @@ pub(super) const NEXT: &str = "next.keys";
 pub(super) enum Rotation {
     #[default]
     No,
-    /// Killed before it counted: what it left is removed.
+    /// Interrupted before it took effect: its leftovers are removed.
     GivenUp(String),
-    /// These are the new keys. The entry of the log that says so may not be written yet.
+    /// These are the new keys. The log's entry about them may not be written yet.
     UnderWay(String),
 }
 
@@ -35,7 +36,7 @@ struct StoredNext {
 }
 
 impl Keys {
-    /// The keys of a rotation instead of these, where it counts already.
+    /// The keys of a rotation instead of these, if it has taken effect.
     pub(super) fn or_next(self) -> Result<Self, Failure> {
         let Some(text) = read(&self.dir, NEXT)? else { return Ok(self) };
         let stored: StoredNext = serde_json::from_str(&text).map_err(|_| broken(NEXT))?;
@@ -55,7 +56,7 @@ impl Keys {
         }
     }
 
-    /// Keeps these keys for the moment from which on they count, with the entry that tells of them.
+    /// Stores these keys for the moment at which they take effect, with the entry about them.
     pub fn stage(&mut self, event: String) -> Result<(), Failure> {
         let stored = StoredNext {
             note: self.note.stored(),
@@ -68,7 +69,7 @@ impl Keys {
         Ok(())
     }
 
-    /// The entry of a rotation that is not through.
+    /// The entry of an unfinished rotation.
     pub fn unsettled(&self) -> Option<&str> {
         match &self.rotation {
             Rotation::UnderWay(event) => Some(event),
@@ -76,7 +77,7 @@ impl Keys {
         }
     }
 
-    /// The entry of a rotation that was killed: its leaf may be in the log, its line not.
+    /// The entry of an interrupted rotation: its leaf may be in the log although its line is not.
     pub fn announced(&self) -> Option<&str> {
         match &self.rotation {
             Rotation::UnderWay(event) | Rotation::GivenUp(event) => Some(event),
@@ -84,7 +85,7 @@ impl Keys {
         }
     }
 
-    /// The keys of before a rotation, as far as they may vouch for these.
+    /// The keys before a rotation, if they may vouch for these.
     pub fn before(&self) -> Result<Option<Self>, Failure> {
         let note = read(&self.dir, NOTE)?.and_then(|text| NoteKey::parse(&text));
         let ml_dsa = read(&self.dir, ML_DSA)?.and_then(|text| SecretKey::parse(&text).ok());
@@ -94,7 +95,8 @@ impl Keys {
         Ok(Some(Self { dir, note, ml_dsa, old: Vec::new(), rotation: Rotation::No }))
     }
 
-    /// Puts the keys of a rotation that counts into their own files; removes those of one that never counted.
+    /// Puts the keys of an effective rotation into their own files; removes those of one that never took
+    /// effect.
     pub fn settle(&mut self) -> Result<(), Failure> {
         match std::mem::take(&mut self.rotation) {
             Rotation::No => return Ok(()),

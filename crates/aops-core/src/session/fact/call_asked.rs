@@ -1,4 +1,4 @@
-//! What the first entry of a call holds: its input, and what it means to the gates. Stored type: fields in
+//! The content of a call's first entry: its input, and what it means to the gates. Stored type: fields in
 //! sorted order.
 
 use super::{CallMeans, Starts};
@@ -7,7 +7,6 @@ use crate::session::timer::TimerMark;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A call that is asked for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CallAsked {
     /// Canonical, redacted, clipped.
@@ -21,7 +20,7 @@ pub struct CallAsked {
     /// The agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,
-    /// With `schedules`: one timer more than are remembered.
+    /// With `schedules`: there are more timers than we remember.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timers_lost: bool,
 }

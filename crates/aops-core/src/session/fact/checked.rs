@@ -5,7 +5,7 @@ use crate::model::named::Stored;
 use crate::model::outcome::{CheckEnding, PhaseOutcome};
 use serde::{Deserialize, Serialize};
 
-/// One run of a `[[check]]` of the user's.
+/// One run of a user's `[[check]]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     pub ending: CheckEnding,
@@ -13,10 +13,10 @@ pub struct Checked {
     pub ms: u64,
     pub on: Moment,
     pub outcome: Stored<PhaseOutcome>,
-    /// The end of what it said, where it failed: redacted and clipped.
+    /// The end of its output if it failed: redacted and clipped.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// The file it was asked about, before a save.
+    /// Before a save: the file to be saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub run: String,

@@ -1,5 +1,5 @@
-//! What an event tells beside what every event has: one type for each kind that tells something. Stored
-//! types: fields in sorted order.
+//! The details that only some kinds of events have: one type for each such kind. Stored types: fields in
+//! sorted order.
 
 use super::{Baseline, Reached, SessionStarted, TurnBefore};
 use crate::model::debt::DebtId;
@@ -11,7 +11,7 @@ use crate::session::prompt::Prompt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The kind of an event, with what only that kind tells.
+/// The kind of an event, with the details that only this kind has.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Happened {
@@ -23,13 +23,13 @@ pub enum Happened {
     SessionEnded(Box<SessionEnded>),
     SessionStarted(Box<SessionStarted>),
     Stopped(Box<TurnEnded>),
-    /// It tells no more than every event.
+    /// An event without further details.
     #[default]
     Other,
 }
 
 impl Happened {
-    /// An event of this kind that tells nothing yet.
+    /// An event of this kind whose details are still empty.
     pub fn of(kind: EventKind) -> Self {
         match kind {
             EventKind::PermissionRequest => Self::PermissionAsked(PermissionAsked::default()),
@@ -54,7 +54,7 @@ impl Happened {
 pub struct AgentStarted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names_taken: Option<NamesTaken>,
-    /// Of an agent of ours: the client whose call started it.
+    /// For an agent of ours: the client whose call started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starter: Option<String>,
 }
@@ -62,7 +62,7 @@ pub struct AgentStarted {
 /// `SubagentStop`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AgentStopped {
-    /// An agent of ours, and no verdict is awaited from it.
+    /// It is an agent of ours, but we do not wait for a verdict from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncounted: bool,
 }
@@ -70,7 +70,7 @@ pub struct AgentStopped {
 /// `PostToolBatch`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BatchEnded {
-    /// The turn ends here, because an agent of ours is at work in the background.
+    /// The turn ends here because an agent of ours is at work in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
@@ -95,45 +95,45 @@ pub struct PermissionAsked {
 /// `UserPromptSubmit`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PromptHeard {
-    /// The task in hand is a question without a change, so it is over.
+    /// The current task is a question that changed nothing, so it is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
     /// After work that is over: what is uncommitted now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The turn before it had no Stop.
+    /// The previous turn had no Stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TurnBefore>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goes_on: Option<GoesOn>,
     pub means: Prompt,
-    /// SHA-256 of the prompt, where the client gave it an id.
+    /// SHA-256 of the prompt, if the client gave it an ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
-/// Which task a prompt goes on with that asks for it.
+/// Which task continues because a prompt asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoesOn {
-    /// It says no more than to go on after an interrupt: with the task in hand and its plan.
+    /// The prompt only says to continue after an interrupt: with the current task and its plan.
     InHand,
-    /// The parked task at this place.
+    /// The parked task at this position.
     Parked(u64),
-    /// What was parked, as soon as a plan or a change says that it is the one.
+    /// The parked task, as soon as a plan or a change shows which one is meant.
     Wished,
 }
 
 /// `SessionEnd`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SessionEnded {
-    /// The turn before it had no Stop.
+    /// The previous turn had no Stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TurnBefore>,
-    /// What went to each host.
+    /// The traffic to each host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Reached>,
-    /// The log as it was signed by then, before this entry.
+    /// The signed state of the log, without this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Signed>,
 }
@@ -141,26 +141,26 @@ pub struct SessionEnded {
 /// `Stop`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnEnded {
-    /// After work: files that differ from the baseline, committed or not, from the root of the repository.
+    /// After work: files that differ from the baseline, committed or not, relative to the repository's root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// In mode `loop`: the task is given up with everything committed.
+    /// In mode `loop`: the task was given up, but everything is committed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
-    /// The log as it was signed by then, before this entry.
+    /// The signed state of the log, without this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Signed>,
-    /// The user was told that there is no git to close the work in.
+    /// The user was told that there is no git repository for closing the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
-    /// Nothing where the turn does not end yet, or ends with a question about the plan: everything stays as
-    /// it is.
+    /// `None` if the turn does not end yet, or ends with a question about the plan: the debts stay as they
+    /// are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<Stored<DebtId>>>,
-    /// On a task that went smoothly, made from the ledger.
+    /// The reflection, made from the ledger, on a task in which nothing went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reflection: Option<BTreeMap<String, String>>,
-    /// The task is done, and the sandbox shuts again.
+    /// The task is done, and the plan gate closes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shuts: bool,
 }

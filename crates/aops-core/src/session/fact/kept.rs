@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Those of then.
+    /// The bounds in force at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<KeptBounds>,
     pub bytes: u64,
-    /// Of the keeping as it is stored.
+    /// Digest of the stored record.
     pub digest: String,
     pub files: u64,
     pub number: u64,
-    /// Ids of commits that a ref of ours holds.
+    /// IDs of commits that one of our refs preserves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<String>,
-    /// The danger rule that it was kept for.
+    /// The danger rule because of which it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// `3 files, 12 kB`, `branch topic`.
     pub what: String,
 }
 
-/// How much may be kept without a question, and how long the look may take.
+/// How much may be kept without asking, and how long the search may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptBounds {
     pub files: u64,

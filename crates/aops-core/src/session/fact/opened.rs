@@ -4,8 +4,8 @@ use crate::config::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The form of a ledger: its facts, what they mean, and the state that they fold to. It is another one as
-/// soon as the same entries would mean something else; a ledger of another form is not read.
+/// The format of a ledger: its facts, their meaning, and the resulting state. It changes as soon as the same
+/// entries would mean something else; a ledger in another format is not read.
 pub const FORMAT: u32 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -15,11 +15,11 @@ pub struct Opened {
     pub folders: BTreeMap<String, String>,
     /// `FORMAT` of the program that began the ledger.
     pub format: u32,
-    /// The configuration in force, where it is not the shipped one.
+    /// The configuration in force, unless it is the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Box<Policy>>,
     pub policy_hash: String,
-    /// The ledger this one continues: set aside by a person, or lost.
+    /// The ledger that this one continues, if a person set it aside or it was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
     pub project: String,

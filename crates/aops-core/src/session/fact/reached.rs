@@ -1,18 +1,18 @@
-//! What a command did with one host, and what became of a session's list of them.
+//! What a command did with one host, and how a session's list of hosts changed.
 
 use crate::text::plain::is_zero;
 use aops_network::list::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// A host that was reached for the first time in its session, or refused; at the session's end, all that went
-/// there. Stored type: fields in sorted order.
+/// A host that was refused, or reached for the first time in its session; at the session's end, the total
+/// traffic to it. Stored type: fields in sorted order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub down: u64,
-    /// With the session's end: seconds since 1970.
+    /// At the session's end: seconds since 1970.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first: u64,
     pub host: String,
@@ -26,13 +26,13 @@ pub struct Reached {
     pub refused: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub up: u64,
-    /// On whose word it was reached; nothing where every host is.
+    /// The rule or answer that allowed it; `None` if every host is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,
 }
 
 impl Reached {
-    /// The list alone refused it, so a person can change that.
+    /// Only the list refused it, so a person can change that.
     pub fn is_wanted(&self) -> bool {
         self.reason.as_deref().is_some_and(Refusal::is_open_in_words)
     }
@@ -42,13 +42,13 @@ impl Reached {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkChange {
-    /// A secret was read: hosts that take uploads from anybody need a person again.
+    /// A secret was read: hosts that accept uploads from anybody need approval again.
     Guarded,
     /// The task in which it was read is over.
     Unguarded,
-    /// Text from elsewhere was read.
+    /// Foreign text was read.
     Foreign,
-    /// A person's answers, by the command for it.
+    /// A person's answers, given with the command for that.
     Allowed,
     Denied,
 }
@@ -60,7 +60,7 @@ pub struct NetworkChanged {
     /// With a person's answer: the host, as they named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// With foreign text: what was read.
+    /// With foreign text: its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
 }

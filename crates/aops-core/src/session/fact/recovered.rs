@@ -1,11 +1,10 @@
-//! What was mended when a ledger was opened.
+//! What was repaired when a ledger was opened.
 
 use serde::{Deserialize, Serialize};
 
-/// What was mended on the way in.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recovered {
-    /// Calls that were executing when the tear happened: listed, never run again.
+    /// Calls that were executing when the ledger was damaged: listed, never run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executing: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

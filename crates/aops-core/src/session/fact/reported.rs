@@ -10,31 +10,30 @@ use serde::{Deserialize, Serialize};
 pub struct Reported {
     pub agent: Stored<AgentId>,
     pub agent_id: String,
-    /// Left out where the agent was sent on or given up.
+    /// `None` if the agent was sent back or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<AgentReport>,
-    /// A question takes the place of an unfinished task, which is parked: with these files, as far as they
-    /// are listed.
+    /// A question replaces an unfinished task, which is parked with these files (a limited list).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked_paths: Vec<String>,
-    /// The same: how many files it changed that are not committed.
+    /// In that case: how many uncommitted files the parked task changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parks: Option<u64>,
     /// What was wrong with its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// A plan that the critic had sent back is made again for the same task.
+    /// A new plan for the same task, after the critic rejected the first one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replans: bool,
-    /// It goes on and will report again.
+    /// The agent was sent back, and will report again.
     pub sent_on: bool,
-    /// The place of the parked task that the plan goes on with.
+    /// The position of the parked task that the plan continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_up: Option<u64>,
-    /// The steps of the plan as todos: done, all.
+    /// The steps of the plan as todos: how many are done, and how many there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<(u64, u64)>,
-    /// With VERIFIED: the digest of the tree that was looked at.
+    /// With VERIFIED: the digest of the verified tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! An event of the client, and what every event tells.
+//! An event of the client, and the details that every event has.
 
 use super::{Baseline, Happened, PromptHeard, Said, SessionStarted, TurnBefore, TurnEnded};
 use crate::config::policy::{Policy, is_default};
@@ -25,38 +25,38 @@ pub struct Seen {
     pub event: Stored<EventKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// For the attestation of commits, where they are attested.
+    /// For the attestation of commits, if they are attested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Observed>>,
-    /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
+    /// With a new hash: its configuration, unless that is the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Box<Policy>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// Mode `observe`: what the mode that is rehearsed would have said.
+    /// Mode `observe`: what the rehearsed mode would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
-    /// The run whose driver started the client, where that is proven.
+    /// The run whose driver started the client, if that is proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub timers: TimersHeard,
-    /// Why this start or prompt is no person's, or why this agent's verdict does not count.
+    /// Why this start or prompt does not count as a person's, or why this agent's verdict does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
     #[serde(default, skip_serializing_if = "Happened::is_other")]
     pub what: Happened,
 }
 
-/// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were
-/// not asked about.
+/// New prompts that timers will send: listed at the end of a turn, or set by a call that we were not asked
+/// about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimersHeard {
-    /// There are more than are remembered.
+    /// There are more timers than we remember.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,7 +64,7 @@ pub struct TimersHeard {
 }
 
 impl Seen {
-    /// An event of this kind of which nothing more is known.
+    /// An event of this kind without any details.
     pub fn of(kind: EventKind) -> Self {
         Self { event: kind.into(), what: Happened::of(kind), ..Self::default() }
     }
@@ -73,7 +73,7 @@ impl Seen {
         self.event.known().unwrap_or_default()
     }
 
-    /// The end of a turn or of the session.
+    /// Also true at the end of the session.
     pub fn ends_turn(&self) -> bool {
         matches!(self.kind(), EventKind::Stop | EventKind::SessionEnd)
     }
@@ -82,12 +82,11 @@ impl Seen {
         self.said.as_ref().is_some_and(Said::refuses)
     }
 
-    /// A prompt that the client did not make itself, such as the notice that an agent has ended.
+    /// A prompt that the client did not make itself, unlike the notice that an agent has ended.
     pub fn is_persons_prompt(&self) -> bool {
         self.means().is_some_and(|means| means != Prompt::Machine)
     }
 
-    /// What a prompt means.
     pub fn means(&self) -> Option<Prompt> {
         self.prompt().map(|prompt| prompt.means)
     }
@@ -113,7 +112,7 @@ impl Seen {
         }
     }
 
-    /// A prompt, start or end of the session: how the turn before it ended without its Stop.
+    /// At a prompt, start or end of the session: how the previous turn ended without its Stop.
     pub fn before(&self) -> Option<&TurnBefore> {
         match &self.what {
             Happened::Prompted(prompt) => prompt.before.as_ref(),
@@ -123,7 +122,7 @@ impl Seen {
         }
     }
 
-    /// What was uncommitted, where a task's own files count from here on.
+    /// The uncommitted files from which on a task's own changes count.
     pub fn baseline(&self) -> Option<&Baseline> {
         match &self.what {
             Happened::Prompted(prompt) => prompt.baseline.as_ref(),
@@ -140,7 +139,7 @@ impl Seen {
         }
     }
 
-    /// What was still owed at a Stop, or where one is missing.
+    /// What was still owed at a Stop, or because a Stop is missing.
     pub fn owed(&self) -> Option<&[Stored<DebtId>]> {
         match (self.turn_end(), self.before()) {
             (Some(end), _) => end.owed.as_deref(),
@@ -149,7 +148,7 @@ impl Seen {
         }
     }
 
-    /// The log as it was signed at the end of a turn or of the session.
+    /// The signed state of the log at the end of a turn or of the session.
     pub fn log(&self) -> Option<&Signed> {
         match &self.what {
             Happened::Stopped(end) => end.log.as_ref(),
@@ -158,7 +157,7 @@ impl Seen {
         }
     }
 
-    /// A text field of the event; a clipped one by its beginning.
+    /// A text field of the event; if it was clipped, its beginning.
     pub fn words(&self, name: &str) -> Option<String> {
         json::text_in(self.about.get(), name)
     }

@@ -1,5 +1,5 @@
-//! What the start of a session tells: its client, and what is there that the guard watches. Stored types:
-//! fields in sorted order.
+//! The details of a session's start: its client, and what the guard watches. Stored types: fields in sorted
+//! order.
 
 use super::{Baseline, TurnBefore};
 use crate::model::named::Stored;
@@ -16,23 +16,23 @@ pub struct SessionStarted {
     /// Why this client cannot start agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agentless: Option<String>,
-    /// What was uncommitted then, at the first start.
+    /// What was uncommitted at the first start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The turn before it had no Stop.
+    /// The previous turn had no Stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TurnBefore>,
-    /// Another client of this session is alive, and the session stays that one's.
+    /// Another client of this session is alive, and the session stays that client's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
     pub boot: String,
-    /// The client that fires the events, where it is known.
+    /// The client that sends the events, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,
-    /// The project's file with a hook of its own for this event, which may send the first prompt.
+    /// The project's file with a hook of its own for this event; the hook may send the first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greets: Option<String>,
-    /// What holds shell commands, where the client starts them through us.
+    /// The jail for shell commands, if the client starts them through us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jail: Option<JailState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,10 +40,9 @@ pub struct SessionStarted {
     /// A file with a hook that may answer in a person's place when the client asks about a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hook: Option<String>,
-    /// The root of the project.
     pub root: String,
     pub source: Stored<StartSource>,
-    /// The span of the client's own trace, as it handed it on (`00-trace-span-flags`).
+    /// The span of the client's own trace, as it passed it on (`00-trace-span-flags`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     pub watched: Watched,

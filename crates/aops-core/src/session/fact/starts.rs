@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starts {
-    /// The client's process.
+    /// The client's process ID.
     pub client: String,
     pub name: Stored<AgentId>,
 }

@@ -1,4 +1,4 @@
-//! A step of a call, and what it says by itself.
+//! A step of a call, and its details.
 
 use super::{CallAsked, CallDenied, CallEnded, CallMeans, Said};
 use crate::model::agent::ours;
@@ -17,14 +17,14 @@ pub struct Step {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
-    /// With PENDING.
+    /// Set when `to` is PENDING.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Box<CallAsked>>,
     pub call: CallKey,
-    /// With DENIED.
+    /// Set when `to` is DENIED.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied: Option<CallDenied>,
-    /// With COMPLETED and FAILED.
+    /// Set when `to` is COMPLETED or FAILED.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<CallEnded>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,21 +34,22 @@ pub struct Step {
     pub input_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// For the attestation of commits, where they are attested: before the call with PENDING, else after it.
+    /// For the attestation of commits, if they are attested: the state before the call at PENDING, otherwise
+    /// after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Observed>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
+    /// At PENDING in mode `observe`: what the rehearsed mode would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
     pub to: CallState,
 }
 
 impl Step {
-    /// What the call means, where this step asks for it.
+    /// What the call means, if this step asks for it; otherwise the default.
     pub fn means(&self) -> &CallMeans {
         static NOTHING: LazyLock<CallMeans> = LazyLock::new(CallMeans::default);
         self.asks.as_deref().map_or_else(|| &*NOTHING, |asks| &asks.means)
@@ -62,7 +63,7 @@ impl Step {
         self.asks.as_deref()?.input.as_deref()
     }
 
-    /// What the call came to, where this step ends it.
+    /// The call's results, if this step ends it; otherwise the default.
     pub fn ended(&self) -> &CallEnded {
         static NOTHING: LazyLock<CallEnded> = LazyLock::new(CallEnded::default);
         self.end.as_deref().unwrap_or_else(|| &*NOTHING)
@@ -73,7 +74,8 @@ impl Step {
         self.denied.as_ref()?.rule.as_deref()
     }
 
-    /// The result of this command is gone with a throwaway layer, as what our own agents try out always is.
+    /// The result of this command was lost with a throwaway layer. What our own agents try out is always
+    /// lost.
     pub fn is_unsaved(&self) -> bool {
         self.lost().is_some()
             && self.ended().under.jailed.as_ref().is_some_and(|proof| !proof.profile.is_quiet())
@@ -84,7 +86,7 @@ impl Step {
         self.ended().under.jailed.as_ref().map(|proof| &proof.lost).filter(|lost| !ours && !lost.is_empty())
     }
 
-    /// The call was made by one of our agents.
+    /// One of our agents made the call.
     pub fn is_by_ours(&self) -> bool {
         self.agent_id.is_some() && self.agent_type.as_deref().is_some_and(|name| ours(name).is_some())
     }

@@ -1,18 +1,18 @@
-//! A task that a person or an agent let go or took up again. Stored types: fields in sorted order.
+//! A task that a person or an agent dropped or resumed. Stored types: fields in sorted order.
 
 use serde::{Deserialize, Serialize};
 
 /// What a person or an agent decided about a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskChosen {
-    /// What is in hand is over, and does not count together with the task.
+    /// The current task is over, and its changes are not added to the resumed one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
-    /// Its place among the interrupted ones, the oldest first; nothing for the one in hand.
+    /// Its position among the interrupted ones, the oldest first; `None` for the current task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     pub by: String,
-    /// The person's next prompt goes on with it.
+    /// The person's next prompt continues it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     pub how: TaskMove,
@@ -23,9 +23,9 @@ pub struct TaskChosen {
 pub enum TaskMove {
     /// It is over, whatever it owed.
     Drop,
-    /// It is in hand again, as it was.
+    /// It is the current task again, as it was.
     Resume,
-    /// It is in hand again once its files are edited, or a plan continues it.
+    /// It becomes the current task once its files are edited, or a plan continues it.
     Want,
 }
 

@@ -1,4 +1,4 @@
-//! What was there when an event came: uncommitted files, and a turn without its Stop. Stored types: fields in
+//! The situation when an event came: uncommitted files, and a turn without a Stop. Stored types: fields in
 //! sorted order.
 
 use crate::model::debt::DebtId;
@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 /// What was uncommitted at a start, or at a prompt after work that is over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Baseline {
-    /// The digest of the baseline of a task that is done, since the prompt may go on with it.
+    /// The baseline digest of the finished task, since the prompt may continue that task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub files: BTreeMap<String, String>,
-    /// Of `files`.
+    /// Digest of `files`.
     pub sha256: String,
 }
 
-/// How a turn came to its end without a Stop, and what became of its task.
+/// How a turn ended without a Stop, and what happened to its task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnBefore {
-    /// The person interrupted it, and its task goes on.
+    /// The person interrupted it, and its task continues.
     Kept,
-    /// The person interrupted it, and nothing is left of its task: it is over.
+    /// The person interrupted it, and its task left nothing: it is over.
     Left,
     /// No person interrupted it, so its debts stay: what it owed.
     Owing(Vec<Stored<DebtId>>),
@@ -32,17 +32,17 @@ pub enum TurnBefore {
 }
 
 impl TurnBefore {
-    /// Its task is no longer in hand.
+    /// Its task is no longer the current one.
     pub fn ends_task(&self) -> bool {
         matches!(self, Self::Left | Self::Parked(_))
     }
 }
 
-/// What an interrupted task leaves changed.
+/// The changes that an interrupted task leaves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LeftChanged {
     pub files: u64,
-    /// These files, as far as they are listed.
+    /// A limited list of these files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
 }

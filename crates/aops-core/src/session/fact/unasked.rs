@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unasked {
-    /// Whether the audit's lot fell on it.
+    /// Whether it drew an audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn: Option<bool>,
     pub effect: Effect,
-    /// The file of an edit, where the task is weighed.
+    /// The file of an edit, if the task is weighed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grows: Option<ChangedFile>,
 }

@@ -1,4 +1,4 @@
-//! Something that cannot happen while client and hook work. Stored type: fields in sorted order.
+//! Something that cannot happen while client and hook work correctly. Stored type: fields in sorted order.
 
 use super::{Said, Unasked};
 use crate::model::call::CallKey;
@@ -8,42 +8,41 @@ use crate::text::json::cut;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// What happened that cannot.
+    /// What happened although it cannot.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum ViolationKind {
         /// One of our agents ended, and no event reported it.
         AgentLost = "agent_lost",
-        /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
+        /// A call was asked about again after it had ended: it is refused, and its record stays.
         AskedAgain = "asked_again",
-        /// The client keeps the transcript in another project's folder than the one that holds the session.
-        /// Recorded once.
+        /// The client keeps the transcript in the folder of another project than the session's. Recorded
+        /// once.
         Elsewhere = "elsewhere",
-        /// A program has our name and is not ours.
+        /// A program uses our name but is not ours.
         Impostor = "impostor",
         /// An event could not be recorded when it came.
         Late = "late",
-        /// A prompt, start or end of the session came, and the turn before it had no Stop.
+        /// A prompt, start or end of the session came, although the previous turn had no Stop.
         NoStop = "no_stop",
-        /// Another hook approved what needed a person.
+        /// Another hook approved something that needed a person.
         Overridden = "overridden",
-        /// A call ran that was refused.
+        /// A refused call was run.
         RanDenied = "ran_denied",
-        /// An id was used for a second call while the first was running.
+        /// An ID was used for a second call while the first was running.
         ReusedId = "reused_id",
         /// A call ran that was never asked about.
         #[default]
         Unasked = "unasked",
-        /// A command left no proof of the jail that it was to run in.
+        /// A command left no proof of the jail that it had to run in.
         Unjailed = "unjailed",
-        /// A turn has begun, and no start of the session was seen in its client. Recorded once until one
-        /// is.
+        /// A turn began, but we saw no session start in its client. Recorded once until we see one.
         Unstarted = "unstarted",
     }
 }
 
 impl ViolationKind {
-    /// A client that was killed or works as it may leaves it, and nobody's hand.
+    /// It also happens when a client is killed or acts within its rights, so it does not suggest tampering.
     pub fn is_harmless(self) -> bool {
         matches!(self, Self::AskedAgain | Self::Elsewhere | Self::NoStop)
     }
@@ -59,10 +58,10 @@ pub struct Violation {
     pub kind: ViolationKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
-    /// What the call did that was never asked for.
+    /// What the unasked call did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked: Option<Unasked>,
-    /// The same for people.
+    /// The violation in words for people.
     pub violation: String,
 }
 

@@ -1,8 +1,8 @@
-//! Which of our agents are at work now: from the call that starts one until it is known to have ended.
+//! Which of our agents are at work: from the call that starts one until we know that it has ended.
 //!
-//! Changes a session and nothing else. Invariant: whatever interrupts an agent, a later event ends it here:
-//! its own stop, the end of its call, a person's prompt, a turn that ends without it, a new start of the
-//! client.
+//! Changes a session and nothing else. Invariant: however an agent is interrupted, some later event ends it
+//! here: its own stop, the end of its call, a person's prompt, a turn that ends without it, a new start of
+//! the client.
 
 use crate::model::agent::ours;
 use crate::model::event::EventKind;
@@ -11,7 +11,7 @@ use crate::session::fold::Session;
 use crate::session::memory::AtWork;
 use crate::text::json::{self, Json};
 
-/// Most that are remembered; the oldest is dropped first.
+/// At most this many are remembered; the oldest is dropped first.
 const MOST: usize = 16;
 
 impl Session {

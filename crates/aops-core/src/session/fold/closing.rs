@@ -1,7 +1,7 @@
-//! What ends a task's work: issues of the tracker in hand, formatting, tests, a push that the remote refused.
+//! What closes a task's work: its issues in the tracker, formatting, tests, a push that the remote rejected.
 //!
-//! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none of our own
-//! agents; an issue is in hand until it is closed or handed back, and goes over to another task only where
+//! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none by our own
+//! agents; an issue belongs to the task until it is closed or handed back, and moves to another task only if
 //! its prompt took it.
 
 use crate::model::call::{CallState, Effect};
@@ -10,7 +10,7 @@ use crate::session::fold::Session;
 use crate::session::memory::{IssueInHand, OpenCall};
 use crate::tool::tracking::How;
 
-/// Most issues in hand; the oldest is dropped first.
+/// At most this many issues per task; the oldest is dropped first.
 const MOST_ISSUES: usize = 8;
 
 impl Session {
@@ -52,8 +52,8 @@ impl Session {
         }
     }
 
-    /// A call that may have changed something has ended, and its writes are counted. The tests change no file
-    /// that is formatted.
+    /// A call that may have changed something has ended, and its writes are counted. Tests do not change
+    /// formatted files.
     pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
         let progress = &mut self.memory.progress;
         let succeeded = step.to == CallState::Completed && !step.ended().unended;

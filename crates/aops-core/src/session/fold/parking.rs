@@ -1,8 +1,8 @@
-//! Tasks that the person interrupted: set aside, and taken up again.
+//! Tasks that the person interrupted: set aside, and resumed later.
 //!
-//! Changes a session and nothing else. Invariants: a parked task owes nothing, shuts nothing and its size
-//! does not count; taken up again it owes what it owed, and what was changed before and after counts
-//! together.
+//! Changes a session and nothing else. Invariants: a parked task owes nothing, forbids nothing, and its size
+//! does not count; when it is resumed, it owes what it owed before, and the changes before and after are
+//! added up.
 
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
@@ -14,11 +14,11 @@ use crate::session::prompt::Prompt;
 use crate::session::state::{Hydration, Task};
 use crate::text::json::cut;
 
-/// Most tasks that stay parked; the oldest is dropped first.
+/// At most this many tasks stay parked; the oldest is dropped first.
 const MOST: usize = 4;
 
 impl Session {
-    /// A person or an agent decided about a task; one that is not there any more is left alone.
+    /// A person or an agent decided about a task. A task that no longer exists is ignored.
     pub(super) fn choose_task(&mut self, chosen: &TaskChosen) {
         let at = chosen.at.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
         match (chosen.how, at) {
@@ -26,7 +26,7 @@ impl Session {
             (TaskMove::Drop, Some(at)) => drop(self.memory.parked.remove(at)),
             (TaskMove::Drop, None) if self.is_unfinished() => {
                 self.leave_task();
-                // What it changed is not the next task's.
+                // What it changed does not belong to the next task.
                 self.memory.progress.let_go = true;
             }
             (how, Some(at)) => {
@@ -44,7 +44,7 @@ impl Session {
         }
     }
 
-    /// The task in hand is set aside, and the next prompt starts at zero.
+    /// Sets the current task aside, so that the next prompt starts from zero.
     pub(super) fn park_task(&mut self, files: u64, paths: &[String]) {
         if self.is_unfinished() {
             self.set_aside(files, paths, false);
@@ -52,8 +52,8 @@ impl Session {
         }
     }
 
-    /// The task in hand is kept among the parked ones; what comes in its place is the caller's. `asked`: a
-    /// question does.
+    /// Moves the current task to the parked ones; the caller decides what replaces it. `asked`: a question
+    /// does.
     pub(super) fn set_aside(&mut self, files: u64, paths: &[String], asked: bool) {
         let (phase, sandbox) = self.memory.progress.before.unwrap_or((self.state.phase, self.state.sandbox));
         let task = self.state.task.clone().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Session {
         self.memory.parked.drain(..surplus);
     }
 
-    /// No task is in hand any more.
+    /// No task is current any more.
     pub(super) fn leave_task(&mut self) {
         self.begin_task("");
         self.state.state.current_workflow = None;
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change
+    /// A person's prompt decides whether the newest parked task should continue; prompts of the model change
     /// nothing.
     pub(super) fn want_parked(&mut self, prompt: &PromptHeard) {
         if prompt.means == Prompt::Machine {
@@ -108,8 +108,8 @@ impl Session {
         }
     }
 
-    /// An edit or command changed a file of the parked task that is to go on: it is taken up. What it had
-    /// changed by then.
+    /// An edit or command changed a file of the parked task that should continue, so the task is resumed.
+    /// Returns what it had changed until then.
     pub(super) fn take_up_touched(&mut self, open: &OpenCall, step: &Step) -> Option<Growth> {
         let parked = self.memory.parked.last().filter(|parked| parked.wanted)?;
         let grown = parked.progress.weight.grown.clone();
@@ -123,8 +123,8 @@ impl Session {
         })
     }
 
-    /// A plan that continues can only mean the parked task: the one in hand has changed nothing, and is the
-    /// person's wish to go on, has not begun, or is the question that took its place.
+    /// A plan that continues can only mean the parked task: the current one has changed nothing, and is only
+    /// the person's wish to continue, has not begun, or is the question that replaced the task.
     pub(super) fn continues_parked(&self) -> bool {
         let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
         let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);
@@ -133,7 +133,7 @@ impl Session {
             && newest.is_some_and(|parked| parked.wanted || idle || parked.asked && self.is_mere_question())
     }
 
-    /// The parked task at this place is in hand again. What is over by then does not count with it.
+    /// Resumes the parked task at this position. The current task, if it is over, is not added to it.
     pub(super) fn take_up_at(&mut self, at: Option<u64>) -> bool {
         let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < self.memory.parked.len());
         let Some(at) = at else { return false };
@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// The newest parked task is in hand again, together with what was done meanwhile.
+    /// Resumes the newest parked task, together with what was done meanwhile.
     pub(super) fn take_up(&mut self) {
         let Some(parked) = self.memory.parked.pop() else { return };
         let now = std::mem::take(&mut self.memory.progress);
@@ -179,7 +179,7 @@ impl Session {
         self.state.hydration =
             Hydration { original_prompt: Some(cut(&prompts, 2048).to_owned()), ..parked.hydration };
         self.state.audit.due |= parked.audit_due;
-        // What it changed before it was set aside is its own again.
+        // What it changed before it was set aside counts as its own again.
         if parked.baseline_sha256.is_some() {
             self.memory.place.baseline_sha256 = parked.baseline_sha256;
         }
@@ -191,7 +191,7 @@ impl Session {
     }
 }
 
-/// What was changed before and after, file by file: the lines add up.
+/// Adds up the changes before and after, file by file: their lines are summed.
 pub(super) fn join(before: &Growth, after: &Growth) -> Growth {
     let mut all = before.clone();
     for file in &after.files {
@@ -204,7 +204,7 @@ pub(super) fn join(before: &Growth, after: &Growth) -> Growth {
     }
 }
 
-/// The same file with what was changed in it before.
+/// The same file, together with its earlier changes.
 pub(super) fn with_known(before: &Growth, file: ChangedFile) -> ChangedFile {
     match before.file(&file.path) {
         Some(known) => ChangedFile { lines: known.lines + file.lines, was: known.was.clone(), ..file },

@@ -1,7 +1,7 @@
-//! How prompts, writes, checks, rollbacks, stops and the steps of a run change phase, sandbox and debts.
+//! How prompts, writes, checks, rollbacks, stops and the steps of a run change phase, plan gate and debts.
 //!
-//! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is
-//! under way its prompt begins no task, and the sandbox is the step's.
+//! Changes a session and nothing else. Invariants: a verification is valid until the next write; while a step
+//! is under way its prompt begins no task, and the step determines the plan gate.
 
 use crate::config::policy::Level;
 use crate::model::call::{CallState, Effect};
@@ -38,20 +38,20 @@ impl Session {
         }
     }
 
-    /// There is a task that a command would run inside of. A question that was answered is none.
+    /// A task is open that a slash command would be part of. An answered question does not count.
     pub fn has_open_task(&self) -> bool {
         let state = &self.state;
         let over = matches!(state.phase, Phase::Idle | Phase::Done);
         state.state.hydration_pending || !over && state.task.is_some() && !self.is_mere_question()
     }
 
-    /// The task in hand is a question, and nothing was changed for it.
+    /// The current task is a question, and it has changed nothing.
     pub fn is_mere_question(&self) -> bool {
         let question = self.state.state.current_workflow.as_deref() == Some("simple-question");
         question && self.state.task.as_ref().is_some_and(|task| task.writes == 0)
     }
 
-    /// A task without the loop, on the user's authority.
+    /// Begins a task without the loop, on the user's authority.
     fn begin_waived_task(&mut self, prompt: &str, waiver: TaskWaiver, workflow: Option<&str>) {
         self.memory.progress.prompts.count += 1;
         self.begin_task(cut(prompt, 500));
@@ -64,7 +64,7 @@ impl Session {
         self.state.sandbox = Sandbox::Open;
     }
 
-    /// The working directory left the project: the plan that was made there does not hold here.
+    /// The working directory left the project, so the plan that was made there is not valid here.
     pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
         let root = &self.memory.place.root;
         let inside =
@@ -81,8 +81,8 @@ impl Session {
         self.state.sandbox = Sandbox::Shut;
     }
 
-    /// The working tree was rolled back. Findings about the old tree are void. The loop goes back too if the
-    /// checkpoint is of the current task, but never past a pending prompt or a block.
+    /// The working tree was rolled back, so findings about the old tree are void. If the checkpoint belongs
+    /// to the current task, the loop goes back too, but never past a pending prompt or a block.
     pub(super) fn apply_rollback(&mut self, undone: &Undone) {
         match undone.stage {
             RollbackState::Begun => self.memory.undo.rolling_back = Some(Box::new(undone.clone())),
@@ -135,7 +135,7 @@ impl Session {
         self.name_task();
     }
 
-    /// One of the user's checks was run. A failure sends the work back, or ends it.
+    /// Records the result of a user's check. A failure sends the work back, or ends it.
     pub(super) fn apply_check(&mut self, checked: &Checked) {
         if let Some(stage) = &mut self.memory.run {
             stage.failing.retain(|id| *id != checked.id);
@@ -167,7 +167,7 @@ impl Session {
         }
     }
 
-    /// Work began without a plan: the prompt is the intent. The hydrator may still report.
+    /// Work began without a plan, so the prompt is the intent. The hydrator may still report.
     fn begin_unplanned(&mut self) {
         let pending = self.state.state.hydration_pending;
         let prompt = self.state.hydration.original_prompt.clone().unwrap_or_default();
@@ -178,7 +178,7 @@ impl Session {
         }
     }
 
-    /// A call that changed something has ended. The caller leaves out those of our agents, which do not
+    /// A call that changed something has ended. The caller leaves out calls of our agents, which do not
     /// count.
     pub(super) fn count_write(&mut self, effect: Effect, drawn: Option<bool>) {
         if !effect.is_write() {
@@ -208,7 +208,7 @@ impl Session {
         }
     }
 
-    /// The end of a turn: refused with what is owed, or allowed.
+    /// The end of a turn: refused because of what is owed, or allowed.
     pub(super) fn apply_stop(&mut self, end: &TurnEnded, refused: bool) {
         let Some(owed) = &end.owed else { return };
         self.memory.progress.told.no_git |= end.no_git;
@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// The driver begins a step, or ends the one under way.
+    /// The driver begins a step, or ends the current one.
     pub(super) fn apply_run_step(&mut self, staged: &Staged) {
         self.state.stop = Stopping::default();
         self.state.state.hydration_pending = false;
@@ -262,7 +262,7 @@ impl Session {
         self.state.hydration.original_prompt = Some(cut(&staged.task, 2048).to_owned());
     }
 
-    /// A refusal in the main conversation stays open until a later call completes.
+    /// A refusal in the main conversation stays recorded until a later call completes.
     pub(super) fn update_step_refusal(&mut self, open: &OpenCall, step: &Step) {
         let Some(stage) = self.memory.run.as_mut().filter(|_| open.agent_id.is_none()) else { return };
         let writes = open.means.effect.is_some_and(Effect::is_write);
@@ -283,7 +283,7 @@ impl Session {
     }
 }
 
-/// What the last Stop owed was the plan's review, or a better plan.
+/// The last Stop owed only the plan's review, or a better plan.
 pub fn is_owed_plan(owed: &[Stored<DebtId>]) -> bool {
     matches!(owed, [Stored::Known(DebtId::Critic | DebtId::Hydrator)])
 }

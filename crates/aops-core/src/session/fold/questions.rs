@@ -8,15 +8,15 @@ use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use crate::text::plain;
 
-/// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is
-/// dropped, the oldest first, and stays nobody's.
+/// How many answers may wait for proof. At this number every further call looks for proof; if there is none,
+/// the oldest is dropped and never attributed to anybody.
 const MOST_UNPROVEN: usize = 32;
-/// Files of secrets that are remembered; the oldest is asked about again.
+/// How many files of secrets are remembered; the oldest then needs approval again.
 const MOST_SECRETS: usize = 16;
 
 impl Session {
-    /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have
-    /// been a prompt.
+    /// `41 lines answered, 12 prompts seen`. They are never added up: not every answered line would have been
+    /// a prompt.
     pub fn describe_quiet(&self) -> Option<String> {
         let quiet = self.memory.questions.quiet.as_ref()?;
         let off = quiet.off.as_ref().map(|why| format!("; off: {why}")).unwrap_or_default();
@@ -24,18 +24,18 @@ impl Session {
         Some(format!("{} answered, {seen} seen{off}", plain::count(quiet.answered, "line")))
     }
 
-    /// Something went wrong, and nothing is answered any more.
+    /// Something went wrong, so no call is answered in the person's place any more.
     pub fn is_quiet_off(&self) -> bool {
         self.memory.questions.quiet.as_ref().is_some_and(|quiet| quiet.off.is_some())
     }
 
-    /// Calls that a person has been asked about and that have had no answer yet.
+    /// Calls that a person was asked about and that have no answer yet.
     pub fn open_questions(&self) -> impl Iterator<Item = (&OpenCall, &Question)> {
         let waits = self.memory.calls.iter().filter(|open| open.state == CallState::Pending);
         waits.filter_map(|open| Some((open, open.question.as_ref()?)))
     }
 
-    /// So many answers wait for proof that one more would push the oldest out.
+    /// So many answers wait for proof that one more would push out the oldest.
     pub fn must_prove_answers(&self) -> bool {
         self.memory.questions.unproven.len() >= MOST_UNPROVEN
     }

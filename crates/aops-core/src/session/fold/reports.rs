@@ -1,7 +1,7 @@
-//! How the reports of our agents move the loop, and which agent was started for which task.
+//! How the reports of our agents advance the loop, and which agent was started for which task.
 //!
-//! Changes a session and nothing else. Invariants: only the report of an agent that owes one moves the loop;
-//! a new plan for the same task keeps the task's debts.
+//! Changes a session and nothing else. Invariants: only the report of an agent that owes one advances the
+//! loop; a new plan for the same task keeps the task's debts.
 
 use crate::config::policy::Level;
 use crate::config::workflow::Gate;
@@ -16,8 +16,8 @@ use crate::session::memory::Started;
 use crate::session::state::Stopping;
 use crate::text::time;
 
-/// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped
-/// still stands.
+/// At most this many agents are remembered; the oldest one that has ended is dropped first. Its BLOCK still
+/// counts.
 const MOST_AGENTS: usize = 64;
 const QUESTION: &str = "simple-question";
 
@@ -42,7 +42,7 @@ impl Session {
         });
     }
 
-    /// An auditor of this client is at work: one of a client that has died is not.
+    /// An auditor of this client is at work. One whose client has died does not count.
     pub fn is_audited_by(&self, client: &str) -> bool {
         let progress = &self.memory.progress;
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
@@ -51,16 +51,16 @@ impl Session {
         progress.audit.under_way && audits.any(|started| is_here(&started))
     }
 
-    /// The start that this report counts for: same agent, same type, current task, no verdict yet.
+    /// The start to which this report belongs: same agent, same type, current task, no verdict yet.
     pub fn awaited(&self, agent_id: &str, agent_type: &str) -> Option<&Started> {
         let agent = ours(agent_type)?;
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &self.memory.progress;
         let in_hand = |started: &&Started| match agent.id {
-            // A follow-up continues the task that the plan is made for.
+            // A follow-up prompt continues the task for which the plan is made.
             AgentId::Hydrator if !self.plans_first() && started.task == task => true,
             AgentId::Hydrator => started.prompt_count == progress.prompts.count,
-            // A verdict that comes while a newer prompt waits for its plan is about the task all the same.
+            // A verdict that comes while a newer prompt waits for its plan is still about the task.
             _ => {
                 started.task == task && (!self.state.state.hydration_pending || self.may_hear(agent.id))
                     || started.prompt_count == progress.prompts.count
@@ -71,8 +71,8 @@ impl Session {
         progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
-    /// An agent of ours whose report would count for nothing any more, or that was started again since:
-    /// nobody waits for it.
+    /// An agent of ours whose report would not count any more, or that was started again since: nobody waits
+    /// for it.
     pub fn is_left_behind(&self, agent_id: &str) -> bool {
         let agents = &self.memory.progress.agents;
         let Some(at) = agents.iter().position(|started| started.agent_id == agent_id) else { return false };
@@ -80,7 +80,7 @@ impl Session {
         again || self.awaited(agent_id, agents[at].name.name()).is_none()
     }
 
-    /// The task that was in hand when the prompt came was at the point where this agent is heard.
+    /// The task that was current when the prompt came was in the phase that this agent reports on.
     fn may_hear(&self, agent: AgentId) -> bool {
         self.memory.progress.before.is_some_and(|(phase, _)| match agent {
             AgentId::Critic => phase == Phase::Review,
@@ -88,12 +88,12 @@ impl Session {
         })
     }
 
-    /// Where the task stands: while a newer prompt waits for its plan, where it stood.
+    /// The task's phase; while a newer prompt waits for its plan, the phase before that prompt.
     fn task_phase(&self) -> Phase {
         self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase)
     }
 
-    /// The task moves on; what a newer prompt shut stays shut until its plan is there.
+    /// Advances the task; if a newer prompt closed the plan gate, it stays closed until the plan exists.
     fn move_task(&mut self, to: Phase, sandbox: Option<Sandbox>) {
         let (_, now) = self.memory.progress.before.unwrap_or((to, self.state.sandbox));
         let sandbox = sandbox.unwrap_or(now);
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// An agent of ours ended, and its report counts for nothing: it is over all the same.
+    /// An agent of ours ended with a report that does not count: it is over anyway.
     pub(super) fn end_unheard(&mut self, agent_id: &str) {
         let mut agents = self.memory.progress.agents.iter_mut();
         if let Some(started) = agents.find(|started| started.agent_id == agent_id) {
@@ -139,7 +139,7 @@ impl Session {
                 known.acceptance_criteria.clone_from(&finding.acceptance_criteria);
             }
         }
-        // After a HALT only the user's next prompt moves the loop on.
+        // After a HALT only the user's next prompt continues the loop.
         if self.state.phase == Phase::Halted && report.agent != AgentId::Custodiet {
             return;
         }
@@ -164,7 +164,7 @@ impl Session {
             _ => {
                 self.memory.progress.proven.reflected =
                     self.memory.progress.proven.verified || !self.holds_qa(ts);
-                // A reflection that its agent reported itself begins the close.
+                // Closing begins when the reflection agent itself has reported a reflection.
                 let counts = report.problem.is_none()
                     && self.memory.progress.proven.reflected
                     && self.memory.run.is_none();
@@ -178,8 +178,8 @@ impl Session {
         }
     }
 
-    /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a
-    /// list of its own, that counts.
+    /// The steps of a new plan are todos, which are done when the work is verified. A list that the client
+    /// makes replaces them.
     pub fn planned_todos(&self, agent: AgentId, finding: &AgentReport) -> Option<(u64, u64)> {
         let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
@@ -199,7 +199,7 @@ impl Session {
         self.memory.progress.plan.todos = of_plan;
     }
 
-    /// The client names one todo more. With the first of its own the plan's steps are no todos any more.
+    /// The client names one more todo. Its first one replaces the plan's steps as todos.
     pub(super) fn add_todo(&mut self) {
         if self.memory.progress.plan.todos {
             self.set_todos((0, 0), false);
@@ -207,7 +207,7 @@ impl Session {
         self.state.main_agent.todos_total += 1;
     }
 
-    /// This plan is of a question that came while a task was unfinished.
+    /// This is the plan for a question that came while a task was unfinished.
     pub fn is_left_by(&self, plan: &AgentReport) -> bool {
         let question = plan.workflow.as_deref() == Some(QUESTION) && !plan.continues();
         let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
@@ -218,16 +218,16 @@ impl Session {
             && self.is_unfinished()
     }
 
-    /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan
-    /// back, and this is another one for the same task.
+    /// Puts the plan in force; returns false if the previous one stays. `replans`: the critic rejected the
+    /// plan, and this is another one for the same task.
     pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) -> bool {
         if !replans && finding.continues() && self.goes_on() {
             return false;
         }
         let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
-        // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its
-        // debts.
+        // No new prompt came since this task began, or it had no plan yet: so this plan is for the same task,
+        // with its debts.
         let same_prompt = progress.prompts.first_of_task == progress.prompts.count;
         let continues = progress.weight.unplanned && (!self.plans_first() || finding.continues());
         if self.state.task.is_some() && (same_prompt || continues || replans) {
@@ -244,7 +244,7 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
-        // What the plan that was sent back owed stays owed: another workflow is no way around a review.
+        // Gates of the rejected plan stay required: choosing another workflow does not avoid a review.
         let sent_back = std::mem::replace(&mut self.memory.progress.plan.gates, finding.gates.clone());
         let more = sent_back.into_iter().filter(|gate| replans && !finding.gates.contains(gate));
         self.memory.progress.plan.gates.extend(more);
@@ -263,7 +263,7 @@ impl Session {
         true
     }
 
-    /// The prompt goes on with a task that has its plan, in hand or parked.
+    /// The prompt continues a task that has a plan, current or parked.
     fn goes_on(&mut self) -> bool {
         if self.continues_parked() {
             self.take_up();
@@ -279,12 +279,12 @@ impl Session {
         goes_on
     }
 
-    /// The hydrator found that the prompt goes on with the task: everything is as it was before.
+    /// The hydrator found that the prompt continues the task: everything is as it was before.
     fn resume_task(&mut self) {
         let before = self.memory.progress.before.take();
         if let Some(baseline) = self.memory.progress.baseline_before.take() {
             self.memory.place.baseline_sha256 = Some(baseline);
-            // It was let go, and owes again what it owed.
+            // It was allowed to end without paying its debts, and owes them again.
             if self.memory.progress.let_go && before.is_some_and(|(phase, _)| phase != Phase::Done) {
                 self.memory.progress.let_go = false;
                 self.state.stop = Stopping::default();
@@ -297,7 +297,7 @@ impl Session {
         }
     }
 
-    /// The task is worked on again after it was done, or after a person cleared a block.
+    /// Work on the task continues after it was done, or after a person cleared a block.
     fn take_up_plan(&mut self) {
         let needs_review = self.state.phase == Phase::Idle
             && self.wants_review()
@@ -310,7 +310,7 @@ impl Session {
         };
     }
 
-    /// The plan in force must be reviewed before work begins.
+    /// The current plan must be reviewed before work begins.
     fn wants_review(&self) -> bool {
         let wanted = self.policy().gates.critic == Level::Enforce;
         wanted && self.memory.progress.wants(Gate::Critic)
@@ -362,10 +362,11 @@ impl Session {
         self.move_task(if verified { Phase::Reflect } else { Phase::Intervene }, None);
     }
 
-    /// The plan's workflow asks for verification. Work without a plan is verified too where nothing is small.
+    /// The plan's workflow requires verification. In modes without small tasks, work without a plan is
+    /// verified, too.
     pub fn owes_qa(&self) -> bool {
         let waived = self.state.task.as_ref().is_none_or(|task| task.waiver.is_some());
-        // Older versions asked for none, and the shipped policy does not name its version.
+        // Older versions required none, and the shipped policy does not name its version.
         let older = self.memory.configured.policy.as_ref().is_none_or(|policy| policy.mode.level.is_none());
         let wanted = self.memory.progress.wants(Gate::Qa);
         wanted || !self.is_planned() && !waived && !older && !self.is_small()

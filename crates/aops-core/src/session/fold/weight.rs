@@ -1,7 +1,7 @@
 //! The life of a task by mode: small at its prompt, continued by the next one, outgrown, planned.
 //!
-//! Changes a session and nothing else. Invariant: where every prompt waits for a plan (`strict`), nothing
-//! here applies.
+//! Changes a session and nothing else. Invariant: if every prompt waits for a plan (`strict`), nothing here
+//! applies.
 
 use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
@@ -26,8 +26,8 @@ impl Session {
         self.policy().mode.level.unwrap_or(ModeLevel::Strict)
     }
 
-    /// Every ordinary prompt shuts the sandbox until there is a plan. In mode `loop` only an outgrown task
-    /// needs one, in `guard` and `observe` none does unless a file names the sandbox.
+    /// Every ordinary prompt closes the plan gate until there is a plan. In mode `loop` only an outgrown task
+    /// needs a plan; in `guard` and `observe` none does unless a configuration file sets the plan gate.
     pub fn plans_first(&self) -> bool {
         match self.mode() {
             ModeLevel::Strict => true,
@@ -41,8 +41,8 @@ impl Session {
         self.state.task.is_some() && self.state.hydration.hydrated_intent.is_some()
     }
 
-    /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is
-    /// verified.
+    /// The agent of ours that must report before the task's plan is in force: until then the task neither
+    /// continues nor is verified.
     pub fn awaits_plan_of(&self) -> Option<AgentId> {
         let sent_back = self.state.hydration.critic_said(AgentVerdict::Revise);
         match self.state.phase {
@@ -58,7 +58,7 @@ impl Session {
         self.mode() == ModeLevel::Loop && self.policy().gates.sandbox != Level::Off
     }
 
-    /// The task at hand is a small edit, as far as is known.
+    /// The current task is a small edit, as far as we know.
     pub fn is_small(&self) -> bool {
         let progress = &self.memory.progress;
         self.weighs()
@@ -67,25 +67,25 @@ impl Session {
             && progress.weight.outgrown.is_none()
     }
 
-    /// Changes wait for the loop. In mode `loop` there is nothing to wait for before the first prompt.
+    /// Changes must wait for the loop. In mode `loop` they need not wait before the first prompt.
     pub fn is_shut(&self) -> bool {
         let held = self.policy().gates.sandbox != Level::Off;
         held && self.state.sandbox == Sandbox::Shut && (self.plans_first() || self.state.task.is_some())
     }
 
-    /// No plan is in force, and none is waited for.
+    /// No plan is in force, and none is required.
     pub(super) fn needs_no_plan(&self) -> bool {
         !self.plans_first() && (!self.is_planned() || !self.weighs())
     }
 
-    /// The task has not come to its end: a new prompt is part of it. A waiver is for its own prompt alone.
+    /// The task is not finished, so a new prompt is part of it. A waiver is only for its own prompt.
     pub fn is_unfinished(&self) -> bool {
         let phase = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase);
         let over = matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
         !over && self.state.task.as_ref().is_some_and(|task| task.waiver.is_none())
     }
 
-    /// The task before the next one is over and changed something: it is done, or owed no commit for it.
+    /// The previous task is over and changed something: it is done, or did not have to be committed.
     pub fn left_work(&self) -> bool {
         let done = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase) == Phase::Done;
         let loose =
@@ -94,7 +94,7 @@ impl Session {
         !self.is_unfinished() && self.state.task.as_ref().is_some_and(left)
     }
 
-    /// The prompt shuts the sandbox until the hydrator has reported.
+    /// The prompt closes the plan gate until the hydrator has reported.
     pub(super) fn await_plan(&mut self, prompt: &str) {
         self.count_prompt();
         self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
@@ -104,7 +104,7 @@ impl Session {
         self.state.sandbox = Sandbox::Shut;
     }
 
-    /// A prompt that goes on with the task in hand: plan, criteria, verdicts, debts and sandbox stay.
+    /// A prompt that continues the current task: plan, criteria, verdicts, debts and plan gate stay.
     pub(super) fn continue_task(&mut self, prompt: &str) {
         self.count_prompt();
         let before = self.state.hydration.original_prompt.take().unwrap_or_default();
@@ -123,7 +123,7 @@ impl Session {
         self.open_small_task();
     }
 
-    /// The task at hand works without a plan.
+    /// The current task works without a plan.
     pub(super) fn open_small_task(&mut self) {
         self.memory.progress.weight.unplanned = true;
         self.state.state.current_workflow = None;
@@ -132,7 +132,7 @@ impl Session {
         self.state.sandbox = Sandbox::Open;
     }
 
-    /// Work goes on after the turn's end, such as when a background command has ended.
+    /// Work continues after the turn's end, for example when a background command has ended.
     pub(super) fn resume_small_task(&mut self) {
         if self.memory.progress.weight.unplanned && matches!(self.state.phase, Phase::Idle | Phase::Done) {
             self.state.phase = Phase::Execute;
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// The tree was rolled back: what was measured is not there any more.
+    /// The tree was rolled back, so the measured changes do not exist any more.
     pub(super) fn forget_growth(&mut self) {
         self.memory.progress.weight.grown = Growth::default();
         if self.memory.progress.weight.outgrown.take().is_some() && self.memory.progress.weight.unplanned {
@@ -160,21 +160,21 @@ impl Session {
         }
     }
 
-    /// What the task at hand changes is measured: its weight counts or is rehearsed, or it has a plan where
-    /// work is weighed, and then a command that changed nothing is no work.
+    /// The current task's changes are measured: its weight counts or is rehearsed; or it has a plan and work
+    /// is weighed, so that a command that changed nothing does not count as work.
     pub fn measures(&self) -> bool {
         let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
         self.state.task.is_some() && (self.weighs() || self.memory.progress.weight.unplanned && rehearses())
     }
 
-    /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is
-    /// verified is compared later with the tree that was.
+    /// A command of the current task may turn out to have changed nothing. In mode `strict` this matters only
+    /// for verified work, whose tree is compared later.
     pub fn measures_commands(&self) -> bool {
         let planned = self.mode() == ModeLevel::Strict && self.is_planned() && self.memory.run.is_none();
         self.measures() || planned && !self.memory.progress.proven.verified
     }
 
-    /// By how much this is more than a small edit.
+    /// How far this exceeds the small-edit limit.
     pub fn weigh(&self, growth: &Growth) -> Option<String> {
         let small = &self.policy().small;
         let (files, lines) = growth.count();
@@ -194,8 +194,8 @@ impl Session {
         ))
     }
 
-    /// The pattern of `small.never` that this path meets. A pattern with a folder is relative to the project,
-    /// as the path is; names are compared without case.
+    /// The pattern of `small.never` that matches this path. A pattern with a folder is relative to the
+    /// project, like the path; letter case is ignored.
     fn never_small(&self, path: &str) -> Option<&str> {
         let root = self.memory.place.root.trim_end_matches('/').to_lowercase();
         let path = path.to_lowercase();
@@ -221,7 +221,8 @@ impl Session {
         self.memory.progress.plan.shown.clone_from(&question.plan_shown);
     }
 
-    /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.
+    /// A call was refused. If it would have outgrown a small edit, the plan gate closes until there is a
+    /// plan.
     pub(super) fn apply_refusal(&mut self, step: &Step) {
         if let Some(words) = step.denied.as_ref().and_then(|denied| denied.outgrown.as_ref()) {
             self.outgrow(words.clone());
@@ -237,15 +238,14 @@ impl Session {
         self.state.sandbox = Sandbox::Shut;
     }
 
-    /// The task did not go smoothly, so an agent reflects on it.
+    /// Something went wrong in the task, so an agent will reflect on it.
     pub(super) fn note_friction(&mut self) {
         if self.mode() == ModeLevel::Loop {
             self.memory.progress.friction = true;
         }
     }
 
-    /// A call ended that may have changed something. A command that changed nothing but ignored files is no
-    /// work.
+    /// A call ended that may have changed something. A command that changed only ignored files is not work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.ended().plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
             self.memory.progress.plan.asked = None;
@@ -280,8 +280,8 @@ impl Session {
         self.apply_closing(open, step, !unchanged);
     }
 
-    /// A command ran whose changes could not be measured when it ended, or that goes on: what changes from
-    /// its start on may be its own.
+    /// A command's changes could not be measured when it ended, or it still runs: changes since its start may
+    /// be its own.
     fn note_unmeasured(&mut self, open: &OpenCall, step: &Step) {
         let seen = &step.ended().measured;
         let unseen = seen.grown.is_none() && !seen.unchanged && self.memory.progress.weight.unplanned;
@@ -292,7 +292,7 @@ impl Session {
         }
     }
 
-    /// The task has changed so much by now.
+    /// Records how much the task has changed by now.
     pub(super) fn grow(&mut self, growth: Growth) {
         let words =
             if self.weighs() && self.memory.progress.weight.unplanned { self.weigh(&growth) } else { None };

@@ -1,7 +1,7 @@
-//! Git for somebody who changes a repository: with an input, with variables, and with words where it fails.
+//! Runs git for modules that change a repository: with an input, with variables, and with error texts.
 //!
-//! Starts `git` as everything in this folder does. Invariant: an answer is whole, or there is a failure that
-//! says why.
+//! Starts `git` like everything in this folder. Invariant: an answer is complete, or there is a failure that
+//! says why not.
 
 use super::{LONGEST, tried};
 use crate::model::error::{Code, Failure};
@@ -12,10 +12,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A checkout of thousands of files with filters takes its time.
+/// A checkout of thousands of files with filters takes a while.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A repository by its git folder and working tree, so that nothing is looked for on the way up.
+/// A repository by its git folder and working tree, so that git does not search the parent folders.
 #[derive(Debug)]
 pub struct Place<'a> {
     pub env: &'a Env,
@@ -24,12 +24,12 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What git says.
+    /// Git's answer.
     pub fn ask(&self, args: &[&str]) -> Result<Vec<u8>, Failure> {
         self.run(args, &[], b"")
     }
 
-    /// Without the line feed at the end; `None` where git fails, as it does where nothing is there.
+    /// The answer without the line feed at its end; `None` if git fails, as it does if nothing is found.
     pub fn line(&self, args: &[&str]) -> Option<String> {
         String::from_utf8(self.ask(args).ok()?).ok().map(|said| said.trim_end_matches('\n').to_owned())
     }
@@ -49,7 +49,7 @@ impl Place<'_> {
     ) -> Result<Vec<u8>, Failure> {
         let mut variables = vec![variable("GIT_DIR", &self.git), variable("GIT_WORK_TREE", root)];
         variables.extend_from_slice(more);
-        // A working tree that is gone is no place to start a program in.
+        // A program cannot be started in a working tree that does not exist any more.
         let cwd = if root.is_dir() { root } else { &self.git };
         let wrong =
             |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", self.root.display()));

@@ -1,9 +1,9 @@
-//! The uncommitted changes that a working tree had when a session began: a path that is still the same is not
-//! the session's. And all others, as reviewers see them: a list of files and the diff.
+//! The uncommitted changes that a working tree had when a session began: a path that is still the same does
+//! not belong to the session. Also all other changes in the form for reviewers: a list of files and the diff.
 //!
-//! Reads the working tree, starts `git`. Invariants: the record is bounded: 2,000 paths have a stamp each,
-//! all others are told by their time of change (ctime), which no program can set; an untracked file is shown
-//! like any other, or a worker could hide its work by not adding it; no program that the repository
+//! Reads the working tree, starts `git`. Invariants: the record is bounded: 2,000 paths have their own stamp,
+//! all others are compared by their `ctime`, which no program can set; an untracked file is shown like any
+//! other, since a worker could otherwise hide its work by not adding it; no program that the repository
 //! configures is run.
 
 use super::{Status, beginning, git, made, status};
@@ -16,18 +16,18 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Paths with a stamp of their own.
+/// At most this many paths have their own stamp.
 const MOST: usize = 2000;
 /// Key of the commit; no path is empty.
 pub(super) const HEAD: &str = "";
-/// Key of the newest change among the paths without a stamp; no path of git begins with a slash.
+/// Key of the newest change among the paths without a stamp; no path in git begins with a slash.
 const REST: &str = "/";
 
 pub(super) fn record(status: &Status) -> BTreeMap<String, String> {
     let root = Path::new(&status.root);
     let mut stamped: Vec<&String> = status.dirty.iter().collect();
     if stamped.len() > MOST {
-        // A deleted file has no time of change, so it needs a stamp more than the others.
+        // A deleted file has no `ctime`, so it needs a stamp more than the others.
         stamped.sort_by_key(|path| fs::symlink_metadata(root.join(path)).is_ok());
     }
     let rest = stamped.split_off(stamped.len().min(MOST));
@@ -37,7 +37,7 @@ pub(super) fn record(status: &Status) -> BTreeMap<String, String> {
     stamps.chain(keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)))).collect()
 }
 
-/// Whether this dirty path is other than it was when the baseline was recorded.
+/// Whether this uncommitted path has changed since the baseline was recorded.
 pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &str) -> bool {
     let at = root.join(path);
     match baseline.get(path) {
@@ -48,7 +48,7 @@ pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &st
     }
 }
 
-/// Whether this dirty path has its own stamp in the baseline, and it is the same.
+/// Whether this uncommitted path has its own stamp in the baseline, and the stamp is unchanged.
 fn is_as_before(baseline: &BTreeMap<String, String>, root: &Path, path: &str) -> bool {
     baseline.contains_key(path) && !is_new(baseline, root, path)
 }
@@ -62,13 +62,13 @@ fn stamp(path: &Path) -> String {
         .map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
 }
 
-/// In nanoseconds; of a deleted file, that of the folder it was in.
+/// In nanoseconds; for a deleted file, that of its folder.
 fn changed_at(path: &Path) -> i128 {
     let known = path.ancestors().find_map(|at| fs::symlink_metadata(at).ok());
     known.map_or(0, |m| i128::from(m.ctime()) * 1_000_000_000 + i128::from(m.ctime_nsec()))
 }
 
-/// New files shown, and bytes of each.
+/// At most this many new files are shown, and this many bytes of each.
 const FILES: usize = 200;
 const BYTES: u64 = 20_000;
 

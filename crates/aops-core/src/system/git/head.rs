@@ -1,7 +1,9 @@
-//! Where `HEAD` of a working tree is, found without starting `git` unless it keeps its refs in tables.
+//! Finds out where `HEAD` of a working tree is, without starting `git` unless the repository stores refs in
+//! tables.
 //!
-//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is
-//! two `stat`s, in a repository with tables some more, and no process; what cannot be read is nowhere.
+//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moves `HEAD`, a look
+//! costs two `stat`s, in a repository with tables a few more, and no process; what cannot be read counts as
+//! missing.
 
 use super::git_line;
 use super::moved::{self, Move};
@@ -13,37 +15,37 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files by which a change of `HEAD` is noticed.
+/// The files that show whether `HEAD` has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadFiles {
-    /// The folder of the repository that is this working tree's own.
+    /// The repository folder that belongs to this working tree alone.
     pub git: PathBuf,
     pub root: PathBuf,
 }
 
-/// Where `HEAD` is.
+/// The position of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadPlace {
     pub branch: Option<String>,
     pub commit: Option<String>,
-    /// How long its log is.
+    /// The length of its log.
     pub log: Option<u64>,
 }
 
-/// What `HEAD` says where the refs are in tables.
+/// The content of `HEAD` if the refs are stored in tables.
 const IN_TABLES: &str = "refs/heads/.invalid";
-/// Names the tables; each change of a ref writes it anew.
+/// Lists the tables; each change of a ref rewrites it.
 const TABLES: &str = "reftable/tables.list";
 
 impl HeadFiles {
-    /// Those of the working tree around this folder.
+    /// The files of the working tree that contains this folder.
     pub fn around(cwd: &Path) -> Option<Self> {
         let mut above = cwd.ancestors().take_while(|_| cwd.is_absolute());
         above.find_map(|folder| Some(Self { git: git_folder(folder)?, root: folder.to_owned() }))
     }
 
-    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch,
-    /// or of the tables: a working tree beside the first has its `HEAD` in tables of its own.
+    /// A changed stamp shows a change: it is the `stat` of `HEAD` and of its log. Without a log, that of the
+    /// branch or of the tables: an additional working tree has its `HEAD` in tables of its own.
     pub fn stamp(&self, branch: Option<&str>) -> String {
         let log = stamp(&self.git.join("logs/HEAD"));
         let in_tables = || {
@@ -72,10 +74,10 @@ impl HeadFiles {
         }
     }
 
-    /// How `HEAD` moved since its log was so long, the oldest first; nothing where there is no log.
+    /// How `HEAD` has moved since its log had this length, the oldest move first; `None` if there is no log.
     pub fn moves_since(&self, seen: u64) -> Option<Vec<Move>> {
         let log = files::read(self.git.join("logs/HEAD")).ok()?;
-        // A log that is shorter was cut: all of it may be new.
+        // A shorter log was cut, so all of it may be new.
         let from = usize::try_from(seen).ok().filter(|from| *from <= log.len()).unwrap_or(0);
         Some(moved::moves_in(&log[from..]))
     }
@@ -92,14 +94,14 @@ impl HeadFiles {
             .or_else(|| packed(&files::read_text(shared.join("packed-refs")).ok()?, branch))
     }
 
-    /// The folder that all working trees of the repository share.
+    /// The folder shared by all working trees of the repository.
     fn shared(&self) -> PathBuf {
         let named = files::read_text(self.git.join("commondir")).ok();
         named.map_or_else(|| self.git.clone(), |text| self.git.join(text.trim()))
     }
 }
 
-/// `ID refs/heads/main`, one a line; lines about tags begin with `^`.
+/// `ID refs/heads/main`, one per line; lines about tags begin with `^`.
 fn packed(text: &str, branch: &str) -> Option<String> {
     let mut rows = text.lines().filter_map(|line| line.split_once(' '));
     rows.find(|(_, name)| *name == branch).and_then(|(commit, _)| id(commit))
@@ -110,7 +112,7 @@ fn id(text: &str) -> Option<String> {
     ObjectFormat::of_id(text).map(|_| text.to_owned())
 }
 
-/// Every write of such a file makes a new one, or makes it longer.
+/// Every write of such a file creates a new one, or makes it longer.
 fn stamp(path: &Path) -> Option<String> {
     let about = fs::metadata(path).ok()?;
     Some(format!("{}:{}:{}.{}", about.ino(), about.len(), about.ctime(), about.ctime_nsec()))
@@ -215,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Without a log the branch itself tells.
+    /// Without a log, the branch itself shows the change.
     #[test]
     fn a_repository_without_a_log_is_watched_too() {
         let (_home, env) = repository();

@@ -1,8 +1,8 @@
-//! Which untracked files a tool made: they are nobody's work.
+//! Finds untracked files that a tool made, which are nobody's work.
 //!
-//! Asks git what it tracks in a folder of generated files, and only where there is such a folder. Invariant:
-//! what git tracks is work, and so is what stands beside it in the same folder; where git does not answer, it
-//! may be.
+//! Asks git what it tracks in a folder of generated files, and only if there is such a folder. Invariant:
+//! tracked files are work, and so are the files next to them in the same folder; if git does not answer, any
+//! file may be work.
 
 use super::{LONGEST, PATIENCE, start};
 use crate::system::env::Env;
@@ -10,24 +10,24 @@ use aops_shell::generated;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A tool made this path below `root`: the path is in a generated folder or is a generated file, and git
-/// tracks neither.
+/// A tool made this path below `root`: it is in a generated folder or is a generated file, and git tracks
+/// neither.
 pub fn is_made(env: &Env, root: &Path, path: &str) -> bool {
     Tracked { env, root, known: BTreeMap::new(), environments: BTreeMap::new() }.leaves(path)
 }
 
-/// Keeps of these untracked files those that somebody wrote.
+/// Keeps only those untracked files that somebody wrote.
 pub(super) fn leave_out(env: &Env, root: &Path, untracked: &mut Vec<String>) {
     let mut tracked = Tracked { env, root, known: BTreeMap::new(), environments: BTreeMap::new() };
     untracked.retain(|path| !generated::is_made_file(path) && !tracked.leaves_folder(path));
 }
 
-/// What git was asked about already.
+/// Answers that git has already given.
 struct Tracked<'a> {
     env: &'a Env,
     root: &'a Path,
     known: BTreeMap<String, bool>,
-    /// Folders that are a virtual environment, and others.
+    /// Folders, with whether each is a virtual environment.
     environments: BTreeMap<String, bool>,
 }
 
@@ -40,7 +40,7 @@ impl Tracked<'_> {
         generated::folders(path).any(|folder| !self.has(folder)) || self.leaves_environment(path)
     }
 
-    /// A virtual environment of Python may have any name: its `pyvenv.cfg` says what it is.
+    /// A virtual environment of Python may have any name; its `pyvenv.cfg` shows what it is.
     fn leaves_environment(&mut self, path: &str) -> bool {
         generated::all_folders(path).any(|folder| {
             let known = self.environments.get(folder).copied();

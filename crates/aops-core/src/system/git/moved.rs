@@ -1,8 +1,8 @@
-//! What git itself put into a working tree: files that are as commits have them which were there before.
+//! Finds files that git itself put into a working tree: they are the same as in commits that existed before.
 //!
-//! Reads the log of `HEAD`; starts `git` only where `HEAD` moved, a merge stopped halfway or a stash was
-//! taken up. Invariants: what a command commits is its own, whatever else it does; where git does not answer,
-//! nothing was brought.
+//! Reads the log of `HEAD`; starts `git` only if `HEAD` moved, a merge stopped halfway or a stash was
+//! applied. Invariants: what a command commits is its own, whatever else it does; if git does not answer,
+//! nothing counts as brought.
 
 use super::{git, git_folder, git_line};
 use crate::system::env::Env;
@@ -12,29 +12,29 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How the log of `HEAD` names what takes commits over that are there. Everything else makes new ones.
+/// Verbs in the log of `HEAD` that reuse existing commits. Any other verb makes new ones.
 const TAKES: [&str; 7] = ["pull", "checkout", "merge", "rebase", "reset", "cherry-pick", "revert"];
-/// Most moves of one command that are looked at.
+/// At most this many moves of one command are looked at.
 const MOST: usize = 200;
-/// So much of the log's end is read.
+/// How many bytes of the log's end are read.
 const TAIL: usize = 256 << 10;
-/// The time of a file is that of the last tick before.
+/// File times are only as precise as one clock tick.
 const TICK_MS: i64 = 20;
 
-/// How it names what makes a commit in the tree at hand.
+/// Verbs that make a commit from the present tree.
 const MAKES: [&str; 4] = ["commit", "cherry-pick", "revert", "am"];
-/// What a rebase does that makes another change than was there: `rebase (continue): words`. A pick is bound
-/// by its change.
+/// Steps of a rebase that make another change than the existing one: `rebase (continue): words`. A pick keeps
+/// the existing change.
 const REMAKES: [&str; 5] = ["continue", "edit", "squash", "fixup", "reword"];
 
-/// `HEAD` went from one commit to another.
+/// A move of `HEAD` from one commit to another.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Move {
     pub old: String,
     pub new: String,
     takes: bool,
     makes: bool,
-    /// The new commit takes the place of the old one.
+    /// The new commit replaces the old one.
     pub amends: bool,
 }
 
@@ -44,7 +44,7 @@ impl Move {
     }
 }
 
-/// What git did in a tree since a moment.
+/// What git did in a tree since a certain time.
 #[derive(Debug)]
 pub struct Moved {
     own: PathBuf,
@@ -53,7 +53,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Nothing where there is no repository. Starts no process.
+    /// `None` if there is no repository. Starts no process.
     pub fn since(root: &Path, since_ms: i64) -> Option<Self> {
         let own = root.ancestors().find_map(git_folder)?;
         let log = own.join("logs/HEAD");
@@ -69,8 +69,8 @@ impl Moved {
         !self.moves.is_empty()
     }
 
-    /// Paths from this root that are as commits have them which no command made since then; a `stash` too, if
-    /// it was made before this time.
+    /// Paths, relative to this root, that are the same as in commits which no command made since then; also
+    /// those of a `stash` that was made before this time.
     pub fn brought(&self, env: &Env, root: &Path, stash: Option<(&str, i64)>) -> BTreeSet<String> {
         let mut found = self.of_head(env, root).unwrap_or_default();
         if is_since(&self.own.join("MERGE_HEAD"), self.since_ms) {
@@ -98,7 +98,7 @@ impl Moved {
     }
 }
 
-/// The paths that differ between two commits, and are in the tree as the second has them.
+/// The paths that differ between two commits and are in the tree as in the second one.
 fn as_in(env: &Env, root: &Path, old: &str, new: &str) -> Option<BTreeSet<String>> {
     let moved = names(env, root, &[old, new])?;
     let differ = names(env, root, &[new])?;
@@ -123,7 +123,7 @@ pub(super) fn moves_in(log: &[u8]) -> Vec<Move> {
     tail.lines().filter_map(read).map(|(_, one)| one).collect()
 }
 
-/// The moves from the first one on that is not older.
+/// The moves from the first one on that is recent enough.
 fn moves(log: &[u8], since_ms: i64) -> Vec<Move> {
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL)..]);
     let read = tail.lines().filter_map(read);

@@ -1,5 +1,5 @@
 //! Notes in refs of our own: checkpoints of the log in `refs/notes/aops`, statements about commits in
-//! `refs/notes/aops-attest`; pushed where the commit is, read again.
+//! `refs/notes/aops-attest`. They are pushed to where the commit is, and read back.
 //!
 //! Starts `git`, which writes these refs and nothing else. Invariant: no commit and no branch is touched.
 
@@ -8,29 +8,29 @@ use crate::system::env::Env;
 use std::path::Path;
 use std::time::Duration;
 
-/// Where notes of one kind are.
+/// The refs for notes of one kind.
 #[derive(Debug)]
 pub struct NotesRef {
     pub ours: &'static str,
-    /// What others pushed.
+    /// What others have pushed.
     theirs: &'static str,
-    /// How two versions become one.
+    /// How two versions are merged.
     strategy: &'static str,
 }
 
 /// The log's checkpoints.
 pub const CHECKPOINTS: NotesRef =
     NotesRef { ours: "refs/notes/aops", theirs: "refs/notes/aops-remote", strategy: "union" };
-/// Statements about commits, a line each.
+/// Statements about commits, one per line.
 pub const ATTESTATIONS: NotesRef = NotesRef {
     ours: "refs/notes/aops-attest",
     theirs: "refs/notes/aops-attest-remote",
     strategy: "cat_sort_uniq",
 };
 
-/// Of one exchange with the remote.
+/// For one exchange with the remote.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The notes are ours, not the person's.
+/// The author of the notes is our program, not the person.
 pub const US: &str = "aops-hook <aops-hook@localhost>";
 const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
 
@@ -38,7 +38,8 @@ fn notes(env: &Env, root: &Path, of: &NotesRef, args: &[&str]) -> Option<Vec<u8>
     git(env, root, &[&AS_US[..], &["notes", "--ref", of.ours], args].concat())
 }
 
-/// Adds a text to the note of the commit at hand, unless it has it. `None`: there is no commit, or no git.
+/// Adds a text to the note of the current commit, unless the note contains it. `None`: there is no commit, or
+/// no git.
 pub fn add(env: &Env, cwd: &Path, text: &str) -> Option<()> {
     let there = notes(env, cwd, &CHECKPOINTS, &["show", "HEAD"]).unwrap_or_default();
     if String::from_utf8_lossy(&there).contains(text.trim_end()) {
@@ -47,21 +48,20 @@ pub fn add(env: &Env, cwd: &Path, text: &str) -> Option<()> {
     notes(env, cwd, &CHECKPOINTS, &["append", "-m", text, "HEAD"]).map(drop)
 }
 
-/// Pushes the notes where the work is pushed already. `Some(false)`: it is not.
+/// Pushes the notes if the work itself was pushed. `Some(false)`: it was not.
 pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
     let Some(remote) = holder(env, cwd, &status(env, cwd)?) else { return Some(false) };
     let push = || git_with(env, cwd, &["push", "--quiet", &remote, of.ours], &[], PATIENCE);
     if push().is_some() {
         return Some(true);
     }
-    // Another clone pushed notes meanwhile: both are kept.
+    // Another clone pushed notes meanwhile: merge both.
     fetch(env, cwd, of, &remote)?;
     notes(env, cwd, of, &["merge", "--quiet", "--strategy", of.strategy, of.theirs])?;
     push().map(|_| true)
 }
 
-/// The remote that has the commit at hand: the one that the branch is pushed to before any other, such as a
-/// fork.
+/// The remote that has the current commit, preferably the one to which the branch is pushed, such as a fork.
 fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
     let lines = |args: &[&str]| git_line(env, cwd, args).unwrap_or_default();
     let has_it = lines(&["for-each-ref", "--contains", "HEAD", "--format=%(refname)", "refs/remotes"]);
@@ -69,7 +69,7 @@ fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
     let wanted = remote(env, cwd, &status.branch);
     let others = || lines(&["remote"]).lines().map(str::to_owned).find(has);
     let found = wanted.clone().filter(has).or_else(|| if has_it.is_empty() { None } else { others() });
-    // Where branches of the remote are not kept here, the upstream alone tells.
+    // If branches of the remote are not stored here, only the upstream shows it.
     found.or_else(|| wanted.filter(|_| status.upstream && status.ahead == 0))
 }
 
@@ -78,7 +78,7 @@ fn fetch(env: &Env, cwd: &Path, of: &NotesRef, remote: &str) -> Option<()> {
     git_with(env, cwd, &["fetch", "--quiet", "--no-tags", remote, &what], &[], PATIENCE).map(drop)
 }
 
-/// Every line of every note of a checkpoint, and whether they come from the remote: else it is our own copy.
+/// Every line of every checkpoint note, and whether they come from the remote or are only our own copy.
 pub fn read(env: &Env, cwd: &Path) -> Option<(String, bool)> {
     let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
     let fetched =

@@ -1,9 +1,8 @@
-//! Git's objects for somebody who judges them: as they are stored, whatever the repository or its
-//! configuration would put in their place.
+//! Git's objects for code that verifies them: as they are stored, whatever the repository or its
+//! configuration would replace them with.
 //!
-//! Starts `git`. Invariants: no replaced object, no graft, no attribute of the tree, no merge driver, no
-//! external diff and no object from a network has a say; what git writes goes to a folder that is thrown
-//! away.
+//! Starts `git`. Invariants: no replaced object, graft, attribute of the tree, merge driver, external diff or
+//! object from a network has any influence; git writes only to a temporary folder.
 
 use super::{LONGEST, tried};
 use crate::model::worktree::Asked;
@@ -14,10 +13,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A history of a million commits is walked in less.
+/// Enough to walk a history of a million commits.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// How the repository names its objects.
+/// The hash function of the repository's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Sha1,
@@ -25,7 +24,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The tree without an entry.
     pub fn empty_tree(self) -> &'static str {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -38,16 +36,16 @@ impl Format {
 pub struct Objects<'a> {
     pub env: &'a Env,
     pub format: Format,
-    /// A part of the history is not here.
+    /// Part of the history is missing here.
     pub is_shallow: bool,
-    /// For what is written on the way.
+    /// For temporary objects.
     pub scratch: Scratch,
     cwd: PathBuf,
     variables: Vec<(String, OsString)>,
 }
 
 impl<'a> Objects<'a> {
-    /// Of the repository around this folder; or why there is none.
+    /// The objects of the repository that contains this folder, or why there is none.
     pub fn open(env: &'a Env) -> Result<Self, String> {
         let scratch = Scratch::new("objects").map_err(|error| error.to_string())?;
         let written = scratch.0.join("objects");
@@ -85,7 +83,7 @@ impl<'a> Objects<'a> {
         Ok(objects)
     }
 
-    /// The whole answer of git, which gets this on its standard input.
+    /// The complete answer of git with this standard input.
     pub fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, String> {
         match tried(self.env, &self.cwd, words, (&self.variables, input), (PATIENCE, LONGEST)) {
             Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
@@ -95,14 +93,14 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Its lines.
+    /// The lines of the answer.
     pub fn lines(&self, words: &[&str], input: &[u8]) -> Result<Vec<String>, String> {
         let said = self.ask(words, input)?;
         Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
     }
 }
 
-/// Settings that win over every file of git's.
+/// Settings that override all of git's configuration files.
 fn configured(settings: &[(&str, &str)]) -> Vec<(String, OsString)> {
     let count = variable("GIT_CONFIG_COUNT", settings.len().to_string());
     let pairs = settings.iter().enumerate().flat_map(|(at, (key, value))| {

@@ -1,10 +1,10 @@
-//! Where a repository keeps what is its own, found without starting `git`.
+//! Finds a repository's own folder without starting `git`.
 
 use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The `.git` folder of the repository or worktree here; `None` where there is none.
+/// The `.git` folder of the repository or worktree here; `None` if there is none.
 pub fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;
@@ -16,7 +16,7 @@ pub fn git_folder(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The folder that all worktrees of the repository here share; `None` where there is no repository.
+/// The folder that all worktrees of this repository share; `None` if there is no repository.
 pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
     let own = git_folder(folder)?;
     let shared = files::read_text(own.join("commondir")).ok().map(|text| own.join(text.trim()));

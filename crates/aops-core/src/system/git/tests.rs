@@ -3,7 +3,7 @@
 use super::*;
 use std::fs;
 
-/// A repository `tree` with one commit, below a home of its own.
+/// A repository `tree` with one commit, below a separate home.
 pub(crate) fn repository() -> (tempfile::TempDir, Env) {
     let home = tempfile::tempdir().unwrap();
     let env = Env {
@@ -24,8 +24,8 @@ pub(crate) fn run(env: &Env, args: &[&str]) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// 4,500 tracked files with names of 240 bytes, so that the list is longer than a mebibyte, and `last` after
-/// them.
+/// 4,500 tracked files with names of 240 bytes, so that the list is longer than a mebibyte, followed by
+/// `last`.
 pub(crate) fn track_many(env: &Env, last: &str) {
     for n in 0..4_500 {
         fs::write(env.cwd.join(format!("{n:0240}")), "").unwrap();
@@ -57,7 +57,7 @@ fn a_long_list_of_tracked_files_is_whole() {
     assert_eq!(list.split(|b| *b == 0).count(), 4_502);
 }
 
-/// More than the baseline names one by one; each path is `<kind><n>`.
+/// More changes than the baseline stores individually; each path is `<kind><n>`.
 #[test]
 fn old_changes_are_not_owed_however_many() {
     let (_home, env) = repository();
@@ -127,14 +127,14 @@ fn the_users_own_configuration_of_git_is_read_where_it_is() {
     assert_eq!(status(&env, &env.cwd).unwrap().dirty, [""; 0]);
 }
 
-/// A git that gives no answer is not the answer that there is no repository.
+/// If git does not answer, that does not mean that there is no repository.
 #[test]
 fn a_git_that_cannot_be_asked_is_no_missing_repository() {
     let (home, env) = repository();
     let before = baseline(&env, &env.cwd).unwrap();
     fs::write(env.cwd.join("new"), "x").unwrap();
     assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &|_| true).uncommitted, ["new"]);
-    // The client stands elsewhere.
+    // The client's folder is elsewhere.
     let elsewhere = home.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     assert_eq!(owed(&env, &elsewhere, &env.cwd, &before, &|_| true).uncommitted, ["new"]);
@@ -146,7 +146,7 @@ fn a_git_that_cannot_be_asked_is_no_missing_repository() {
     fs::rename(env.cwd.join(".git/HEAD"), env.cwd.join(".git/DAEH")).unwrap();
     assert!(why(&env, &env.cwd.clone(), &before).contains("is gone"));
     fs::rename(env.cwd.join(".git/DAEH"), env.cwd.join(".git/HEAD")).unwrap();
-    // Without a repository nobody has to be asked.
+    // If there is no repository, git need not be asked.
     assert_eq!(owed(&env, &elsewhere, &elsewhere, &BTreeMap::new(), &|_| true).asked, Asked::NoRepository);
     assert!(has_repository(&env.cwd.join("a/b")) && !has_repository(&elsewhere));
 }

@@ -1,12 +1,12 @@
-//! Programs that outlive the hook that starts them, the watchers that end them, and the end of all that they
-//! left behind.
+//! Programs that outlive the hook that starts them, the watchers that end them, and the removal of all
+//! processes that they left behind.
 //!
 //! Starts processes, closes inherited files. The host kills a hook's whole process group at its timeout, so a
-//! detached program makes a session of its own. One process does the work, another only waits for it.
-//! Invariant: when the watcher returns, with an error too, the process group that it watched is gone.
-//! Processes left behind are found in `/proc` by a variable in their environment: the client runs each
-//! command in a session of its own, and pids are reused. Without `/proc` (macOS) nothing is done to them, nor
-//! ever to this process or to one of another user.
+//! detached program creates its own session. One process does the work, another only waits for it. Invariant:
+//! when the watcher returns, even with an error, the process group that it watched has ended. Processes left
+//! behind are found in `/proc` by a variable in their environment: the client runs each command in a session
+//! of its own, and process IDs are reused. Without `/proc` (macOS) they are not touched, and neither is this
+//! process, nor one of another user.
 
 use super::program::Program;
 use super::{Ending, Task, ending, pid, wait};
@@ -20,7 +20,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// Starts it and does not wait. The program itself has to call `own_session`.
+/// Starts it and does not wait. The program itself must call `own_session`.
 pub fn start(program: &Program, args: &[&str], variables: &[(String, OsString)]) -> io::Result<Child> {
     program
         .command()
@@ -33,9 +33,9 @@ pub fn start(program: &Program, args: &[&str], variables: &[(String, OsString)])
         .spawn()
 }
 
-/// First call of a detached program: leaves the session of its parent and closes the files that it inherited.
+/// First call of a detached program: leaves its parent's session and closes the files that it inherited.
 pub fn own_session() {
-    // Fails for the leader of a group, which a shell makes of us; then we have a group of our own already.
+    // Fails if we lead a group, as a process started by a shell does; then we already have our own group.
     let _ = setsid();
     #[expect(unsafe_code, reason = "no safe crate closes files it does not own")]
     // SAFETY: only the three standard streams are open, so no `OwnedFd` is left with a closed descriptor.
@@ -49,8 +49,8 @@ pub fn own_session() {
     }
 }
 
-/// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end;
-/// at the timeout the group is killed at once.
+/// Runs it in its own process group and waits. After its end the rest of the group has `grace` to end; at the
+/// timeout the group is killed at once.
 pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     let mut child = task
         .command()
@@ -75,9 +75,9 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     status.map(drop)
 }
 
-/// Runs it in a process group of its own, with our environment, its output written to these files. `begun`
-/// gets its pid. At the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is
-/// killed in any case.
+/// Runs it in its own process group, with our environment, and writes its output to these files. `begun` gets
+/// its process ID. At the timeout the group gets SIGTERM, after the grace period SIGKILL; the rest of the
+/// group is always killed.
 pub fn supervise(
     program: &Program,
     args: &[String],
@@ -114,7 +114,7 @@ pub fn supervise(
 const LOOKS: usize = 40;
 const APART: Duration = Duration::from_millis(10);
 
-/// Kills every process with `name=value` in its environment and its descendants, until none is left. False
+/// Kills every process with `name=value` in its environment, and its descendants, until none is left. False
 /// without `/proc`.
 pub fn end_marked(name: &str, value: &str) -> bool {
     if !Path::new("/proc/self/environ").exists() {
@@ -162,7 +162,7 @@ fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
     }
 }
 
-/// The parent in a line of `stat`; the name before it may contain anything, brackets too.
+/// The parent's process ID in a line of `stat`; the name before it may contain anything, even brackets.
 fn parent(stat: &str) -> i32 {
     let after = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
     after.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()

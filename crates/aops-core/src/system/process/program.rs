@@ -1,8 +1,8 @@
-//! Which file is started, and what holds it while it runs. A `Task` is made of nothing else, so every program
-//! that we start passes here.
+//! Decides which file is started, and how it is confined. A `Task` needs a `Program`, so every program that
+//! we start passes here.
 //!
-//! Reads folders of `PATH`. Invariant: where an agent can cause the start (a hook, a verb inside a client, a
-//! driver of runs), a program runs in the profile `work`, as the agent's own commands do, unless it is ours,
+//! Reads folders of `PATH`. Invariant: if an agent can cause the start (a hook, a verb inside a client, a
+//! driver of runs), a program runs in the profile `work`, like the agent's own commands, unless it is ours,
 //! the client's, or in a folder that only the superuser can write.
 
 use crate::model::profile::Hold;
@@ -12,29 +12,29 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Two internal verbs: folders, `--`, the program and its arguments follow. The first is told what holds, the
-/// second finds out. Neither gives its caller more than the program would.
+/// Two internal verbs, followed by folders, `--`, the program and its arguments. The first is told what
+/// confines the program, the second finds out. Neither gives its caller more rights than the program would.
 pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
-/// Among the folders: the network that holds the program, or the session whose network that is.
+/// Among the folders: the network that confines the program, or the session whose network does.
 pub const NETWORK: &str = "network";
 pub const SESSION: &str = "session";
-/// Between the folders that are guarded and the program.
+/// Separates the guarded folders from the program.
 pub const PROGRAM_FOLLOWS: &str = "--";
 
 #[derive(Clone, Copy, Debug)]
 pub enum Identity<'a> {
-    /// This very program, which holds what it starts.
+    /// This very program, which confines the programs that it starts.
     Own,
-    /// The client, by a path that a person, their configuration or `install` named: it starts its commands
-    /// through us.
+    /// The client, by a path from a person, their configuration or `install`: it starts its commands through
+    /// us.
     Client(&'a Path),
-    /// A program of the system. Not held where only the superuser can write it; held where it is found
-    /// elsewhere.
+    /// A program of the system. It runs unconfined if only the superuser can write its file, and confined if
+    /// it is found elsewhere.
     System(&'a str),
-    /// Found on `PATH`: held.
+    /// Found on `PATH`: confined.
     OnPath(&'a str),
-    /// A file of this path, whoever wrote it: held.
+    /// A file with this path, whoever wrote it: confined.
     At(&'a Path),
 }
 
@@ -42,7 +42,7 @@ pub enum Identity<'a> {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) path: PathBuf,
-    /// Before its own arguments.
+    /// Arguments before its own.
     pub(super) before: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Program {
         }
     }
 
-    /// It runs as the agent's commands do.
+    /// It runs confined, like the agent's commands.
     pub fn is_held(&self) -> bool {
         !self.before.is_empty()
     }
@@ -71,8 +71,8 @@ impl Program {
         Self { path: path.into(), before: Vec::new() }
     }
 
-    /// As it is where no agent can cause the start, where the client does not start commands through us
-    /// either, and where the session knows that nothing holds.
+    /// Runs unconfined if no agent can cause the start, if the client does not start its commands through us
+    /// either, or if the session knows that there is no jail.
     fn held(env: &Env, path: &Path) -> io::Result<Self> {
         let known = env.told.hold.get();
         if !(env.is_jailing() || env.run.is_driving) || known == Some(&Hold::Words) {
@@ -85,7 +85,7 @@ impl Program {
         before.extend(env.guarded_folders().into_iter().map(|(name, folder)| format!("{name}={folder}")));
         before.extend(match env.told.network.get() {
             Some(network) => Some(format!("{NETWORK}={}", network.to_text())),
-            // A session that knows what holds has told its network too, unless that is off.
+            // A session that knows its jail has also said which network to use, unless networks are off.
             None if known.is_none() && env.is_jailing() => {
                 Some(format!("{SESSION}={}", env.client.session.as_deref().unwrap_or_default()))
             }
@@ -105,8 +105,7 @@ impl fmt::Display for Program {
     }
 }
 
-/// The folders of `PATH` that only the superuser can write, for what a program that is not held looks up in
-/// its turn.
+/// The folders of `PATH` that only the superuser can write, for unconfined programs that search for others.
 pub fn search_path_of_system(env: &Env) -> OsString {
     superusers::search_path(&env.search_path())
 }
@@ -125,7 +124,7 @@ mod tests {
         program.before.iter().map(String::as_str).collect()
     }
 
-    /// An agent can cause the start, or nobody but a person.
+    /// Starts that an agent can cause, and starts that only a person can cause.
     #[test]
     fn what_an_agent_can_cause_is_held_unless_it_is_ours_or_the_client() {
         let sh = Path::new("/bin/sh");

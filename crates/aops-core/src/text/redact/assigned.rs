@@ -1,10 +1,10 @@
-//! Secrets known by the name they are given to: `password=…`, `"token": "…"`, `Authorization: …`, `--api-key
-//! …`.
+//! Secrets recognised by the name to which they are assigned: `password=…`, `"token": "…"`, `Authorization:
+//! …`, `--api-key …`.
 //!
-//! In quotes a value counts easily; bare, it must look like one, and how much depends on whether the line is
-//! configuration or a program. Invariants: a value that already holds a redaction is left alone; a bare value
-//! is measured only as far as it takes to judge it, so that a long text of near misses costs no more than its
-//! length.
+//! A quoted value is easily accepted; a bare value must look like a secret, and how much depends on whether
+//! the line is configuration or a program. Invariants: a value that already contains a redaction is left
+//! alone; a bare value is measured only as far as needed to judge it, so that a long text of near misses
+//! costs no more than its length.
 
 use super::look::NameKind::{self, Authorization, Cookie, Password, Secret};
 use super::look::{
@@ -13,19 +13,19 @@ use super::look::{
 };
 use super::{FoundSecret, credential, token};
 
-/// So much of a bare value is judged.
+/// How much of a bare value is judged.
 const DECIDING: usize = 256;
 
 /// A value, judged by its beginning.
 pub(super) struct Value {
     from: usize,
-    /// Where it ends, or as far as it was measured.
+    /// Where it ends, or how far it was measured.
     to: usize,
     quoted: bool,
     ends: fn(u8) -> bool,
 }
 
-/// Where the value begins; nothing for `==`, `!=`, `::` and their like.
+/// Where the value begins; `None` for `==`, `!=`, `::` and the like.
 fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     let before = if at == floor { 0 } else { bytes[at - 1] };
     if matches!(
@@ -62,7 +62,7 @@ impl Value {
         Self { from, to: from + long, quoted: false, ends }
     }
 
-    /// To the closing quote, the end of the line, or the end of a text that was cut.
+    /// Up to the closing quote, the end of the line, or the end of a text that was cut.
     fn quoted(bytes: &[u8], from: usize, escaped: bool) -> Self {
         let quote = bytes[from - 1];
         let mut to = from;
@@ -77,7 +77,7 @@ impl Value {
             to += 1;
         }
         to = to.min(bytes.len());
-        // A backslash before a character of several bytes: to its end, not its middle.
+        // A backslash before a character of several bytes: go to the character's end, not its middle.
         to += bytes[to..].iter().take_while(|b| **b & 0xc0 == 0x80).count();
         Self { from, to, quoted: true, ends: |_| true }
     }
@@ -92,14 +92,14 @@ impl Value {
         FoundSecret { name: known.map_or(name, |token| token.name), from: self.from, to }
     }
 
-    /// What comes behind it on its line: nothing, or a remark.
+    /// Nothing but a comment follows it on its line.
     fn ends_line(&self, bytes: &[u8]) -> bool {
         let after = bytes[self.to..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
         after.is_none_or(|b| matches!(b, b'\n' | b'#')) || bytes[self.to..].starts_with(b"\\n")
     }
 }
 
-/// Whether the whole of `value` is secret under this name, and what to call it.
+/// Whether the whole `value` is secret with this name, and its kind.
 pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
     let kind = promise(name.as_bytes()).filter(|kind| matches!(kind, Password | Secret))?;
     let is_id = is_session(name.as_bytes()) && is_uuid(value.as_bytes());
@@ -109,7 +109,7 @@ pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
     })
 }
 
-/// At a `:` or `=`: is a secret given to the name before it?
+/// At a `:` or `=`: whether a secret is assigned to the name before it.
 pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let name = Name::before(bytes, at, floor)?;
     let from = behind_sign(bytes, at, floor)?;
@@ -145,7 +145,7 @@ pub(super) fn pair_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     in_quotes(name.kind, value.text(bytes)).then(|| value.found(bytes, name.kind.name()))
 }
 
-/// At `--`: a flag with its value behind a blank.
+/// At `--`: a flag with its value after a blank.
 pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let apart = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'');
     let rest = bytes[at..].strip_prefix(b"--")?;
@@ -172,13 +172,13 @@ pub(super) fn in_quotes(kind: NameKind, value: &[u8]) -> bool {
     value.len() >= least(kind) && fits && !value.iter().any(u8::is_ascii_whitespace) && !is_placeholder(value)
 }
 
-/// What stands around a bare value.
+/// The context of a bare value.
 struct Around {
-    /// `NAME=value`, `--name=value`, `?name=value`: no program text.
+    /// `NAME=value`, `--name=value`, `?name=value`: not program text.
     shell: bool,
-    /// The line holds name and value and nothing else.
+    /// The line contains only name and value.
     alone: bool,
-    /// `=` with no blank beside it.
+    /// `=` without blanks around it.
     tight: bool,
 }
 
@@ -228,7 +228,7 @@ fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     (fits && !is_placeholder(text) && !is_code(text)).then(|| value.found(bytes, name))
 }
 
-/// `Cookie: a=b; c=d`: all of it.
+/// `Cookie: a=b; c=d`: the whole value.
 fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let value = Value::bare(bytes, from, |b| b"\"'`\\\n\r".contains(&b));
@@ -242,13 +242,14 @@ fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     (pair && one && !is_placeholder(text) && !is_code(first)).then(|| value.found(bytes, "cookie"))
 }
 
-/// Of `Authorization`, beside the two that are known anywhere: Okta, GitHub, Discord and their like.
+/// Schemes of `Authorization`, in addition to the two that are recognised anywhere: Okta, GitHub, Discord and
+/// others.
 const SCHEMES: [&[u8]; 12] = [
     b"token", b"SSWS", b"ApiKey", b"Api-Key", b"Key", b"Bot", b"Splunk", b"GenieKey", b"Digest",
     b"Negotiate", b"NTLM", b"OAuth",
 ];
 
-/// How long the scheme here is, with its blank.
+/// Length of the scheme here, including its blank.
 fn other_scheme(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = &bytes[from..];
     let is = |scheme: &&[u8]| {
@@ -259,13 +260,13 @@ fn other_scheme(bytes: &[u8], from: usize) -> Option<usize> {
     SCHEMES.iter().find(|scheme| is(scheme)).map(|scheme| scheme.len() + 1)
 }
 
-/// Parts of the name of a cookie that is a login.
+/// Parts of a cookie's name that suggest a login.
 const TELLING: [&[u8]; 13] = [
     b"sess", b"sid", b"auth", b"token", b"csrf", b"xsrf", b"jwt", b"login", b"secret", b"remember", b"key",
     b"user", b"cf_",
 ];
 
-/// A cookie that is a login by its name, or too odd to be a setting.
+/// A cookie that is a login by its name, or too random to be a setting.
 fn is_login_cookie(pair: &[u8]) -> bool {
     let Some(sign) = pair.iter().position(|b| *b == b'=') else { return false };
     let name = pair[..sign].trim_ascii().to_ascii_lowercase();

@@ -1,9 +1,10 @@
-//! Secrets known by their form, without a name and a sign: private keys in their armour, passwords in URLs,
+//! Secrets recognised by their form, without a name and a sign: armoured private keys, passwords in URLs,
 //! `Bearer` and `Basic` credentials, options of commands (`curl -u name:X`, `sshpass -p X`, `mysql -pX`),
 //! `netrc`.
 //!
-//! Invariants: user names and hosts stay readable; of a private key only what can belong to it is taken; the
-//! command that makes an option a password stands in the same command, at most `NEAR` bytes before it.
+//! Invariants: user names and hosts stay readable; of a private key only bytes that can belong to it are
+//! removed; a password option counts only if its command precedes it in the same command line, at most `NEAR`
+//! bytes before.
 
 use super::look::{has_sign, holds_mark, is_code, is_mixed, is_placeholder, is_reference};
 use super::{FoundSecret, token};
@@ -12,7 +13,7 @@ use memchr::{memchr, memmem};
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 
-/// A private key: from the first line to the last, or as far as it looks like a key.
+/// A private key: from the first line to the last, or as long as it looks like a key.
 pub(super) fn private_key_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let behind = bytes[at..].strip_prefix(BEGIN)?;
     let label = label(behind)?;
@@ -23,7 +24,7 @@ pub(super) fn private_key_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     })
 }
 
-/// How long the capital words before `-----` are.
+/// Length of the capital words before `-----`.
 fn label(rest: &[u8]) -> Option<usize> {
     let word = |b: &&u8| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b' ';
     let long = rest.iter().take_while(word).count();
@@ -47,7 +48,7 @@ fn body(rest: &[u8]) -> usize {
     at
 }
 
-/// `Version: GnuPG v2.0 (GNU/Linux)`: all of the line.
+/// Length of a header line such as `Version: GnuPG v2.0 (GNU/Linux)`.
 fn header(line: &[u8]) -> Option<usize> {
     let long = line.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
     if long == 0 || !line[long..].starts_with(b": ") {
@@ -56,7 +57,7 @@ fn header(line: &[u8]) -> Option<usize> {
     Some(memchr(b'\n', line).unwrap_or(line.len()))
 }
 
-/// Base64, and what editors, languages and listings put around its lines.
+/// Base64, and characters that editors, languages and listings put around its lines.
 fn may_hold(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || byte.is_ascii_whitespace()
@@ -69,7 +70,7 @@ fn may_hold(byte: u8) -> bool {
 
 const SCHEMES: [(&str, &str); 2] = [("bearer ", "bearer-token"), ("basic ", "basic-auth")];
 
-/// `Bearer TOKEN`, `Basic BASE64`, where what follows cannot be prose.
+/// `Bearer TOKEN`, `Basic BASE64`, if the rest cannot be prose.
 pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let (scheme, name, from) = scheme(bytes, at)?;
     let body = &bytes[from..from + credential(&bytes[from..])];
@@ -80,7 +81,7 @@ pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     fits.then_some(FoundSecret { name, from, to: from + body.len() })
 }
 
-/// The scheme named here and where its credential begins.
+/// The scheme named here, and where its credential begins.
 pub(super) fn scheme(bytes: &[u8], at: usize) -> Option<(&'static str, &'static str, usize)> {
     let rest = bytes.get(at..)?;
     let is = |scheme: &str| {
@@ -159,7 +160,7 @@ pub(super) fn bot_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecre
     fits.then_some(FoundSecret { name: "telegram-token", from, to: from + long })
 }
 
-/// `-u name:PASSWORD`, as curl has it; a group's name or number is none.
+/// `-u name:PASSWORD` in the form of curl; a group's name or number does not count.
 pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
     let apart = at == 0 || at > floor && bytes[at - 1].is_ascii_whitespace();
@@ -175,10 +176,10 @@ pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     secret.then_some(FoundSecret { name: "password", from: from + colon + 1, to: from + long })
 }
 
-/// So far back a command's name is looked for.
+/// How far back a command's name is searched for.
 const NEAR: usize = 200;
 
-/// Commands, the options behind which they take a password, and whether the two may or must be one word.
+/// Commands, the options after which they take a password, and whether the two may or must be one word.
 static SWITCHES: &[(&[&str], &[&str], Glued)] = &[
     (&["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "7z"], &["-p"], Glued::Must),
     (
@@ -224,7 +225,7 @@ pub(super) fn option_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     let mut rows = SWITCHES.iter().filter_map(|(names, options, glued)| {
         Some((names, options.iter().find(|known| fits(known, *glued))?, *glued))
     });
-    // Few options begin like one of these; only then is it worth looking back.
+    // Few options begin like one of these; only for those is it worth looking back.
     rows.clone().next()?;
     let before = &bytes[floor.max(at.saturating_sub(NEAR))..at];
     let begin = before.iter().rposition(|b| ends_command(*b)).map_or(0, |at| at + 1);
@@ -240,14 +241,14 @@ pub(super) fn option_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     secret(bytes, from)
 }
 
-/// Without the sign of a diff, a prompt or a substitution before it.
+/// The word without a preceding diff sign, prompt or substitution.
 fn unsigned(word: &[u8]) -> &[u8] {
     let word = memmem::rfind(word, b"\\n").map_or(word, |line| &word[line + 2..]);
     let signs = word.iter().take_while(|b| matches!(b, b'+' | b'-' | b'$' | b'>' | b'`' | b'(')).count();
     &word[signs..]
 }
 
-/// At the `w` of `password X`, as `netrc` has it: behind a login.
+/// At the `w` of `password X` after a login, as in `netrc`.
 pub(super) fn netrc_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let before = bytes[floor.max(at.saturating_sub(NEAR))..at].strip_suffix(b"pass")?;
     let from = bytes[at..].strip_prefix(b"word").and_then(|_| next_word(bytes, at + 4))?;

@@ -1,10 +1,10 @@
-//! Secrets known by the document they stand in: block scalars and Kubernetes secrets in YAML and JSON,
-//! elements and attributes in XML, a name and its value in two members, lines of `.pgpass`, `htpasswd` and
-//! `shadow`, keys of `PuTTY` and Rails, the end of a private key; and a few tokens that have their sign in
-//! the middle.
+//! Secrets recognised by the document that contains them: block scalars and Kubernetes secrets in YAML and
+//! JSON, elements and attributes in XML, a name and its value in two members, lines of `.pgpass`, `htpasswd`
+//! and `shadow`, keys of `PuTTY` and Rails, the end of a private key; and a few tokens with their sign in the
+//! middle.
 //!
-//! Invariants: what was taken out is not found again; each look goes at most `FAR` bytes back, or over bytes
-//! that it takes.
+//! Invariants: removed text is not found again; each search goes at most `FAR` bytes back, or over bytes that
+//! it removes.
 
 use super::assigned::{Value, in_quotes, least};
 use super::credential::is_login;
@@ -19,7 +19,7 @@ fn found(name: &'static str, from: usize, to: usize) -> FoundSecret {
     FoundSecret { name, from, to }
 }
 
-/// How many bytes before `at` are like this; never beyond `floor`.
+/// How many bytes before `at` fulfil this condition; never beyond `floor`.
 fn back(bytes: &[u8], at: usize, floor: usize, most: usize, is: impl Fn(u8) -> bool) -> usize {
     bytes[floor..at].iter().rev().take(most).take_while(|b| is(**b)).count()
 }
@@ -36,7 +36,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// How long the line break here is: a line feed, or one in a text inside a text.
+/// Length of the line break here: a line feed, or an escaped one in a text inside a text.
 fn breaks(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
         [b'\n', ..] => 1,
@@ -45,7 +45,7 @@ fn breaks(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the line from here ends, and the next one begins.
+/// Where the line from here ends, and where the next one begins.
 fn line_end(bytes: &[u8], from: usize) -> (usize, usize) {
     let mut at = from;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'\n', b'\\', rest)) {
@@ -58,7 +58,7 @@ fn line_end(bytes: &[u8], from: usize) -> (usize, usize) {
     (bytes.len(), bytes.len())
 }
 
-/// Where the line of `at` begins; nothing where that is too far.
+/// Where the line of `at` begins; `None` if that is too far.
 fn line_start(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     let long = back(bytes, at, floor, FAR, |b| b != b'\n');
     let text = &bytes[at - long..at];
@@ -69,7 +69,7 @@ fn line_start(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     (long < FAR && (start == 0 || bytes[start - 1] == b'\n')).then_some(start)
 }
 
-/// Blanks before the text of a line; a diff's sign is one of them.
+/// Number of blanks before the text of a line; a diff's sign counts as one.
 fn indent(line: &[u8]) -> usize {
     let sign = usize::from(matches!(line.first(), Some(b'+' | b'-')));
     sign + line[sign..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
@@ -124,8 +124,8 @@ pub(super) fn kubernetes_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     Some(found("kubernetes-secret", from, to))
 }
 
-/// `"data": {` and `"stringData": {` of an object with `"kind": "Secret"`, also where it is a text in a text:
-/// all members.
+/// `"data": {` and `"stringData": {` of an object with `"kind": "Secret"`, also in a text inside a text: all
+/// members.
 pub(super) fn kubernetes_json_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let quotes = back(bytes, at, floor, 8, |b| matches!(b, b'"' | b'\\' | b' '));
     let before = &bytes[floor..at - quotes];
@@ -152,7 +152,7 @@ fn names_secret_kind(text: &[u8]) -> bool {
     memmem::find_iter(text, b"Secret").any(quoted)
 }
 
-/// At `</`: the text of an element whose name says it.
+/// At `</`: the text of an element whose name promises a secret.
 pub(super) fn element_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let long = ahead(bytes, at + 2, 64, |b| is_word(b) || matches!(b, b'.' | b':'));
     let name = &bytes[at + 2..at + 2 + long];
@@ -168,7 +168,7 @@ pub(super) fn element_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundS
         .then(|| found(kind.name(), from, at))
 }
 
-/// At the sign of `value` or `default`: the name stands in the member before. `<add key="ApiKey" value="…">`,
+/// At the sign of `value` or `default`: the name is in the member before. `<add key="ApiKey" value="…">`,
 /// `{"name": "DB_PASSWORD", "value": "…"}`, `variable "db_password" { default = "…"`.
 pub(super) fn member_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let blank = back(bytes, at, floor, 8, |b| matches!(b, b' ' | b'"' | b'\'' | b'\\'));
@@ -198,7 +198,7 @@ pub(super) fn member_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     fits.then(|| value.found(bytes, kind.name()))
 }
 
-/// `"auth": "…"` of Docker and `_auth=…` of npm: the name alone says too little, what it decodes to says it.
+/// `"auth": "…"` of Docker and `_auth=…` of npm: the name alone proves too little, so we decode the value.
 pub(super) fn auth_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let blank = back(bytes, at, floor, 8, |b| matches!(b, b' ' | b'"' | b'\'' | b'\\'));
     let name = back(bytes, at - blank, floor, 8, is_word);
@@ -251,11 +251,11 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     .then(|| found("password", from + rest.len() - password.len(), from + rest.len()))
 }
 
-/// The shortest hash, as DES makes it.
+/// The shortest hash: that of DES.
 const SHORTEST_HASH: usize = 13;
 
-/// At the first `:` of a line of `/etc/shadow`, `root:HASH:19000:0:99999:7:::`: whatever made the hash, also
-/// of an account that is locked.
+/// At the first `:` of a line of `/etc/shadow`, `root:HASH:19000:0:99999:7:::`: a hash of any kind, even of a
+/// locked account.
 fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let from = at + 1;
     let long = ahead(bytes, from, FAR * 2, |b| b.is_ascii_graphic() && !matches!(b, b':' | b'"'));
@@ -270,7 +270,7 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     (fields.len() == 7 && told >= 2 && name > 0 && begins).then(|| found("password-hash", from, from + long))
 }
 
-/// At `$`: a hash as `crypt` writes it, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's
+/// At `$`: a hash in the form of `crypt`, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's
 /// `pbkdf2_sha256$…`.
 pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
@@ -297,7 +297,7 @@ pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     let long = ahead(bytes, at, FAR * 2, part);
     let parts: Vec<&[u8]> = rest[..long].split(|b| *b == b'$').collect();
     let last = parts.last()?;
-    // As long as MD5, bcrypt, SHA-256 and SHA-512 make it, or with a digit.
+    // As long as a hash of MD5, bcrypt, SHA-256 or SHA-512, or containing a digit.
     let fits = matches!(last.len(), 22 | 31 | 43 | 53 | 86) || last.len() >= 20 && is_mixed(last);
     (parts.len() >= 4 && fits).then(|| found("password-hash", at, at + long))
 }
@@ -325,7 +325,7 @@ pub(super) fn azure_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     (fits && begins_word(bytes, from, floor)).then(|| found("azure-secret", from, at + 2 + long))
 }
 
-/// At the `_` of an ngrok token: 27 letters and digits before it, 21 behind.
+/// At the `_` of an ngrok token: 27 letters and digits before it, 21 after it.
 pub(super) fn ngrok_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let alnum = |b: u8| b.is_ascii_alphanumeric();
     let one = back(bytes, at, floor, 31, alnum);
@@ -337,7 +337,7 @@ pub(super) fn ngrok_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
         .then(|| found("ngrok-token", from, at + 1 + two))
 }
 
-/// At the dot of `master.key`: the 32 hexadecimal digits that Rails keeps there, a little further on.
+/// At the dot of `master.key`: the 32 hexadecimal digits that Rails stores there, a little further on.
 pub(super) fn master_key_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     if !bytes[at..].starts_with(b".key") || !bytes[floor..at].ends_with(b"master") {
         return None;
@@ -350,7 +350,7 @@ pub(super) fn master_key_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     Some(found("rails-key", from, from + 32))
 }
 
-/// At the dash of `Private-Lines: 8`, as `PuTTY` writes it: those lines and their seal.
+/// At the dash of `Private-Lines: 8`, as written by `PuTTY`: those lines and their MAC.
 pub(super) fn putty_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let lines = bytes[at..].strip_prefix(b"-Lines: ").filter(|_| bytes[floor..at].ends_with(b"Private"))?;
     let digits = lines.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -368,7 +368,7 @@ pub(super) fn putty_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     (digits > 0 && to > from + 16).then(|| found("private-key", from, to))
 }
 
-/// At the last line of a private key whose first line was cut off: the lines before it that look like a key.
+/// At the last line of a private key whose first line was cut off: the preceding lines that look like a key.
 pub(super) fn key_end_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = bytes[at..].strip_prefix(b"-----END ")?;
     let label = rest.iter().take(64).take_while(|b| b.is_ascii_uppercase() || **b == b' ').count();
@@ -387,7 +387,7 @@ pub(super) fn key_end_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundS
         let long = line.iter().rev().take(FAR).take_while(|b| **b != b'\n').count();
         let line = &line[line.len() - long..];
         let text = &line[indent(line)..].trim_ascii_end();
-        // Only the line above the end may be short.
+        // Only the last line before the end may be short.
         if text.len() < (if from == at { 4 } else { 40 }) || !text.iter().all(|b| is_base64(*b)) {
             break;
         }

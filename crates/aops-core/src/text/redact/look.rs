@@ -1,15 +1,15 @@
-//! How names and values look: names that promise a secret (`DB_PASSWORD`, `clientSecret`, `x-api-key`),
-//! values that look like one, like a placeholder or like code.
+//! What names and values look like: names that promise a secret (`DB_PASSWORD`, `clientSecret`, `x-api-key`),
+//! values that look like a secret, like a placeholder or like code.
 //!
-//! Invariants: a name is looked for backwards and never beyond `floor`, where the last secret ended: what was
-//! taken out no longer counts; every answer about a value depends on the value alone.
+//! Invariants: a name is searched backwards and never beyond `floor`, where the last secret ended, since
+//! removed text no longer counts; every answer about a value depends only on the value.
 
 use super::MARK;
 use NameKind::{Authorization, Cookie, Password, Secret};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// Chosen by people: any word may be one.
+    /// Chosen by people, so any word may be one.
     Password,
     /// Made by machines: longer, with digits.
     Secret,
@@ -18,7 +18,7 @@ pub(super) enum NameKind {
     Cookie,
 }
 
-/// How names end, `_` and `-` left out.
+/// Endings of names, without `_` and `-`.
 #[rustfmt::skip]
 const NAMES: [(&str, NameKind); 49] = [
     ("password", Password), ("passwd", Password), ("passphrase", Password), ("pwd", Password), ("pass", Password),
@@ -34,7 +34,7 @@ const NAMES: [(&str, NameKind); 49] = [
     ("routingkey", Secret), ("sasstring", Secret), ("presharedkey", Secret),
 ];
 
-/// The two letters that each of `NAMES` ends in; most names of a program fail here.
+/// The last two letters of each of `NAMES`, a quick test that most names in a program fail.
 #[rustfmt::skip]
 fn may_promise(name: &[u8]) -> bool {
     let [.., one, last] = name else { return false };
@@ -48,7 +48,7 @@ pub(super) fn promise(name: &[u8]) -> Option<NameKind> {
 }
 
 impl NameKind {
-    /// What to call a secret of which nothing else is known.
+    /// The kind of a secret about which nothing else is known.
     pub(super) fn name(self) -> &'static str {
         match self {
             Password => "password",
@@ -65,7 +65,7 @@ fn ends(name: &[u8], word: &str, kind: NameKind) -> bool {
         return false;
     }
     match word {
-        // Too short to be the end of a name.
+        // Too short to be merely the end of a name.
         "sig" | "pw" => name.len() == word.len(),
         "pat" => name.len() == 3 || matches!(name[name.len() - 4], b'_' | b'-'),
         "pass" => !name[..name.len() - 4].last().is_some_and(u8::is_ascii_alphabetic),
@@ -78,7 +78,7 @@ fn ends(name: &[u8], word: &str, kind: NameKind) -> bool {
     }
 }
 
-/// The name before a sign, quotes left out.
+/// The name before a sign, without quotes.
 pub(super) struct Name {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -87,7 +87,7 @@ pub(super) struct Name {
 
 const LONGEST_NAME: usize = 64;
 
-/// The id of a session: a login in a web application, and only a number elsewhere.
+/// A session ID: a login in a web application, and only a number elsewhere.
 pub(super) fn is_session(name: &[u8]) -> bool {
     ends(name, "sessionid", Secret)
 }
@@ -112,18 +112,18 @@ impl Name {
             to -= usize::from(to > 0 && text[to - 1] == b'\\');
         }
         let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-        // Most signs follow no such name: its last letters say so.
+        // Most signs do not follow such a name, which its last letters show.
         if !may_promise(&text[..to]) {
             return None;
         }
         let long = text[..to].iter().rev().take(LONGEST_NAME).take_while(|b| part(b)).count();
-        // `PWD` is where a shell stands, but not among the parts of a connection.
+        // `PWD` is a shell's working directory, except as a part of a connection string.
         let connects = || text[..to].ends_with(b";PWD").then_some(Password);
         let kind = promise(&text[to - long..to]).or_else(connects)?;
         Some(Self { from: floor + to - long, to: floor + to, kind })
     }
 
-    /// Only blanks, a list's dash or `export` stand before it on its line.
+    /// Only blanks, a list's dash or `export` precede it on its line.
     pub(super) fn begins_line(&self, bytes: &[u8], floor: usize) -> bool {
         let blank = |text: &[u8]| text.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
         let text = &bytes[floor..self.from];
@@ -131,18 +131,18 @@ impl Name {
         let text = &text[..text.len() - blank(text)];
         let text = text.strip_suffix(b"-").unwrap_or(text);
         let text = &text[..text.len() - blank(text)];
-        // The number of a line, as tools print it; then the sign of a diff.
+        // Skip a line number, as tools print it; then a diff's sign.
         let text = text.strip_suffix("→".as_bytes()).map_or(text, |text| {
             let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
             &text[..text.len() - digits - blank(&text[..text.len() - digits])]
         });
         let text = text.strip_suffix(b"+").or_else(|| text.strip_suffix(b"-")).unwrap_or(text);
-        // A text may stand inside a text.
+        // A text may be inside another text.
         text.last().map_or(floor == 0, |b| matches!(b, b'\n' | b'"')) || text.ends_with(b"\\n")
     }
 }
 
-/// What people write where a secret would stand.
+/// What people write in place of a secret.
 const PLACEHOLDERS: [&str; 36] = [
     "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required",
     "optional", "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted",
@@ -150,7 +150,7 @@ const PLACEHOLDERS: [&str; 36] = [
     "csrf", "number", "boolean", "value", "todo", "test",
 ];
 
-/// Stands for a secret and is none.
+/// A placeholder for a secret.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let begins = |begin: &str| {
         value.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin.as_bytes()))
@@ -161,7 +161,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         || is_made_up(value)
 }
 
-/// Words of values that people make up, and those that may stand beside them.
+/// Words in values that people make up, and words that may accompany them.
 const MADE_UP: [&str; 13] = [
     "test", "testing", "example", "dummy", "fake", "sample", "mock", "placeholder", "changeme", "changeit",
     "foo", "foobar", "your",
@@ -171,7 +171,7 @@ const BESIDE: [&str; 14] = [
     "user", "db",
 ];
 
-/// Written into tests and manuals: `test1234`, `example-key`, `changeme`, `your_api_key_1`.
+/// Invented for tests and manuals: `test1234`, `example-key`, `changeme`, `your_api_key_1`.
 fn is_made_up(value: &[u8]) -> bool {
     let is =
         |word: &&[u8], list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
@@ -182,7 +182,7 @@ fn is_made_up(value: &[u8]) -> bool {
         && words().all(|word| is(&word, &MADE_UP) || is(&word, &BESIDE))
 }
 
-/// Names what is somewhere else (`${X}`, `<x>`, `%s`), or is one sign over and over.
+/// Refers to something elsewhere (`${X}`, `<x>`, `%s`), or repeats a single sign.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     let Some((first, rest)) = value.split_first() else { return true };
     let opens = |open: &&[u8]| value.starts_with(open);
@@ -193,12 +193,12 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         || holds_mark(value)
 }
 
-/// Something was taken out of it already.
+/// Something was already removed from it.
 pub(super) fn holds_mark(value: &[u8]) -> bool {
     value.windows(MARK.len()).any(|part| part == MARK.as_bytes())
 }
 
-/// A piece of a program rather than a value: calls, paths of names, types.
+/// Part of a program rather than a value: calls, paths of names, types.
 pub(super) fn is_code(value: &[u8]) -> bool {
     let odd = |b: &u8| matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'`');
     let first = value.first().copied().unwrap_or_default();
@@ -209,7 +209,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         || value.starts_with(b"this.")
 }
 
-/// A place in a file system or on the net; a file may hold a secret, its name does not.
+/// A path or a URL; a file may contain a secret, but its name does not.
 pub(super) fn is_path(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'/' | b'~' | b'.')) || value.windows(3).any(|three| three == b"://")
 }
@@ -222,19 +222,18 @@ pub(super) fn is_mixed(value: &[u8]) -> bool {
     has_digit(value) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Holds something that no name in a program holds.
+/// Contains a character that no name in a program contains.
 pub(super) fn has_sign(value: &[u8]) -> bool {
     value.iter().any(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'.' | b'-' | b':' | b',' | b'/'))
 }
 
-/// Letters and digits change places often, as they do in keys and hardly ever in names: `sha256_of_v2` has
-/// three.
+/// Letters and digits alternate often, as in keys but hardly ever in names: `sha256_of_v2` has three changes.
 pub(super) fn is_random(value: &[u8]) -> bool {
     let kinds = value.iter().filter(|b| b.is_ascii_alphanumeric()).map(u8::is_ascii_digit);
     kinds.clone().zip(kinds.skip(1)).filter(|(one, next)| one != next).count() > 3
 }
 
-/// Long, with digits, small and capital letters: a name of that kind is rare alone on a line.
+/// Long, with digits, small and capital letters: names like that are rarely alone on a line.
 pub(super) fn is_varied(value: &[u8]) -> bool {
     let some = |is: fn(&u8) -> bool| value.iter().any(is);
     value.len() >= 24 && has_digit(value) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase)

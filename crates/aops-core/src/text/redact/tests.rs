@@ -1,4 +1,4 @@
-//! Tables: what goes, and what stays.
+//! Tests with tables: what is redacted, and what stays.
 
 use super::*;
 
@@ -154,7 +154,7 @@ fn words_stay() {
     }
 }
 
-/// Each row of the table, with the shortest body it takes.
+/// Each row of the table, with the shortest body that it accepts.
 #[test]
 fn every_token_goes() {
     for token in token::TOKENS {

@@ -1,16 +1,16 @@
-//! Finds tokens that are known by how they begin, and lists those of the providers we know.
+//! Finds tokens that are recognised by their prefix, and lists those of the providers that we know.
 //!
-//! Invariants: a row is a prefix, what may follow it, and how much of that at least; the lookup tables are
-//! made from the rows when we are compiled, and a row that could never be found does not compile.
+//! Invariants: a row is a prefix, what may follow it, and the minimum length of that; the lookup tables are
+//! computed from the rows at compile time, and a row that could never be found does not compile.
 
 use super::{FoundSecret, begins_word, is_pair, is_sign};
 use Of::{Alnum, Dashed, Hex, Jwt, MixedAlnum, MixedDashed, Upper, Wide, Word};
 
-/// What the part behind the prefix is made of.
+/// What the part after the prefix consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Hex,
-    /// `A-Z`, `0-9`, as many as said and no more.
+    /// `A-Z`, `0-9`, exactly the given number.
     Upper,
     Alnum,
     /// With `_`.
@@ -19,9 +19,9 @@ pub(super) enum Of {
     Dashed,
     /// With `_`, `-`, `.`, `/`, `+`, `=`, `~`.
     Wide,
-    /// As `Alnum`, but digits and letters must both be there: the prefix alone proves little.
+    /// Like `Alnum`, but with both digits and letters, since the prefix alone proves little.
     MixedAlnum,
-    /// As `Dashed`, but with digits, small and capital letters.
+    /// Like `Dashed`, but with digits, small and capital letters.
     MixedDashed,
     /// Two or more parts of URL-safe base64 with dots between.
     Jwt,
@@ -31,7 +31,7 @@ pub(super) struct Token {
     pub(super) name: &'static str,
     pub(super) prefix: &'static str,
     pub(super) of: Of,
-    /// Fewest characters after the prefix.
+    /// Minimum number of characters after the prefix.
     pub(super) least: usize,
 }
 
@@ -42,7 +42,7 @@ macro_rules! tokens {
     };
 }
 
-/// Longer prefixes first where one begins with another.
+/// Longer prefixes first if one begins with another.
 pub(super) static TOKENS: &[Token] = tokens! {
     "anthropic-key", Dashed, 16: "sk-ant-";
     "openai-key", Dashed, 16: "sk-proj-" "sk-svcacct-" "sk-admin-";
@@ -128,7 +128,7 @@ impl Of {
         }
     }
 
-    /// Whether so much of the text is long enough, and of the right mixture.
+    /// Whether this body is long enough and has the right mixture.
     fn accepts(self, body: &[u8], least: usize, next: Option<&u8>) -> bool {
         let some = |is: fn(&u8) -> bool| body.iter().any(is);
         let mixture = match self {
@@ -136,7 +136,7 @@ impl Of {
             MixedDashed => {
                 some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase)
             }
-            // A longer word is some other word.
+            // A longer word is something else.
             Upper => body.len() == least && !body.ends_with(b"EXAMPLE"),
             Hex => !next.is_some_and(u8::is_ascii_alphanumeric),
             Jwt => {
@@ -149,11 +149,11 @@ impl Of {
     }
 }
 
-/// So much of a body decides whether it is one: more would let a long text of near misses cost its square.
+/// How much of a body is judged: without a limit, a long text of near misses would cost quadratic time.
 const DECIDING: usize = 256;
 
 impl Token {
-    /// Where in the prefix its anchor is: the first sign, or else the first pair.
+    /// Position of the anchor in the prefix: the first sign, or else the first pair.
     const fn anchor(&self) -> Option<usize> {
         let prefix = self.prefix.as_bytes();
         let mut n = 0;
@@ -214,7 +214,7 @@ static ROWS: [(usize, &Token); TOKENS.len()] = {
     rows
 };
 
-/// Bits for the three bytes that end at an anchor, or begin at one that is in front.
+/// Bits for the three bytes that end at an anchor, or begin at one at the front.
 static NEAR: [u64; 256] = near();
 
 const fn near() -> [u64; 256] {
@@ -224,7 +224,7 @@ const fn near() -> [u64; 256] {
         let (anchor, token) = ROWS[n];
         let prefix = token.prefix.as_bytes();
         let from = anchor.saturating_sub(2);
-        // What comes behind a short prefix can be anything.
+        // After a short prefix any byte may follow.
         let known = prefix.len() > from + 2;
         let mut third = if known { prefix[from + 2] } else { 0 };
         loop {

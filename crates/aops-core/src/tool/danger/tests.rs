@@ -1,4 +1,4 @@
-//! The corpora of dangerous and harmless lines, and the tools that are no shell.
+//! Tests the corpora of dangerous and harmless lines, and tools that are not shells.
 
 use super::*;
 use aops_shell::syntax::cut;
@@ -19,7 +19,7 @@ fn rows(corpus: &'static str) -> Vec<&'static str> {
     corpus.lines().filter(|row| !row.starts_with("# ") && !row.is_empty()).collect()
 }
 
-/// The share in thousandths, without a rounding up.
+/// The share in thousandths, rounded down.
 fn share(part: usize, whole: usize) -> usize {
     part * 1000 / whole.max(1)
 }
@@ -72,7 +72,7 @@ fn the_corpora_hold_their_rates() {
     assert!(share(passed, harmless.len()) >= 995, "{words}");
 }
 
-/// A command as a list of words, or with its arguments beside it, is the line that they make.
+/// A command given as a list of words, or with separate arguments, counts as the resulting line.
 #[test]
 fn words_of_a_tool_are_a_line() {
     let found = |input: &str| -> Vec<&str> {

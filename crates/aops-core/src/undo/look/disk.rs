@@ -1,4 +1,4 @@
-//! Patterns and folders as the disk has them.
+//! Expands patterns and searches folders on the disk.
 
 use super::{CONTAINED, How, Look, Unkept, Want};
 use crate::checkpoint::tree::OURS;
@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names that one pattern may stand for.
+/// How many names one pattern may match.
 const MOST_NAMES: usize = 20_000;
 
 pub(super) fn device(path: &Path) -> Result<libc::dev_t, String> {
@@ -24,7 +24,7 @@ pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// The path with its folder as the disk names it; the last part stays, a symlink too.
+/// The path with its folder's real path; its last component is not resolved, even if it is a symlink.
 pub(super) fn placed(path: &Path) -> Option<PathBuf> {
     match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => Some(fs::canonicalize(folder).ok()?.join(name)),
@@ -33,7 +33,7 @@ pub(super) fn placed(path: &Path) -> Option<PathBuf> {
 }
 
 impl Look<'_> {
-    /// The paths that exist and that this word stands for.
+    /// The existing paths that this word stands for.
     pub(super) fn expand(&self, word: &Word) -> Result<Vec<PathBuf>, Unkept> {
         let word = &settled(word);
         let there = |path: &PathBuf| placed(path).filter(|path| stat(path).is_some());
@@ -60,7 +60,7 @@ impl Look<'_> {
         Ok(paths.iter().filter_map(there).collect())
     }
 
-    /// Every file below, whose name is one of these; all, where none is said.
+    /// All files below with one of these names; or all files, if no names are given.
     pub(super) fn search(&self, root: &Word, wanted: &[Word]) -> Result<Vec<PathBuf>, Unkept> {
         let mut found = Vec::new();
         let mut waiting = self.expand(root)?;
@@ -87,7 +87,7 @@ impl Look<'_> {
         path.starts_with(self.place.root.join(OURS))
     }
 
-    /// How this file is to be kept. `None`: it has no content, such as a socket.
+    /// How to keep this file. `None`: it has no content, for example a socket.
     fn want(&self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<Option<Want>, Unkept> {
         let mode = mode_bits(stat);
         let size = u64::try_from(stat.st_size).unwrap_or(0);
@@ -99,7 +99,7 @@ impl Look<'_> {
             }
             FileType::RegularFile if self.is_others(stat) => Err(Unkept::OtherOwner(path.to_owned())),
             FileType::RegularFile => {
-                // Who may do anything may also write into it.
+                // A command that may do anything may also write to it.
                 let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);
                 let links = is_unlinked && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
                 let how = if links {
@@ -124,7 +124,7 @@ impl Look<'_> {
     pub(super) fn add_seen(&mut self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<(), Unkept> {
         match self.want(path, stat, is_unlinked)? {
             Some(want) => {
-                // What is both removed and overwritten is copied.
+                // A file that is both removed and overwritten is copied.
                 let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
                 self.found.files.insert(path.to_owned(), old.unwrap_or(want));
             }
@@ -135,13 +135,13 @@ impl Look<'_> {
     }
 }
 
-/// The root of the working tree that this folder lies in.
+/// The root of the working tree that contains this folder.
 pub(super) fn root_above(folder: &Path) -> Option<PathBuf> {
     let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
     folder.ancestors().find(is_root).map(Path::to_owned)
 }
 
-/// `$(pwd)/x`, `$(git rev-parse --show-toplevel)/x`: what stands before it is the folder that it runs in.
+/// `$(pwd)/x`, `$(git rev-parse --show-toplevel)/x`: the substitution stands for the folder in which it runs.
 pub(super) fn settled(word: &Word) -> Word {
     if word.places == 0 || !word.bits.contains(&Bit::Any) {
         return word.clone();
@@ -176,7 +176,7 @@ fn literal(part: &[Bit]) -> Option<String> {
     part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect()
 }
 
-/// What a folder holds; nothing where it is none.
+/// The entries of a folder; empty if it is not a folder.
 pub(super) fn names(folder: &Path) -> Result<Vec<OsString>, Unkept> {
     let unreadable = |error: std::io::Error| Unkept::Unreadable(folder.to_owned(), error.to_string());
     match fs::read_dir(folder) {
@@ -186,7 +186,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<OsString>, Unkept> {
     }
 }
 
-/// As a shell matches: a leading dot only by a dot.
+/// Matches like a shell: a leading dot only matches a dot.
 fn matches(pattern: &[Bit], name: &OsStr) -> bool {
     let name: Vec<char> = name.to_string_lossy().chars().collect();
     if name.first() == Some(&'.') && pattern.first() != Some(&Bit::Char('.')) {
@@ -214,7 +214,7 @@ fn matches(pattern: &[Bit], name: &OsStr) -> bool {
     pattern[at..].iter().all(|bit| matches!(bit, Bit::Star | Bit::Any))
 }
 
-/// What a database keeps beside itself.
+/// Additional files that a database keeps next to its own.
 pub(super) fn beside(path: &Path) -> Vec<PathBuf> {
     const DATABASES: &[&str] = &["db", "db3", "sqlite", "sqlite3"];
     let is_database = path.extension().and_then(OsStr::to_str).is_some_and(|end| DATABASES.contains(&end));

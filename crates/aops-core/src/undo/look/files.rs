@@ -1,4 +1,4 @@
-//! Files that a line removes or overwrites, without those that a commit has.
+//! Finds files that a line removes or overwrites, except for those that are committed.
 
 use super::disk::{beside, kind, names, placed, root_above, stat};
 use super::{How, Look, RepositoryWant, Unkept, Want, index};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The repository that a path lies in: the root of its working tree. A root lies in the one around it.
+/// The root of the working tree that contains this path. A root itself belongs to the one around it.
 pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
     root_above(path.parent()?)
 }
@@ -21,12 +21,12 @@ pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
 pub(super) struct Around {
     folder: PathBuf,
     root: PathBuf,
-    /// It lies in a virtual environment of Python.
+    /// The folder is part of a Python virtual environment.
     is_environment: bool,
 }
 
 impl Look<'_> {
-    /// What nobody misses, where no rule found anything: temporary files that are not the project's, and
+    /// Files that nobody misses, if no rule found anything: temporary files outside of the project, and
     /// generated ones.
     fn is_free(&self, path: &Path) -> bool {
         if self.spares || !self.place.rules.is_empty() {
@@ -37,18 +37,18 @@ impl Look<'_> {
         is_below_temporary(&text) && !is_inside || self.is_made(path)
     }
 
-    /// A generated folder, or what lies in one; where a command may change anything, without databases.
+    /// A generated folder, or a file in one; without databases if a command may change anything.
     fn is_spared(&self, path: &Path) -> bool {
         let is_database = generated::is_database(&path.to_string_lossy());
         (self.spares && !is_database || self.place.rules.is_empty()) && self.is_made(path)
     }
 
-    /// A tool makes it again.
+    /// A tool can make it again.
     fn is_made(&self, path: &Path) -> bool {
         self.is_made_file(path) || path.join(generated::ENVIRONMENT).is_file()
     }
 
-    /// The same of what is no folder.
+    /// The same for a path that is not a folder.
     fn is_made_file(&self, path: &Path) -> bool {
         let folder = path.parent().unwrap_or(path);
         let mut around = self.around.borrow_mut();
@@ -67,12 +67,12 @@ impl Look<'_> {
         let root = root_above(folder).unwrap_or_else(|| self.place.root.to_owned());
         let inside = folder.strip_prefix(&root).unwrap_or(folder).to_string_lossy().into_owned();
         let is_environment = |folder: &str| root.join(folder).join(generated::ENVIRONMENT).is_file();
-        // A project in an environment of its own is no generated folder.
+        // A project in an environment of its own is not a generated folder.
         let is_environment = !inside.is_empty() && generated::all_folders(&inside).any(is_environment);
         Around { folder: folder.to_owned(), root, is_environment }
     }
 
-    /// The content of this file is replaced. Of tracked files it is kept only where a rule found something.
+    /// This file's content is replaced. A tracked file is kept only if a rule found something.
     pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
         // A redirection follows a link.
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
@@ -101,7 +101,7 @@ impl Look<'_> {
         beside(path).iter().try_for_each(|path| self.add(path, false))
     }
 
-    /// `cp`, `mv`: what lies where the sources go.
+    /// `cp`, `mv`: files at the targets of the sources.
     pub(super) fn replaced(&mut self, sources: &[Word], target: &Word) -> Result<(), Unkept> {
         let targets = self.expand(target)?;
         let [target] = targets.as_slice() else { return Ok(()) };
@@ -142,7 +142,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// These go with everything below them.
+    /// These are removed with everything below them.
     pub(super) fn removed(&mut self, paths: &[PathBuf]) -> Result<(), Unkept> {
         let mut by_repository: BTreeMap<Option<PathBuf>, Vec<PathBuf>> = BTreeMap::new();
         for path in paths.iter().filter(|path| !self.is_free(path) && !self.is_ours(path)) {
@@ -169,7 +169,7 @@ impl Look<'_> {
         }
         let names: Vec<PathBuf> = paths.iter().map(inside).collect();
         let mut state = match RepositoryWant::of_paths(self, root, &names) {
-            // A working tree whose repository is gone: no commit is known to have any of it.
+            // The repository of this working tree is gone, so none of its files is known to be committed.
             Err(Unkept::Git(_)) => RepositoryWant { root: root.to_owned(), ..RepositoryWant::default() },
             state => state?,
         };
@@ -186,7 +186,7 @@ impl Look<'_> {
                         && look.is_made_file(path)
                         && look.place.rules.is_empty())
             })?;
-            // Tracked files that lie in generated folders, and those that are gone already.
+            // Tracked files in generated folders, and those that are already gone.
             for name in state.changed.iter().filter(|name| root.join(name).starts_with(path)) {
                 self.add(&root.join(name), true)?;
             }
@@ -198,7 +198,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Adds every file here and below, but for those that `skip` knows to be elsewhere.
+    /// Adds every file here and below, except those that `skip` knows to exist elsewhere.
     fn walk(
         &mut self,
         path: &Path,
@@ -230,7 +230,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// What is in no commit of it and no tool makes again.
+    /// Runs `look` so that only uncommitted files count that no tool makes again.
     pub(super) fn spared<T>(
         &mut self,
         look: impl FnOnce(&mut Self) -> Result<T, Unkept>,
@@ -241,7 +241,7 @@ impl Look<'_> {
         found
     }
 
-    /// A tracked file that differs: as it is, or that it is gone.
+    /// A tracked file that differs: keep its content, or the fact that it is gone.
     pub(super) fn changed(&mut self, path: &Path) -> Result<(), Unkept> {
         let Some(path) = placed(path) else { return Ok(()) };
         if stat(&path).is_some() {
@@ -253,7 +253,7 @@ impl Look<'_> {
 }
 
 impl Look<'_> {
-    /// Nothing is there, and that is the state to bring back; the folder around it may be.
+    /// Nothing is there, and that is the state to restore; its folder may exist.
     pub(super) fn absent(&mut self, path: PathBuf) {
         if let Some((folder, about)) = path.parent().and_then(|folder| Some((folder, stat(folder)?))) {
             self.found.folders.insert(folder.to_owned(), mode_bits(&about));

@@ -1,6 +1,6 @@
-//! Whether git's index lists a file, read without starting git.
+//! Whether git's index lists a file, found out without starting git.
 //!
-//! Invariant: an index of a form that is not known here, or that cannot be read, is no answer.
+//! Invariant: an index in an unknown format, or one that cannot be read, gives no answer.
 
 use crate::system::files;
 use memchr::memmem;
@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const MARK: &[u8] = b"DIRC";
-/// Before the name of an entry: its flags, whose low twelve bits are the name's length.
+/// Mask for the flags before an entry's name: their low twelve bits are the name's length.
 const LENGTH: u16 = 0x0fff;
-/// An index above this is left to git.
+/// A larger index is left to git.
 const LONGEST_INDEX: u64 = 32 << 20;
 
 /// Whether the index in this git folder lists this path, relative to the working tree.
@@ -28,7 +28,7 @@ pub(super) fn lists(git: &Path, path: &Path) -> Option<bool> {
 
 fn holds(index: &[u8], name: &[u8]) -> Option<bool> {
     let version = index.strip_prefix(MARK)?.get(..4)?;
-    // Version 4 shortens names; a split index keeps most of them elsewhere.
+    // Version 4 compresses names; a split index stores most entries elsewhere.
     let is_split = memmem::rfind(index, b"link").is_some();
     if !matches!(version, [0, 0, 0, 2 | 3]) || is_split {
         return None;
@@ -37,7 +37,7 @@ fn holds(index: &[u8], name: &[u8]) -> Option<bool> {
     wanted.push(0);
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX).min(LENGTH);
     let is_entry = |at: usize| {
-        // In version 3 two more bytes may stand between flags and name.
+        // In version 3 two more bytes may be between flags and name.
         let flags =
             |from: usize| Some(u16::from_be_bytes([*index.get(from)?, *index.get(from + 1)?]) & LENGTH);
         flags(at.wrapping_sub(2)) == Some(length)

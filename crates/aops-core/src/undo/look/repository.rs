@@ -1,4 +1,4 @@
-//! What git knows of a repository that a line is about to change.
+//! What git knows about a repository that a line is about to change.
 
 use super::disk::{names, placed, root_above, stat};
 use super::{CONTAINED, Look, PATIENT, Unkept};
@@ -10,27 +10,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Paths that one question to git names; with more it is asked about all.
+/// Maximum number of paths in one question to git; for more, it is asked about everything.
 const MOST_PATHS: usize = 200;
 
-/// A repository whose state is to be kept.
+/// A repository whose state must be kept.
 #[derive(Debug, Default)]
 pub struct RepositoryWant {
     pub root: PathBuf,
     pub git: PathBuf,
     pub head: Option<String>,
     pub head_ref: Option<String>,
-    /// The index file goes with it.
+    /// Also keep the index file.
     pub index: bool,
     /// Objects that only the index has.
     pub indexed: Vec<String>,
-    /// Tracked files that are as `HEAD` has them, and go.
+    /// Tracked files that equal `HEAD` and are removed.
     pub committed: Vec<PathBuf>,
     pub refs: Vec<(String, String)>,
     pub config: Vec<(String, String)>,
     pub stashes: Option<Vec<(String, String)>>,
     pub worktree: Option<String>,
-    /// Of the paths that were asked about.
+    /// Among the paths that were asked about.
     pub(super) tracked: BTreeSet<PathBuf>,
     pub(super) changed: BTreeSet<PathBuf>,
 }
@@ -41,7 +41,7 @@ impl RepositoryWant {
         !self.index && self.committed.is_empty() && self.refs.is_empty() && stashes && self.worktree.is_none()
     }
 
-    /// Everything of it that is a commit or a tag, each once.
+    /// All its commits and tags, each once.
     pub fn pins(&self) -> Vec<String> {
         let stashes = self.stashes.iter().flatten().map(|(id, _)| id);
         let mut pins: Vec<String> = Vec::new();
@@ -62,7 +62,7 @@ impl RepositoryWant {
         Ok(Self { root: root.to_owned(), git, ..Self::default() })
     }
 
-    /// The tracked ones of these paths and below, and which of them differ from `HEAD` or index.
+    /// The tracked files among these paths and below, and those that differ from `HEAD` or index.
     pub(super) fn of_paths(look: &Look, root: &Path, paths: &[PathBuf]) -> Result<Self, Unkept> {
         let mut state = Self::of(root)?;
         let texts: Option<Vec<&str>> =
@@ -73,8 +73,8 @@ impl RepositoryWant {
         for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2)
         {
             let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
-            // A small letter or an `S`: git was told not to look at it, so it may differ. What a sparse
-            // checkout leaves out is not there, and that is how it shall be.
+            // A small letter or an `S` means that git was told not to look at the file, so it may differ. A
+            // file that a sparse checkout excludes does not exist, and should not.
             let is_left_out = || entry[0].eq_ignore_ascii_case(&b'S') && stat(&root.join(&path)).is_none();
             if entry[0] != b'H' && !is_left_out() {
                 state.changed.insert(path.clone());
@@ -85,7 +85,7 @@ impl RepositoryWant {
         Ok(state)
     }
 
-    /// Reads what `git status --porcelain=v2 --branch -z` says.
+    /// Parses the output of `git status --porcelain=v2 --branch -z`.
     fn read_status(&mut self, said: &[u8]) -> Result<(), Unkept> {
         let mut fields = said.split(|byte| *byte == 0);
         while let Some(field) = fields.next() {
@@ -126,7 +126,7 @@ impl RepositoryWant {
     }
 }
 
-/// Files of a git folder that say what is going on in it.
+/// Files in a git folder that describe an operation in progress.
 const STATES: &[&str] = &[
     "AUTO_MERGE", "BISECT_LOG", "CHERRY_PICK_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR",
     "REBASE_HEAD", "REVERT_HEAD", "SQUASH_MSG",
@@ -146,11 +146,11 @@ impl Look<'_> {
         Ok(lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect())
     }
 
-    /// What the repository of this folder loses.
+    /// What this folder's repository loses.
     pub(super) fn git(&mut self, folder: &Path, loss: &GitLoss) -> Result<(), Unkept> {
         let Some(folder) = placed(folder).filter(|folder| folder.is_dir()) else { return Ok(()) };
         let Some(root) = root_above(&folder) else {
-            // A command of git's does nothing then; another one may lose anything.
+            // Without a repository a git command does nothing; any other command may lose anything.
             let is_all = self.is_ruled(CONTAINED) && matches!(loss, GitLoss::Untracked { .. });
             return if is_all { self.spared(|look| look.removed(&[folder])) } else { Ok(()) };
         };
@@ -177,7 +177,7 @@ impl Look<'_> {
                 let text = text.strip_suffix('/').unwrap_or(text);
                 folder.join(text).components().collect::<PathBuf>()
             };
-            // A pattern of git's own is not read: then every change is meant.
+            // We do not interpret git's own patterns: such a pattern means every change.
             let is_plain = |text: &String| !text.contains(['*', '?', '[', ':', '\\']) && !text.contains("..");
             let all = paths.is_empty() || !paths.iter().all(is_plain);
             all || paths
@@ -189,7 +189,7 @@ impl Look<'_> {
         for path in &changed {
             self.changed(path)?;
         }
-        // Without paths the whole tree moves, and comes back with its commit.
+        // Without paths the whole tree moves, and is restored with its commit.
         let is_new = |path: &Path| !paths.is_empty() && meant(path);
         let moves = self.arriving(root, target, &state, &is_new)?;
         let states = self.add_states(&state.git)?;
@@ -199,8 +199,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Files that the target's tree has, git does not track, and are there: they are overwritten. Whether
-    /// there is such a target, other than what is checked out.
+    /// Existing untracked files that are in the target's tree and would be overwritten. Returns whether there
+    /// is such a target, other than the present commit.
     fn arriving(
         &mut self,
         root: &Path,
@@ -232,7 +232,7 @@ impl Look<'_> {
         Ok(true)
     }
 
-    /// Files of a merge, rebase or pick that is under way.
+    /// Adds the files of a merge, rebase or pick that is in progress.
     fn add_states(&mut self, git: &Path) -> Result<bool, Unkept> {
         let Ok(git) = std::fs::canonicalize(git) else { return Ok(false) };
         let mut found = false;
@@ -268,8 +268,8 @@ impl Look<'_> {
         self.removed(&gone)
     }
 
-    /// Another repository among ignored files, such as the working tree of an agent: by what it has in no
-    /// commit.
+    /// Another repository among ignored files, such as an agent's working tree: keeps what is uncommitted
+    /// there.
     pub(super) fn nested(&mut self, root: &Path) -> Result<(), Unkept> {
         self.changes(root, root, &[], &Target::Same)?;
         self.untracked(root, &[], true)?;
@@ -299,7 +299,7 @@ impl Look<'_> {
             return Ok(());
         }
         if prefix == "refs/heads/" {
-            // An error means that there is none.
+            // An error means that there are none.
             let said = self
                 .ask(root, &["config", "--local", "-z", "--get-regexp", "^branch\\."])
                 .unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Adds hosts to the lists of `[network]`, or of a folder's own `[[project]]` row, and takes them out.
+//! Adds hosts to the lists of `[network]`, or of a folder's own `[[project]]` row, and removes them.
 
 use super::{add_row, append, entry, put, quote, set_key, shorten};
 use crate::config::policy::Folder;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text with this host in the list `allow` or `deny`: of one folder, or everywhere.
+/// The text with this host in the list `allow` or `deny`, for one folder or everywhere.
 pub fn add_host(text: &str, folder: Option<Folder>, key: &str, host: &str) -> Option<String> {
     let mut hosts = listed(text, folder, key)?;
     if hosts.iter().any(|known| known == host) {
@@ -23,7 +23,7 @@ pub fn remove_host(text: &str, folder: Option<Folder>, key: &str, host: &str) ->
     if hosts.len() == before { Some(text.to_owned()) } else { set(text, folder, key, &hosts) }
 }
 
-/// What the list holds now, in small letters as hosts are compared.
+/// The present list, in lower case, as hosts are compared.
 fn listed(text: &str, folder: Option<Folder>, key: &str) -> Option<Vec<String>> {
     let document = DeTable::parse(text).ok()?;
     let table = match folder {
@@ -62,8 +62,8 @@ fn set(text: &str, folder: Option<Folder>, key: &str, hosts: &[String]) -> Optio
     Some(add_row(text, &rows.span(), items.iter().last().map(Spanned::span), &fields))
 }
 
-/// The row that is this folder's own and names hosts and nothing else; nothing at all where the rows cannot
-/// be read.
+/// The row that is for exactly this folder and sets only hosts, if there is one; the outer `None` means that
+/// the rows cannot be read.
 #[expect(clippy::option_option, reason = "no such row is no problem")]
 fn own_row<'a, 'i>(document: &'a DeTable<'i>, folder: Folder) -> Option<Option<&'a Spanned<DeValue<'i>>>> {
     let Some((_, rows)) = entry(document, "project") else { return Some(None) };

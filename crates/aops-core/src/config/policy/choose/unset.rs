@@ -1,15 +1,15 @@
-//! Takes a chosen mode or the switch of a danger rule out of the text of a user's configuration again.
+//! Removes a chosen mode or a danger rule's level from the text of a user's configuration.
 //!
-//! Reads text, gives text. Invariants: what `set` wrote comes out to the byte; a comment of the user's stays,
-//! unless it is on a line that goes.
+//! Reads text, gives text. Invariants: what `set` wrote is removed to the byte; a comment of the user stays,
+//! unless it is on a line that is removed.
 
 use super::{Folder, danger_row, entry, row, shorten, splice};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not
-/// know.
+/// The text without the row of this folder; `None` if it has no row of its own, or one in a form that we do
+/// not know.
 pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (_, rows) = entry(document.get_ref(), "project")?;
@@ -20,7 +20,7 @@ pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
     remove_row(text, items.iter().rfind(own)?)
 }
 
-/// The text without the level of this danger rule; nothing where it has none, or in a form that we do not
+/// The text without the level of this danger rule; `None` if it has none, or one in a form that we do not
 /// know.
 pub fn unset_danger(text: &str, rule: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
@@ -30,7 +30,7 @@ pub fn unset_danger(text: &str, rule: &str) -> Option<String> {
     Some(remove_key(text, key.span().start..value.span().end, table.len() == 1))
 }
 
-/// The same for one folder; its row goes with its last rule.
+/// The same for one folder; its row is removed with its last rule.
 pub fn unset_folder_danger(text: &str, folder: Folder, rule: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let (_, rows) = entry(document.get_ref(), "project")?;
@@ -45,7 +45,7 @@ pub fn unset_folder_danger(text: &str, folder: Folder, rule: &str) -> Option<Str
     Some(remove_key(text, key.span().start..value.span().end, false))
 }
 
-/// A row of `[[project]]`, however it is written.
+/// Removes a row of `[[project]]`, in any notation.
 fn remove_row(text: &str, item: &Spanned<DeValue>) -> Option<String> {
     let DeValue::Table(table) = item.get_ref() else { return None };
     if text[item.span()].starts_with('{') {
@@ -57,7 +57,7 @@ fn remove_row(text: &str, item: &Spanned<DeValue>) -> Option<String> {
     Some(remove_lines(text, header..last))
 }
 
-/// Where it ends: a table of dotted keys with the last of them.
+/// Where a value ends; a table of dotted keys ends with its last key.
 fn end_of(value: &Spanned<DeValue>) -> usize {
     let inner = match value.get_ref() {
         DeValue::Table(table) => table.iter().map(|(_, value)| end_of(value)).max(),
@@ -66,7 +66,7 @@ fn end_of(value: &Spanned<DeValue>) -> usize {
     inner.unwrap_or(0).max(value.span().end)
 }
 
-/// A key with its value. `alone`: the header of its table goes too, if nothing else stands below it.
+/// Removes a key with its value. `alone`: also the header of its table, if nothing else is below it.
 fn remove_key(text: &str, span: Range<usize>, alone: bool) -> String {
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     if text[line..span.start].contains(['{', ',']) {
@@ -83,7 +83,7 @@ fn remove_key(text: &str, span: Range<usize>, alone: bool) -> String {
     splice(text, line..end, "")
 }
 
-/// One of several between commas.
+/// Removes one of several values between commas.
 fn remove_inline(text: &str, span: Range<usize>) -> String {
     let before = &text[..span.start];
     let after = &text[span.end..];
@@ -96,7 +96,7 @@ fn remove_inline(text: &str, span: Range<usize>) -> String {
     }
 }
 
-/// Whole lines, with the empty one before them, which came with them.
+/// Removes whole lines, with the empty line before them, which was added with them.
 fn remove_lines(text: &str, span: Range<usize>) -> String {
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end..].find('\n').map_or(text.len(), |at| span.end + at + 1);

@@ -1,11 +1,11 @@
-//! What the user's `[[project]]` rows add once the rest of their file is read.
+//! Adds the user's `[[project]]` rows after the rest of their file was read.
 
 use super::Reading;
 use crate::config::policy::key::Key;
 use crate::config::policy::value::Value;
 
 impl Reading<'_> {
-    /// The last row that covers this folder counts; what the bundle holds stays as it is.
+    /// The last row that covers this folder counts; what the bundle fixes stays.
     pub(super) fn switch_dangers(&mut self) {
         for (switch, at) in std::mem::take(&mut self.switches) {
             let Some((key, level)) = switch.split_once('=') else { continue };
@@ -15,7 +15,7 @@ impl Reading<'_> {
         }
     }
 
-    /// They come beside those of `[network]`; what the bundle holds stays as it is.
+    /// They are added to those of `[network]`; what the bundle fixes stays.
     pub(super) fn add_hosts(&mut self) {
         for (name, mut hosts, at) in std::mem::take(&mut self.hosts) {
             let Some(key) = Key::of(name) else { continue };

@@ -1,4 +1,4 @@
-//! `[network]`: what is a host and a port, and what becomes of it in a session's list.
+//! Tests `[network]`: what counts as a host and a port, and how it appears in a session's list.
 
 use super::source;
 use crate::config::policy::network::Network;
@@ -6,7 +6,7 @@ use crate::config::policy::{Folder, ModeLevel, Source, read, read_for};
 use aops_network::list::{Mode, Pass, Refusal, Verdict, Word};
 use aops_network::name::Name;
 
-/// A project takes hosts, ports and sockets away, and adds none.
+/// A project can remove hosts, ports and sockets, but add none.
 pub(super) fn no_wider(new: &Network, old: &Network) -> bool {
     let within = |new: &[String], old: &[String]| new.iter().all(|name| old.contains(name));
     new.mode >= old.mode
@@ -54,7 +54,7 @@ fn the_configuration_becomes_the_list_of_a_session() {
     assert_eq!((list.mode, list.local.len()), (Mode::Ask, 1));
 }
 
-/// Who named it first: whoever comes later changes nothing.
+/// Later files do not change who named a host first.
 #[test]
 fn each_host_is_on_the_word_of_whoever_named_it_first() {
     let managed = "network.mode = \"list\"\nnetwork.allow = [\"m.test\"]\nnetwork.deny = [\"bad.test\"]\n";

@@ -1,4 +1,4 @@
-//! A project may only tighten: each key both ways, and any two files.
+//! Tests that a project may only tighten: each key in both directions, and any two files.
 
 use super::network::no_wider;
 use super::source;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 const HERE: Folder = Folder { path: "/home/u/p", home: "/home/u" };
 
-/// Each key, what the user has, what a project asks for, and what comes of it (`Err` is a refusal).
+/// Each key, the user's value, what a project asks for, and the result (`Err` is a refusal).
 const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("mode.observe", "true", "false", Ok("false")),
     ("mode.observe", "false", "true", Err(())),
@@ -163,7 +163,7 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("witness.key", "[\"k\"]", "[\"k\"]", Ok("[\"k\"]")),
     ("witness.key", "[\"k\"]", "[\"other\"]", Err(())),
     ("witness.quorum", "2", "2", Ok("2")),
-    ("witness.quorum", "", "1", Err(())), // 0 is all of them
+    ("witness.quorum", "", "1", Err(())), // 0 means all of them
     ("witness.attest", "", "\"notes\"", Ok("\"notes\"")),
     ("witness.attest", "\"notes\"", "\"off\"", Err(())),
     ("witness.git", "", "\"notes\"", Ok("\"notes\"")),
@@ -223,7 +223,8 @@ fn a_project_may_only_tighten() {
     }
 }
 
-/// The same between an administrator's bundle and a user: what would loosen it does not count, and is told.
+/// The same between an administrator's bundle and a user: a weaker value does not count, and this is
+/// reported.
 #[test]
 fn a_user_may_only_tighten_what_a_bundle_names() {
     let line = |key: &str, value: &str| format!("{key} = {value}");
@@ -247,7 +248,7 @@ fn a_user_may_only_tighten_what_a_bundle_names() {
     }
 }
 
-/// What a bundle does not name is free, save what would make it mean nothing.
+/// What a bundle does not set is free, except for what would make the bundle meaningless.
 #[test]
 fn what_a_bundle_does_not_name() {
     let both = |bundle: &str, user: &str| {
@@ -274,7 +275,7 @@ fn what_a_bundle_does_not_name() {
     assert!(taken[0].what.contains("is taken"), "{taken:?}");
 }
 
-/// The switch of a danger rule: each step up is a project's to take, none down.
+/// A project may raise a danger rule by any step, and never lower it.
 #[track_caller]
 fn switch_tightens(key: &Key) {
     let words = DangerLevel::WORDS;
@@ -310,7 +311,7 @@ fn a_project_adds_rules_and_never_replaces_one() {
     assert_eq!(problems[0].to_string(), "p.toml:2:6: `check.id`: `a` is taken by f.toml:2");
 }
 
-/// Written out by hand, apart from the table that the parser follows.
+/// Written by hand, independently of the table that the parser uses.
 fn no_laxer(new: &Policy, old: &Policy) -> bool {
     let gates = |p: &Policy| {
         let g = p.gates.clone();
@@ -343,7 +344,8 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && no_wider(&new.network, &old.network)
 }
 
-/// A value of a form, as it stands in a file; good ones near each other, so that files agree and differ.
+/// A value of a form, as written in a file; the valid ones lie close together, so that files agree and
+/// differ.
 fn any_value(form: Form) -> BoxedStrategy<String> {
     let quoted = |word: &&str| format!("{word:?}");
     match form {
@@ -381,7 +383,7 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
     }
 }
 
-/// `often` is the share of keys it sets.
+/// `often` is the share of keys that it sets.
 fn any_file(often: f64) -> impl Strategy<Value = String> {
     let keys: Vec<_> = KEYS
         .iter()
@@ -414,7 +416,8 @@ proptest! {
         }
     }
 
-    /// What is refused was really looser, or not allowed at all: a file that only repeats the user's is fine.
+    /// A rejected value was really looser, or not allowed at all: a file that only repeats the user's values
+    /// is fine.
     #[test]
     fn a_project_may_repeat_the_users_values(one in any_file(0.3)) {
         let plain: String = one.split("[[").next().unwrap_or_default().to_owned();

@@ -1,14 +1,14 @@
-//! Matches one component of a path, perhaps a pattern, with a name or a shape.
+//! Compares one component of a path, which may be a pattern, with a name or a shape.
 
 use super::Component;
 use aops_shell::syntax::Bit;
 
-/// Any depth: `**`, or what a `find` walks through.
+/// Any depth: `**`, or the folders that a `find` walks through.
 pub(super) fn deep(part: &Component) -> bool {
     part.as_slice() == [Bit::Star, Bit::Star]
 }
 
-/// The part may be this name.
+/// The component may be this name.
 pub(in crate::gate::guard) fn fits(part: &Component, name: &str) -> bool {
     let mut chars = name.chars();
     for bit in part {
@@ -21,21 +21,21 @@ pub(in crate::gate::guard) fn fits(part: &Component, name: &str) -> bool {
     chars.next().is_none()
 }
 
-/// The part may be this name, and says something of it.
+/// The component may be this name, and contains at least one known character.
 pub(in crate::gate::guard) fn named(part: &Component, name: &str) -> bool {
     !unnamed(part) && fits(part, name)
 }
 
-/// It says nothing about how the name begins, and of the rest only the ending or less than half: `$n.json`
-/// may be `.claude.json`, or any other name.
+/// Nothing is known about the beginning of the name, and of the rest only the ending or less than half:
+/// `$n.json` may be `.claude.json`, or any other name.
 pub(in crate::gate::guard) fn hints(part: &Component, name: &str) -> bool {
     let known = part.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
     let ending = name.rfind('.').filter(|at| *at > 0).map_or(0, |at| name.len() - at);
     !matches!(part.first(), Some(Bit::Char(_))) && (known <= ending || known * 2 < name.len())
 }
 
-/// This path ends in this name, or may and shows enough of it. Less is enough for a pattern in a known
-/// folder, since we can look there; what only the running shell knows could be any name.
+/// This path ends in this name, or may do so and shows enough of it. For a pattern in a known folder less is
+/// enough, since we can look there; a part that only the running shell knows could be any name.
 pub(in crate::gate::guard) fn ends_as(path: &[Component], name: &str) -> bool {
     let Some((last, folder)) = path.split_last() else { return false };
     let open = |part: &Component| exact(part) || part.contains(&Bit::Any);
@@ -43,7 +43,7 @@ pub(in crate::gate::guard) fn ends_as(path: &[Component], name: &str) -> bool {
     named(last, name) && !(hints(last, name) && unsaid)
 }
 
-/// Not one character of it is known.
+/// Not a single character of it is known.
 pub(in crate::gate::guard) fn unnamed(part: &Component) -> bool {
     !part.iter().any(|bit| matches!(bit, Bit::Char(_)))
 }
@@ -64,28 +64,28 @@ pub(super) fn is_plugin(part: &Component) -> bool {
     ["aops", "aops-hook"].iter().any(|name| named(part, name))
 }
 
-/// `20260131-0123abcd`, or such a folder set aside.
+/// `20260131-0123abcd`, or such a folder that was set aside.
 pub(super) fn is_session(part: &Component) -> bool {
     let shapes = ["DDDDDDDD-HHHHHHHH", "DDDDDDDD-HHHHHHHHHHHHHHHH"];
     let broken = shapes.map(|shape| format!("{shape}.brokenR"));
     shapes.into_iter().chain(broken.iter().map(String::as_str)).any(|shape| may_match(part, shape))
 }
 
-/// `0d68ff18-….jsonl`, or what may be one.
+/// `0d68ff18-….jsonl`, or a pattern that may match one.
 pub(super) fn is_transcript(part: &Component) -> bool {
     may_match(part, "R.jsonl")
 }
 
-/// The part may be this name. Names are in lower case; `D` stands for a digit, `H` for a hexadecimal one, `R`
-/// for any rest.
+/// The component may be this name. Names are in lower case; `D` stands for a digit, `H` for a hexadecimal
+/// digit, `R` for any rest.
 fn may_match(part: &[Bit], name: &str) -> bool {
-    // A glob that begins a name skips hidden files.
+    // A glob at the beginning of a name skips hidden files.
     let globs = matches!(part.first(), Some(Bit::Star | Bit::One)) && part != [Bit::Star, Bit::Star];
     if globs && name.starts_with('.') {
         return false;
     }
     let name: Vec<char> = name.chars().collect();
-    // Which lengths of the name the bits read so far may have used up.
+    // Which prefixes of the name the bits so far may have matched, by length.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     for bit in part {

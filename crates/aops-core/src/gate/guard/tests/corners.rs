@@ -1,16 +1,15 @@
-//! Each corner that the corpus does not come by.
+//! Tests each corner case that the corpus does not reach.
 
 use super::*;
 use crate::gate::guard::unguarded::started;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 use aops_shell::syntax::Word;
 
-/// Of all places this one alone exists.
+/// As if only this place existed.
 fn standing_alone(path: &str) -> PlacesOnDisk {
     PlacesOnDisk { standing: Some(vec![path.to_owned()]), ..PlacesOnDisk::default() }
 }
 
-/// Each corner that the corpus does not come by.
 #[test]
 fn corners() {
     let mark = |text: &str| {
@@ -51,7 +50,7 @@ fn corners() {
     }
 }
 
-/// A run's own files may not be written by any call, wherever the project lies.
+/// No call may write a run's own files, wherever the project lies.
 #[test]
 fn packets_of_a_run() {
     for (line, wanted) in [
@@ -73,7 +72,7 @@ fn packets_of_a_run() {
     }
 }
 
-/// A path that leads elsewhere is judged by where it leads; a command without words starts nothing.
+/// A path that leads elsewhere is judged by its real path; a command without words starts nothing.
 #[test]
 fn real_paths_and_no_words() {
     let mut targets = Targets::default();
@@ -83,7 +82,7 @@ fn real_paths_and_no_words() {
     assert!(started(&CommandRun::default()).is_none());
 }
 
-/// What sweeps a folder takes what stands in it, except checkpoints, which git ignores.
+/// Sweeping a folder removes what exists in it, except checkpoints, which git ignores.
 #[test]
 fn a_sweep_takes_what_stands_below() {
     let of = |protected: &Protected, path: &str, act: Act| {
@@ -102,7 +101,7 @@ fn a_sweep_takes_what_stands_below() {
     }
 }
 
-/// `$n.json` says less of a settings file's name than would be needed to tell it from any other.
+/// `$n.json` says too little about a settings file's name to distinguish it from any other.
 #[test]
 fn a_name_that_only_might_fit_counts_for_nothing() {
     for line in [

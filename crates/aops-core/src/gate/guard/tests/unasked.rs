@@ -1,4 +1,4 @@
-//! What runs without asking us: paths of executable configuration, and commands that start or bring it.
+//! Tests what runs without asking us: paths of executable configuration, and commands that start or bring it.
 
 use super::protected;
 use crate::gate::guard::executable::{Executable, of_target};
@@ -129,7 +129,7 @@ fn commands_are_known_by_what_they_start() {
     assert_eq!(asked(&Protected::default(), &Targets::default()), None);
 }
 
-/// A client that our hooks see may be started, plainly; from another client Claude Code too.
+/// A client with our hooks may be started without special options; so may Claude Code from another client.
 #[test]
 fn a_hooked_client_is_started_plainly() {
     let ground = Ground { cwd: "/p", home: "/h", variables: &[] };
@@ -181,7 +181,7 @@ fn a_hooked_client_is_started_plainly() {
     assert_eq!(said(Client::Claude, &[], "claude -p x"), None, "its own rules hold");
 }
 
-/// The files of a client that we are registered in are guarded in every session.
+/// The files of a client in which we are registered are guarded in every session.
 #[test]
 fn files_of_another_client_are_guarded_where_we_are_registered() {
     let registered = Protected { clients: vec![(Client::Codex, "/home/u/.codex".to_owned())], ..protected() };

@@ -1,7 +1,7 @@
-//! Rows in a settings file's `permissions.deny` that keep secrets from the client's own reading.
+//! Rows in a settings file's `permissions.deny` that keep the client itself from reading secrets.
 //!
-//! Reads text, gives text. Invariants: a row that is there already is not added, and rows of the user's stay
-//! when ours go.
+//! Reads text, gives text. Invariants: an existing row is not added again, and the user's own rows stay when
+//! ours are removed.
 
 use super::edit::{self, member, parts};
 use super::{Unreadable, check, expect};
@@ -12,7 +12,7 @@ use std::ops::Range;
 const PERMISSIONS: &str = "permissions";
 const DENY: &str = "deny";
 
-/// What no agent has to read, whether a tool asks for it or a prompt names it with `@`.
+/// Files that no agent needs to read, whether a tool opens them or a prompt names them with `@`.
 pub const SECRETS: [&str; 12] = [
     "Read(./.env)",
     "Read(./.env.*)",
@@ -28,7 +28,6 @@ pub const SECRETS: [&str; 12] = [
     "Read(~/.claude/aops/keys/**)",
 ];
 
-/// The rows of a settings text.
 fn rows(text: &str) -> BTreeSet<String> {
     let Ok(root) = check(text) else { return BTreeSet::new() };
     let list = member(text, &root, PERMISSIONS).and_then(|part| member(text, &part.value, DENY));
@@ -36,13 +35,13 @@ fn rows(text: &str) -> BTreeSet<String> {
     rows.iter().filter_map(|row| serde_json::from_str(&text[row.value.clone()]).ok()).collect()
 }
 
-/// Every one of ours is there.
+/// The text contains all our rows.
 pub fn denies_secrets(text: &str) -> bool {
     let rows = rows(text);
     SECRETS.iter().all(|row| rows.contains(*row))
 }
 
-/// The text with all of them.
+/// The text with all our rows.
 pub fn with_denied(text: &str) -> Result<String, Unreadable> {
     let known = rows(text);
     let missing = SECRETS.iter().filter(|row| !known.contains(**row));
@@ -63,8 +62,8 @@ fn with_row(text: &str, row: &str) -> Result<String, Unreadable> {
     Ok(edit::append(text, &root, &deny.value, None, &row))
 }
 
-/// The text without those that `before`, the text from before the installation, does not have. What becomes
-/// empty goes too, unless it was there before.
+/// The text without our rows, except those in `before`, the text from before the installation. What becomes
+/// empty is removed too, unless it existed before.
 pub(super) fn without_denied(text: &str, before: Option<&str>) -> String {
     let kept = before.map(rows).unwrap_or_default();
     let mut text = text.to_owned();
@@ -95,7 +94,7 @@ fn without_one(text: &str, before: Option<&str>, kept: &BTreeSet<String>) -> Opt
     })
 }
 
-/// The members of an object, and which of them has this name.
+/// The members of an object, and the index of the one with this name.
 fn at(text: &str, object: &Range<usize>, name: &str) -> Option<(Vec<edit::JsonPart>, usize)> {
     let all = parts(text, object);
     let at = all.iter().rposition(|part| part.name == name)?;

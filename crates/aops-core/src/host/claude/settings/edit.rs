@@ -1,8 +1,8 @@
-//! Where the parts of a JSON document stand, and how one is added, replaced or removed in the style of the
-//! text: line ends, indentation, spaces.
+//! Finds the parts of a JSON document, and adds, replaces or removes one in the style of the text: line ends,
+//! indentation, spaces.
 //!
-//! Reads checked JSON text, which may have comments; gives text. Invariant: every byte outside the place
-//! stays as it is.
+//! Reads checked JSON text, which may have comments; gives text. Invariant: every byte outside of the edited
+//! place stays as it is.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,21 +15,21 @@ use std::ops::Range;
 pub(super) struct JsonPart {
     /// The member's name without escapes; empty in a list.
     pub name: String,
-    /// Name and value.
+    /// The range of name and value.
     pub whole: Range<usize>,
     pub value: Range<usize>,
 }
 
-/// Some editors begin a file with it; the client skips it.
+/// Some editors put it at the beginning of a file; the client skips it.
 pub(super) const BOM: char = '\u{feff}';
 
-/// The one value of a document.
+/// The range of the document's value.
 pub(super) fn document(text: &str) -> Range<usize> {
     let start = blank_end(text, text.len() - text.trim_start_matches(BOM).len());
     start..value_end(text, start)
 }
 
-/// The parts of a list or an object; none for any other value.
+/// The parts of a list or an object; empty for any other value.
 pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<JsonPart> {
     let named = match text.as_bytes().get(container.start) {
         Some(b'{') => true,
@@ -60,12 +60,12 @@ pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<JsonPart> {
     }
 }
 
-/// The last member of this name: the one that counts.
+/// The last member with this name, which is the one that counts.
 pub(super) fn member(text: &str, object: &Range<usize>, name: &str) -> Option<JsonPart> {
     parts(text, object).into_iter().rfind(|part| part.name == name)
 }
 
-/// Where blanks and comments end. A text that was checked as plain JSON has no comments.
+/// The end of blanks and comments. A text that was checked as plain JSON has no comments.
 fn blank_end(text: &str, from: usize) -> usize {
     let mut at = from;
     loop {
@@ -82,7 +82,7 @@ fn spaces_end(text: &str, from: usize) -> usize {
     from + text.as_bytes()[from.min(text.len())..].iter().take_while(|byte| blank(byte)).count()
 }
 
-/// Where the comment that begins here ends: one of a line before its line end.
+/// The end of the comment that begins here. A line comment ends before its line end.
 fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..).unwrap_or_default();
     if rest.starts_with(b"//") {
@@ -92,7 +92,7 @@ fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
     Some(inner.windows(2).position(|two| two == b"*/").map_or(bytes.len(), |end| at + end + 4))
 }
 
-/// Where the last comment in this span ends; nothing without one. No value stands in it.
+/// The end of the last comment in this span, if there is one. The span must contain no value.
 fn last_comment(text: &str, span: Range<usize>) -> Option<usize> {
     let mut at = span.start;
     let mut last = None;
@@ -105,7 +105,8 @@ fn last_comment(text: &str, span: Range<usize>) -> Option<usize> {
     last
 }
 
-/// The text with blanks in the place of its comments: what a strict reader reads, each byte where it was.
+/// The text with its comments replaced by blanks, so that a strict reader accepts it and every byte keeps its
+/// position.
 pub(super) fn without_comments(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = text.as_bytes().to_owned();
@@ -163,7 +164,7 @@ fn text_end(bytes: &[u8], start: usize) -> usize {
 
 struct Style<'a> {
     newline: &'static str,
-    /// One step of indentation; nothing if all stands on one line.
+    /// One step of indentation; `None` if everything is on one line.
     step: Option<&'a str>,
     spaced: bool,
 }
@@ -179,7 +180,7 @@ impl<'a> Style<'a> {
         Self { newline, step, spaced: text[first.whole.start..first.value.start].ends_with(' ') }
     }
 
-    /// On lines of their own, the first of them already indented; or all on one line.
+    /// Written on lines of their own, the first of them already indented; or all on one line.
     fn write(&self, name: Option<&str>, value: &impl Serialize, indent: Option<&str>) -> String {
         let (colon, body) = match (indent, self.step) {
             (Some(indent), step) => {
@@ -207,7 +208,7 @@ pub(super) fn append(
     };
     let lead = &text[container.start + 1..first.whole.start];
     let own_line = lead.rfind('\n').map(|at| blanks(&lead[at + 1..]));
-    // What is said of the last part on its line stays with it.
+    // A comment on the last part's line stays with that part.
     let end = tail_end(text, last.whole.end);
     let hidden = text[last.whole.end..end].contains("//");
     let indent = own_line.or_else(|| hidden.then(|| indentation(text, last.whole.start)));
@@ -221,7 +222,7 @@ pub(super) fn append(
     [before, ",", tail, &added, &text[end..]].concat()
 }
 
-/// The first part of a container. Comments in it stay before it.
+/// Adds the first part of a container. Comments in it stay in front.
 fn append_first(
     text: &str,
     style: &Style,
@@ -245,7 +246,7 @@ fn append_first(
     splice(text, inside, &format!("{n}{inner}{body}{n}{outer}", n = style.newline))
 }
 
-/// Where the comments behind a part end that stand on its line.
+/// The end of the comments that follow a part on its line.
 fn tail_end(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = from;
@@ -297,7 +298,7 @@ pub(super) fn without(text: &str, container: &Range<usize>, held: &[JsonPart], n
     }
 }
 
-/// Whether this JSON says the same.
+/// Whether this JSON has the same content.
 pub(super) fn is(json: &str, wanted: &impl Serialize) -> bool {
     let there: Option<Value> = serde_json::from_str(&without_comments(json)).ok();
     there.is_some() && there == serde_json::to_value(wanted).ok()
@@ -307,7 +308,6 @@ fn splice(text: &str, span: Range<usize>, new: &str) -> String {
     [&text[..span.start], new, &text[span.end..]].concat()
 }
 
-/// The blanks that a line begins with.
 fn blanks(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
@@ -323,7 +323,7 @@ fn print_json(value: &impl Serialize, form: impl Formatter) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// One line with a space after every comma and colon.
+/// Writes one line with a space after every comma and colon.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,13 +1,13 @@
-//! Finds hook entries that the client does not accept. One of them, and the client drops every hook of that
-//! file without a word.
+//! Finds hook entries that the client does not accept. If there is one, the client silently drops every hook
+//! of that file.
 //!
-//! Reads text, writes nothing. Invariant: what is named here is certainly wrong; a kind of hook that is not
-//! known is let be.
+//! Reads text, writes nothing. Invariant: what is reported here is certainly wrong; an unknown kind of hook
+//! is not reported.
 
 use super::edit::BOM;
 use serde_json::Value;
 
-/// Each wrong place, and what it must be.
+/// Each wrong position, and what is required there.
 pub fn entries(text: &str) -> Vec<(String, &'static str)> {
     let document: Value = serde_json::from_str(text.trim_start_matches(BOM)).unwrap_or_default();
     let mut wrong = Vec::new();

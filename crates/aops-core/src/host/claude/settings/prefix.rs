@@ -1,7 +1,7 @@
-//! The variable in a settings file's `env` through which the client starts shell commands with us.
+//! The variable in a settings file's `env` that makes the client start shell commands through us.
 //!
-//! Reads text, gives text. Invariants: a foreign program that was named there goes on being called, inside of
-//! the jail; removing ours gives its name back.
+//! Reads text, gives text. Invariants: a foreign program that was named there is still called, inside the
+//! jail; removing ours restores its name.
 
 use super::edit::{self, JsonPart, member, parts};
 use super::{Unreadable, check, expect};
@@ -10,10 +10,10 @@ use aops_shell::verbs::starter;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// The client runs its value with the whole command as one more argument. It cuts the value before its last
-/// ` -`, but not when it starts a server.
+/// The client runs the variable's value with the whole command as one more argument. It splits the value before
+/// its last ` -`, but not when it starts a server.
 const NAME: &str = "CLAUDE_CODE_SHELL_PREFIX";
-/// Where the foreign program stands that was there before us.
+/// Where we keep the foreign program that was named before.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
 
 /// The value in a settings text.
@@ -27,12 +27,12 @@ fn string(text: &str, part: &JsonPart) -> Option<String> {
     serde_json::from_str(&text[part.value.clone()]).ok()
 }
 
-/// The text in which the variable names us.
+/// The text with our program as the variable's value.
 pub fn with_prefix(text: &str, command: &str) -> Result<String, Unreadable> {
     with_value(text, &starter(command))
 }
 
-/// The text in which the variable has this value. One that it replaces goes on being called.
+/// The text with this value in the variable. A program that it replaces is still called.
 pub fn with_value(text: &str, value: &str) -> Result<String, Unreadable> {
     let root = check(text)?;
     let value = value.to_owned();
@@ -61,7 +61,7 @@ fn whole(text: &str) -> Result<(Range<usize>, Range<usize>), Unreadable> {
     Ok((root, env))
 }
 
-/// The text without us. An `env` that becomes empty goes too, unless it was there before.
+/// The text without us. An `env` that becomes empty is removed too, unless it existed before.
 pub(super) fn without_prefix(text: &str, had_env: bool) -> String {
     let root = edit::document(text);
     let top = parts(text, &root);
@@ -76,7 +76,7 @@ pub(super) fn without_prefix(text: &str, had_env: bool) -> String {
         let foreign = string(text, &held[chained]).unwrap_or_default();
         let first = held[ours].value.clone();
         let then = edit::without(text, &top[n].value, &held, chained);
-        // What stands before the removed part has not moved.
+        // Positions before the removed part have not changed.
         let place =
             if ours < chained { first } else { parts(&then, &edit::document(&then))[n].value.clone() };
         if ours < chained {

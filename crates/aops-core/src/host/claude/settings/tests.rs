@@ -25,7 +25,7 @@ const FOREIGN: &[&str] = &[
 ];
 
 fn value(text: &str) -> Value {
-    // Lone surrogates are not for serde_json's values; they are foreign text to us.
+    // `serde_json` rejects lone surrogates; for us they are merely foreign text.
     serde_json::from_str(&text.trim_start_matches(BOM).replace("\\ud800", "")).unwrap()
 }
 
@@ -81,7 +81,7 @@ fn the_style_of_the_file_is_ours() {
     assert!(
         register("{\"a\": 1}", OURS).unwrap().contains("{\"a\": 1, \"hooks\": {\"Setup\": [{\"hooks\": [{")
     );
-    // As the client itself writes the file: its next save changes nothing.
+    // Written the way the client itself writes the file, so that its next save changes nothing.
     let mine: Value = serde_json::from_str(&register("", OURS).unwrap()).unwrap();
     assert_eq!(mine["hooks"]["Stop"][0]["hooks"][0]["args"][0], "Stop");
     assert!(register("", OURS).unwrap().starts_with("{\n  \"hooks\": {\n    \"Setup\": [\n      {\n"));
@@ -238,7 +238,7 @@ fn the_status_line_goes_as_it_came() {
     assert_eq!(status_line("{"), StatusLine::None);
 }
 
-/// Gemini CLI and Qwen Code take comments: every byte of a person's file stays, and comes back as it was.
+/// Gemini CLI and Qwen Code allow comments: every byte of a person's file stays, and is restored as it was.
 #[test]
 fn comments_stay_where_they_are() {
     let group = |command: &str| Group {

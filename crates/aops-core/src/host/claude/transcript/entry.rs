@@ -1,7 +1,7 @@
-//! One record of a transcript, and the lines of a file one after another.
+//! One record of a transcript, and a reader for the lines of a file.
 //!
-//! Reads one file from its beginning. Invariants: a line is held one at a time, and one longer than `LONGEST`
-//! is passed over; what a record holds beyond what we look at is skipped without a copy.
+//! Reads one file from its beginning. Invariants: only one line is in memory at a time, and a line longer
+//! than `LONGEST` is skipped; parts of a record that we do not need are skipped without a copy.
 
 use crate::system::files;
 use memchr::memchr;
@@ -13,17 +13,17 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Larger ones are pictures or the client's own bookkeeping.
+/// Longer lines are pictures or the client's own bookkeeping.
 const LONGEST: usize = 16 << 20;
-/// A file with a longer line is no transcript; what follows in it is not read.
+/// A file with a longer line is not a transcript; the rest of it is not read.
 const ENDLESS: usize = 64 << 20;
 const BUFFER: usize = 256 << 10;
 
-/// Kinds that are known to hold nothing for us.
+/// Kinds of records that contain nothing for us.
 const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-delta \
 file-history-snapshot last-prompt mode permission-mode progress queue-operation summary system tag tools-used";
 
-/// The fields of a record that we look at.
+/// The fields of a record that we read.
 #[derive(Debug, Deserialize)]
 pub struct TranscriptEntry<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -48,7 +48,7 @@ pub struct TranscriptEntry<'a> {
     pub result: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "sessionId")]
     pub session_id: Cow<'a, str>,
-    /// Of the client.
+    /// The client's version.
     #[serde(borrow, default)]
     pub version: Cow<'a, str>,
     #[serde(borrow, default, rename = "permissionMode")]
@@ -120,9 +120,9 @@ pub struct Block<'a> {
 #[derive(Debug)]
 pub enum Read<'a> {
     Talk(Box<TranscriptEntry<'a>>),
-    /// Known, and nothing for us.
+    /// A known kind, with nothing for us.
     Other,
-    /// Of a kind or form that this version does not know.
+    /// A kind or form that this version does not know.
     Unknown,
 }
 
@@ -140,7 +140,7 @@ impl<'a> TranscriptEntry<'a> {
 }
 
 impl Message<'_> {
-    /// The pieces of its content; none where it is plain text.
+    /// The blocks of its content; empty if it is plain text.
     pub fn blocks(&self) -> Vec<Block<'_>> {
         self.content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
     }
@@ -160,12 +160,12 @@ pub fn text(raw: &RawValue) -> Option<String> {
 pub struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
-    /// Lines that were passed over for their length.
+    /// Lines that were skipped because of their length.
     pub too_long: u64,
     pub bytes: u64,
     /// When to stop reading, even within a line.
     pub until: Option<Instant>,
-    /// The reading stopped before the end: the time was up, or a line had no end.
+    /// The reading stopped before the end: the time was up, or a line was endless.
     pub gave_up: bool,
 }
 
@@ -194,7 +194,7 @@ impl Lines {
             }
             let mut long = 0_usize;
             let ended = loop {
-                // The clock is looked at once per buffer.
+                // The clock is read once per buffer.
                 let is_late = || self.until.is_some_and(|until| Instant::now() > until);
                 if self.reader.buffer().is_empty() && (long > ENDLESS || is_late()) {
                     self.gave_up = true;
@@ -233,12 +233,12 @@ impl Lines {
 pub struct Beside {
     pub agent_id: String,
     pub path: PathBuf,
-    /// From its description: the agent's kind, and the call that started it.
+    /// From its description file: the agent's kind, and the call that started it.
     pub kind: String,
     pub call: String,
 }
 
-/// More are not a session.
+/// A folder with more files does not belong to one session.
 const MOST_AGENTS: usize = 10_000;
 
 /// The transcripts of a session's subagents, by name.

@@ -1,8 +1,8 @@
-//! Reads a whole transcript once: tokens and cost; prompts and calls too where there is no ledger.
+//! Reads a whole transcript once: tokens and cost; also prompts and calls if there is no ledger.
 //!
-//! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the
-//! last record of that message has it; memory grows by eight bytes a message, by the models of each agent,
-//! and by nothing else.
+//! Reads the session's file and those of its subagents. Invariants: usage counts once per message ID, by the
+//! last record of that message; memory grows by eight bytes per message and by the models of each agent, and
+//! by nothing else.
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
 use crate::host::claude::usage::{Prices, Tokens, Usage};
@@ -24,20 +24,20 @@ pub const MAIN: &str = "main";
 #[derive(Debug, Default)]
 pub struct Lens<'a> {
     pub prices: Prices,
-    /// When which phase began, oldest first.
+    /// When each phase began, oldest first.
     pub phases: &'a [(i64, &'static str)],
-    /// Kinds of the agents that are known, by id.
+    /// Kinds of the known agents, by ID.
     pub agents: BTreeMap<String, String>,
     /// Also look at prompts and calls.
     pub deep: bool,
-    /// When the time is up the scan stops, and says so.
+    /// When the scan must stop. It then says that it is incomplete.
     pub until: Option<Instant>,
-    /// Only what was used between these times counts, both included, in milliseconds since 1970.
+    /// Only usage in this period counts, both ends included, in milliseconds since 1970.
     pub span: Option<(i64, i64)>,
 }
 
 impl Lens<'_> {
-    /// What was used at this time counts.
+    /// Usage at this time counts.
     pub fn covers(&self, at_ms: Option<i64>) -> bool {
         self.span.is_none_or(|(from, to)| at_ms.is_some_and(|at| (from..=to).contains(&at)))
     }
@@ -48,16 +48,16 @@ pub struct Scan {
     pub tokens: Tokens,
     pub records: u64,
     pub unknown: u64,
-    /// Time stamps of the first and the last record that has one.
+    /// Time stamps of the first and the last record that have one.
     pub began: Option<String>,
     pub ended: Option<String>,
     pub cwd: String,
-    /// Of the client, as the last record that counts names it.
+    /// The client's version, from the last record that counts.
     pub version: Option<String>,
-    /// What each model wrote in the place of each agent, by the agent's id.
+    /// The tokens that each model wrote for each agent, by the agent's ID.
     pub wrote: BTreeMap<String, BTreeMap<String, u64>>,
     pub told: Told,
-    /// The time was up before the end, or a line had none.
+    /// The time was up before the end, or a line was endless.
     pub cut_short: bool,
     pub bytes: u64,
     seen: HashSet<u64>,
@@ -65,19 +65,19 @@ pub struct Scan {
     calls: BTreeMap<String, Option<String>>,
 }
 
-/// Where no ledger is: what the transcript says of prompts and calls.
+/// Without a ledger: what the transcript says about prompts and calls.
 #[derive(Debug, Default)]
 pub struct Told {
     pub prompts: Vec<String>,
     pub completed: u64,
     pub failed: u64,
     pub files: BTreeSet<String>,
-    /// Kinds of subagents, in the order they came.
+    /// Kinds of subagents, in the order of their start.
     pub subagents: Vec<String>,
     pub subagent_count: u64,
 }
 
-/// A message that may still get a further record.
+/// A message for which another record may follow.
 #[derive(Debug)]
 struct PendingMessage {
     id: String,
@@ -90,14 +90,14 @@ struct PendingMessage {
     fast: bool,
 }
 
-/// The whole session. A missing file is an empty scan: a session may end before its first record.
+/// Scans the whole session. A missing file gives an empty scan: a session may end before its first record.
 pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     let mut scan = Scan::default();
     if !transcript.is_absolute() {
         return Ok(scan);
     }
     match scan.file(transcript, MAIN, lens) {
-        // A name that is too long is no file's.
+        // No file can have a name that is too long.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) => {}
         done => done?,
     }
@@ -113,7 +113,7 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
 }
 
 impl Scan {
-    /// `agent` is empty where only the records can say whose they are.
+    /// `agent` is empty if only the records say to which agent they belong.
     fn file(&mut self, path: &Path, agent: &str, lens: &Lens) -> io::Result<()> {
         let mut lines = Lines::open(path)?;
         lines.until = lens.until;
@@ -159,7 +159,7 @@ impl Scan {
     }
 
     fn used(&mut self, record: &TranscriptEntry, message: &Message, used: &Used, agent: &str, lens: &Lens) {
-        // The client's own words, which no model was asked for.
+        // Text by the client itself, for which no model was asked.
         if message.model == "<synthetic>" {
             return;
         }
@@ -279,7 +279,7 @@ fn by_record(record: &TranscriptEntry, lens: &Lens) -> String {
     bare(if named.is_empty() { "subagent" } else { named }).to_owned()
 }
 
-/// The phase at this time; before the first one it is idle.
+/// The phase at this time; before the first one, the loop is idle.
 pub fn phase_at(phases: &[(i64, &'static str)], at_ms: i64) -> &'static str {
     let after = phases.partition_point(|(began, _)| *began <= at_ms);
     after.checked_sub(1).map_or("idle", |at| phases[at].1)
@@ -293,7 +293,7 @@ fn hash(id: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// The time is up before the first byte: of a line without an end no more than one buffer is read.
+    /// The time is up before the first byte: at most one buffer of an endless line is read.
     #[test]
     fn the_deadline_holds_inside_a_single_long_line() {
         let folder = tempfile::tempdir().unwrap();

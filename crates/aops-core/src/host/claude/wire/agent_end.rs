@@ -1,13 +1,14 @@
-//! The ends of agents that other events than their own tell: the result of the call, the batch it was in, the
-//! client's prompt.
+//! Finds the ends of agents in other events than their own: the result of the call, its batch, the client's
+//! prompt.
 //!
-//! Reads nothing but its arguments. Invariant: a call whose agent goes on in the background has not ended it.
+//! Reads nothing but its arguments. Invariant: the end of a call whose agent continues in the background is
+//! not the agent's end.
 
 use crate::host::claude::wire::result::said;
 use crate::model::event::{AgentEnd, AgentEndKind, EventKind};
 use crate::text::json::Json;
 
-/// How the client's prompt begins that tells the end of a background task.
+/// The beginning of the client's prompt about the end of a background task.
 const NOTIFICATION: &str = "<task-notification";
 
 pub(super) fn of(kind: EventKind, json: &Json) -> Vec<AgentEnd> {
@@ -25,7 +26,7 @@ pub(super) fn of(kind: EventKind, json: &Json) -> Vec<AgentEnd> {
     }
 }
 
-/// The calls of a batch whose agents go on in the background.
+/// The calls of a batch whose agents continue in the background.
 pub(super) fn launched(json: &Json) -> Vec<String> {
     let Some(Json::List(calls)) = json.get("tool_calls") else { return Vec::new() };
     let goes_on = |call: &&Json| starts_agent(call) && goes_on(call);
@@ -36,7 +37,7 @@ fn starts_agent(call: &Json) -> bool {
     call.text_of("tool_name").is_some_and(|tool| matches!(tool.as_str(), "Agent" | "Task"))
 }
 
-/// A batch holds what the model reads, not what the tool gave.
+/// A batch contains what the model reads, not what the tool returned.
 fn goes_on(call: &Json) -> bool {
     let response = call.get("tool_response").unwrap_or(&Json::Null);
     is_launched(call) || said(response).trim_start().starts_with("Async agent launched")
@@ -51,7 +52,7 @@ fn of_call(json: &Json, how: AgentEndKind) -> Option<AgentEnd> {
     Some(AgentEnd { call: json.text_of("tool_use_id")?, agent_id: response.text_of("agentId"), how, report })
 }
 
-/// The call of an agent is over, and the agent is not.
+/// The agent's call is over, but the agent is not.
 pub(super) fn is_launched(json: &Json) -> bool {
     let status = json.get("tool_response").and_then(|response| response.text_of("status"));
     status.is_some_and(|status| status == "async_launched" || status == "teammate_spawned")
@@ -62,8 +63,8 @@ fn failure(json: &Json) -> AgentEndKind {
     if stopped { AgentEndKind::Stopped } else { AgentEndKind::Failed }
 }
 
-/// Each task that the prompt says has ended. A report may hold anything, such as the words of another
-/// notification: what follows a task's id is all taken for its report.
+/// Each task that has ended according to the prompt. A report may contain anything, even the words of another
+/// notification, so everything after a task's ID counts as its report.
 fn notified(prompt: &str) -> Vec<AgentEnd> {
     if !prompt.trim_start().starts_with(NOTIFICATION) {
         return Vec::new();
@@ -81,7 +82,7 @@ fn notified(prompt: &str) -> Vec<AgentEnd> {
     ends.collect()
 }
 
-/// The text of the first such element.
+/// The text of the first element with this name.
 fn tagged<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0.trim())

@@ -1,10 +1,10 @@
-//! Writes a verdict, or our own failure, in the form that each event wants; and parses one of our answers as
-//! the client would, for commands that run the hook as the client does.
+//! Writes a verdict, or our own failure, in the form that each event expects; and parses one of our answers
+//! as the client would, for commands that run the hook like the client.
 //!
-//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass, and in a dialog
-//! that asks a person what we asked; a refusal goes both ways (JSON and exit 2 with the same text) unless the
-//! model would read both, and is read as one for every event; no escape byte and no text over `LONGEST` is
-//! written; a broken hook refuses guarding events and warns on all others.
+//! Writes stdout and stderr of the hook; nothing else does. Invariants: we print nothing if an event passes,
+//! or in a dialog that already asks our question; a refusal uses both ways (JSON and exit 2 with the same
+//! text) unless the model would read both, and every event understands it as a refusal; no escape byte and no
+//! text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
 
 use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
@@ -16,10 +16,11 @@ use crate::text::plain::plain;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// The client cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
+/// The client cuts context at 10,000 characters; we stay below that and keep the end, which contains the next
+/// step.
 const LONGEST: usize = 9_500;
 
-/// The client's name for what is decided about a call, in answers and in its transcript.
+/// The client's key for the decision about a call, in answers and in its transcript.
 pub const DECISION: &str = "permissionDecision";
 
 /// What the process prints, and its exit code.
@@ -38,13 +39,13 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, row.refusal) {
-        // The client shows nobody what this hook says, unless it fails.
+        // The client shows this hook's text to nobody, unless the hook fails.
         _ if verdict.aloud && kind == EventKind::SessionEnd => return spoken(&notice),
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
         (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
             notice = clean(&join(&notice, &reason));
         }
-        // The question went to the person when the call was asked about; the dialog is theirs to answer.
+        // The question was put when the call was asked about; the person answers this dialog.
         (Ruling::Ask, Refusal::Dialog) => return answer,
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
         (ruling @ (Ruling::Allow | Ruling::Ask | Ruling::Defer), Refusal::Permission) => {
@@ -64,7 +65,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     }
     if verdict.halt {
         top.insert("continue".into(), json!(false));
-        // Shown to the person, as a notice would be.
+        // Shown to the person, like a notice.
         let shown = if reason.is_empty() { std::mem::take(&mut notice) } else { reason };
         top.insert("stopReason".into(), json!(shown));
     }
@@ -75,14 +76,14 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     Answer { stdout: object(row.name, top, own), ..answer }
 }
 
-/// Words on stderr alone.
+/// Prints only to stderr.
 fn spoken(words: &str) -> Answer {
     Answer { stderr: format!("{}\n", clean(words)), exit: 2, ..Answer::default() }
 }
 
-/// What the model gets beside the ruling, and the input that the tool gets instead of its own.
+/// Adds what the model gets in addition to the ruling, and the input that replaces the tool's own.
 fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
-    // Of a call that failed, the client passes nothing else on.
+    // If the call failed, the client passes on nothing else.
     let failed = if row.kind == EventKind::PostToolUse { "" } else { &verdict.feedback };
     let context = clean(&join(failed, &verdict.context));
     if !context.is_empty() && row.context {
@@ -95,7 +96,7 @@ fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
     }
 }
 
-/// What is said of an event that aops-hook itself failed on: a guarding one is refused.
+/// The verdict on an event in which aops-hook itself failed: a guarding event is refused.
 pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
     let row = kind.row();
     let way_out = failure.code.way_out();
@@ -110,7 +111,7 @@ pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
     Verdict::notice(GateId::Failure, &words)
 }
 
-/// The answer to an event that aops-hook itself failed on.
+/// The answer to an event in which aops-hook itself failed.
 pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
     let verdict = broken(kind, failure);
     let mut answer = spell(kind, &verdict);
@@ -118,13 +119,14 @@ pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
         return answer;
     }
     if matches!(kind, EventKind::WorktreeCreate | EventKind::Other) {
-        answer.stdout.clear(); // the client would take text on stdout for a path
+        answer.stdout.clear(); // the client would read text on stdout as a path
     }
     answer.stderr = format!("{}\n", clean(&verdict.notice));
     answer
 }
 
-/// The answer to bytes that name no event, from Claude Code: refused in the one form that every event reads.
+/// The answer if Claude Code sends bytes without an event name: refused in the one form that every event
+/// understands.
 pub fn fail_unnamed(failure: &Failure) -> Answer {
     let words = format!(
         "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {}; `aops-hook --help` lists the commands",
@@ -133,20 +135,20 @@ pub fn fail_unnamed(failure: &Failure) -> Answer {
     Answer { stderr: format!("{}\n", clean(&words)), exit: 2, ..Answer::default() }
 }
 
-/// The answer to a client that is not ours: let go, and said so.
+/// The answer to a foreign client: the call passes, and we say so.
 pub fn stand_aside() -> Answer {
     let words = "aops-hook: not an event of Claude Code: passed, not judged, not recorded (`aops-hook --help` lists the commands)\n";
     Answer { stderr: words.to_owned(), ..Answer::default() }
 }
 
-/// Writes the answer. A refusal that cannot be written to stdout still ends in exit 2; any other answer to a
-/// guarding event that cannot be written becomes a refusal.
+/// Writes the answer. A refusal that cannot be written to stdout still ends with exit 2; any other answer to
+/// a guarding event that cannot be written becomes a refusal.
 pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
     let said = |mut to: Box<dyn Write>, text: &str| {
         text.is_empty() || to.write_all(text.as_bytes()).and_then(|()| to.flush()).is_ok()
     };
     let heard = said(Box::new(std::io::stdout().lock()), &answer.stdout) || !kind.row().guarding;
-    // Some clients take exit 2 for a refusal only with a word on stderr.
+    // Some clients treat exit 2 as a refusal only if there is text on stderr.
     let words = if heard || !answer.stderr.is_empty() {
         &answer.stderr
     } else {
@@ -175,7 +177,7 @@ fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut M
     }
 }
 
-/// The object on stdout: what every event may say, and what is this event's own.
+/// The object on stdout: keys that every event may have, and the event's own.
 pub fn object(event: &str, mut top: Map<String, Value>, mut own: Map<String, Value>) -> String {
     if !own.is_empty() {
         own.insert("hookEventName".into(), json!(event));
@@ -184,12 +186,12 @@ pub fn object(event: &str, mut top: Map<String, Value>, mut own: Map<String, Val
     if top.is_empty() { String::new() } else { format!("{}\n", Value::Object(top)) }
 }
 
-/// A text on stderr.
+/// A line for stderr.
 pub fn line(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{text}\n") }
 }
 
-/// The words of a refusal by a client that cannot ask, with what it says then.
+/// The text of a refusal for a client that cannot ask; `not_asked` replaces the question.
 pub fn told(kind: EventKind, verdict: &Verdict, not_asked: &str) -> String {
     let reason = clean(&verdict.reason);
     let notice = clean(&verdict.notice);
@@ -203,7 +205,7 @@ pub fn join(first: &str, second: &str) -> String {
     [first, second].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Without control and direction-changing characters; a long text loses its middle.
+/// Without control and direction-changing characters; a long text is shortened in its middle.
 pub fn clean(text: &str) -> String {
     let text = plain(text).into_owned();
     let long = text.chars().count();
@@ -219,14 +221,13 @@ pub fn clean(text: &str) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub refused: bool,
-    /// A person is to decide.
+    /// A person must decide.
     pub asks: bool,
-    /// Why it was refused or asked.
+    /// Why it was refused or asked about.
     pub reason: String,
-    /// For the model, beside the ruling.
+    /// For the model, in addition to the ruling.
     pub context: String,
     pub notice: String,
-    /// The turn ends.
     pub ends_turn: bool,
 }
 

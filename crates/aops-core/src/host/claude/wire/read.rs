@@ -1,8 +1,8 @@
 //! Turns the bytes on stdin into an [`Event`].
 //!
-//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read,
-//! whatever else it holds or lacks; any other input is a failure, which the caller turns into a refusal or a
-//! warning.
+//! Reads nothing but its argument. Invariant: any JSON object with the names of the event and of a session is
+//! accepted, whatever else it contains or lacks; any other input is a failure, which the caller turns into a
+//! refusal or a warning.
 
 use crate::host::claude::wire::{agent_end, result};
 use crate::model::call::{CallKey, PlanMade, ToolCall};
@@ -15,11 +15,11 @@ use crate::tool::table::{self, ToolTouches};
 use aops_ledger::json::unchanged;
 use std::borrow::Cow;
 
-/// Longest text kept whole in the ledger, and the bound of one payload.
+/// The longest text that the ledger keeps whole, and the limit for one payload.
 pub const LONGEST_TEXT: usize = 2048;
 const LARGEST_PAYLOAD: usize = 12_000;
 
-/// In every event, and recorded apart from its own fields.
+/// Fields that every event has, recorded separately from the event's own fields.
 const COMMON: [&str; 9] = [
     "session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id", "permission_mode", "agent_id",
     "agent_type", "effort",
@@ -27,10 +27,10 @@ const COMMON: [&str; 9] = [
 
 /// Only other clients send these.
 const FOREIGN: [&str; 3] = ["timestamp", "turn_id", "cursor_version"];
-/// Where other clients that speak like Claude Code keep their transcripts.
+/// Folders in which other clients with Claude Code's format keep their transcripts.
 const FOREIGN_FOLDERS: [&str; 5] = [".codex", ".copilot", ".cursor", ".gemini", ".qwen"];
 
-/// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's
+/// Whether the bytes themselves show that Claude Code sent them. Several clients run the hooks in Claude's
 /// settings.
 pub fn is_claudes(input: &[u8]) -> bool {
     let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else {
@@ -44,12 +44,13 @@ pub fn is_claudes(input: &[u8]) -> bool {
         && FOREIGN.iter().all(|name| json.get(name).is_none())
 }
 
-/// The name of the event, as the bytes say it.
+/// The event's name in these bytes.
 pub fn name(input: &[u8]) -> Option<String> {
     event_name(&json::read(std::str::from_utf8(input).ok()?).ok()?)
 }
 
-/// The same event without secrets. What every event has is kept as it is: an id may look like a secret.
+/// The same event without secrets. The fields that every event has are kept as they are: an ID may look like
+/// a secret.
 pub fn redacted(input: &[u8]) -> Option<String> {
     let Json::Object(members) = json::read(std::str::from_utf8(input).ok()?).ok()? else { return None };
     let (common, own) = members.into_iter().partition(|(name, _)| COMMON.contains(&name.as_ref()));
@@ -60,8 +61,8 @@ pub fn redacted(input: &[u8]) -> Option<String> {
     Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
 
-/// What an event needs to be recorded, in at most so many bytes: all of it where it fits, else who and which
-/// call, and of what was said last its end, where the verdict stands.
+/// The parts of an event that must be recorded, in at most this many bytes: everything if it fits, otherwise
+/// who and which call, and the end of the last message, which contains the verdict.
 pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     let text = redacted(input)?;
     if text.len() <= longest {
@@ -92,7 +93,7 @@ pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
     }
 }
 
-/// Fields of single events that are short, and say which call or what end it is.
+/// Short fields of some events that say which call or what kind of end it is.
 const BRIEF: [&str; 5] = ["background_tasks", "reason", "is_interrupt", "tool_name", "tool_use_id"];
 const LAST_WORDS: &str = "last_assistant_message";
 
@@ -105,13 +106,13 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     read_as(name, input, |json| json)
 }
 
-/// The same of a client that says some of it in other words; `translate` puts them into ours.
+/// The same for a client that uses other names; `translate` replaces them with ours.
 pub fn read_as(name: &str, input: &[u8], translate: fn(Json<'_>) -> Json<'_>) -> Result<Event, Failure> {
     let (text, json) = parse(input)?;
     read_json(name, text, &translate(json))
 }
 
-/// The text of an event, and what it says.
+/// The text of an event, and its JSON.
 pub fn parse(input: &[u8]) -> Result<(&str, Json<'_>), Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
     let text = std::str::from_utf8(input).map_err(|e| invalid(format!("the event is not UTF-8: {e}")))?;
@@ -123,7 +124,7 @@ pub fn parse(input: &[u8]) -> Result<(&str, Json<'_>), Failure> {
     Ok((text, json))
 }
 
-/// The event called `name`, in our words; `text` is what the client sent.
+/// The event called `name`, in our terms; `text` is what the client sent.
 pub fn read_json(name: &str, text: &str, json: &Json) -> Result<Event, Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
     match json.text_of("hook_event_name") {
@@ -154,7 +155,7 @@ pub fn read_json(name: &str, text: &str, json: &Json) -> Result<Event, Failure> 
     Ok(event)
 }
 
-/// The fields that say what a tool of the client does, and the tools that cannot do without.
+/// Fields that say what a tool of the client does, and the tools that require them.
 const TEXTS: [(&str, &[&str]); 4] = [
     ("command", &["Bash", "Monitor", "PowerShell"]),
     ("file_path", &["Write", "Edit", "MultiEdit"]),
@@ -162,7 +163,7 @@ const TEXTS: [(&str, &[&str]); 4] = [
     ("path", &[]),
 ];
 
-/// Some part of it was kept as text, unread.
+/// Part of it was too deep to parse, and kept as text.
 fn is_too_deep(json: &Json) -> bool {
     match json {
         Json::Deep(_) => true,
@@ -172,19 +173,19 @@ fn is_too_deep(json: &Json) -> bool {
     }
 }
 
-/// An input that is judged must have its form: what is not a text names no command and no file, and would be
-/// judged as none.
+/// The input of a judged call must have the right form: a value that is not a text names no command and no
+/// file, so the call would be judged as harmless.
 fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
     let Some(input @ Json::Object(_)) = input else {
         return Err("`tool_input` is missing or is not an object".to_owned());
     };
-    // Of the client's own tools the fields at the top decide.
+    // For the client's own tools the top-level fields decide.
     let looked_through =
         tool.starts_with("mcp__") || matches!(table::tool(tool).touches, ToolTouches::Strings(_));
     if looked_through && is_too_deep(input) {
         return Err("`tool_input` nests deeper than is read: give the tool less at once".to_owned());
     }
-    // A server's tools may spell theirs as they like: all of it is looked at.
+    // A server's tools may have any field names, so all their fields are examined.
     let of_client = !tool.starts_with("mcp__");
     let wrong = TEXTS.iter().filter(|_| of_client).find(|(field, tools)| match input.get(field) {
         Some(Json::Text(_)) => false,
@@ -209,7 +210,7 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
     }
 }
 
-/// What this kind of event adds.
+/// The details of this kind of event.
 fn what(kind: EventKind, json: &Json) -> What {
     let text = |field: &str| json.text_of(field).unwrap_or_default();
     let ends = agent_end::of(kind, json);
@@ -237,7 +238,7 @@ fn call(json: &Json) -> ToolCall {
     let input = json.get("tool_input").unwrap_or(&Json::Null);
     let whole = json::canonical(input);
     let input_sha256 = crate::text::sha256::sha256(&[whole.as_bytes()]);
-    // An old client sends no id: the same input is then the same call.
+    // An old client sends no ID, so calls with the same input count as the same call.
     let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
     ToolCall {
         key: CallKey::of(&tool, json::cut(&id, 256)),
@@ -257,7 +258,7 @@ fn call(json: &Json) -> ToolCall {
     }
 }
 
-/// Background agents that still run and will report; a server or a watcher will not.
+/// Background agents that are still running and will report; a server or a watcher will not.
 fn busy(json: &Json) -> Vec<String> {
     let Some(Json::List(tasks)) = json.get("background_tasks") else { return Vec::new() };
     let runs = |task: &&Json| task.text_of("status").is_none_or(|status| status == "running");
@@ -276,14 +277,14 @@ fn timers(json: &Json) -> Vec<String> {
     timers.iter().filter_map(|timer| timer.text_of("prompt")).collect()
 }
 
-/// The call of a command is over, and how the command ends is not known.
+/// The command's call is over, but we do not know how the command ends.
 fn is_unended(json: &Json) -> bool {
     let Some(response) = json.get("tool_response") else { return false };
     let stopped = matches!(response.get("interrupted"), Some(Json::Bool(true)));
     stopped || response.text_of("backgroundTaskId").is_some()
 }
 
-/// `TodoWrite` and `update_plan` give the whole list.
+/// `TodoWrite` and `update_plan` contain the whole list.
 fn todos(tool: &str, input: &Json) -> Option<(u64, u64)> {
     let name = if tool == "update_plan" { "plan" } else { "todos" };
     let Some(Json::List(items)) = input.get(name) else { return None };
@@ -291,7 +292,7 @@ fn todos(tool: &str, input: &Json) -> Option<(u64, u64)> {
     Some((done as u64, items.len() as u64))
 }
 
-/// What `ExitPlanMode` ended with; nothing where an agent's plan is meant.
+/// The result of `ExitPlanMode`; `None` if it was an agent's plan.
 fn plan(tool: &str, json: &Json) -> Option<PlanMade> {
     let said = json.get("tool_response").filter(|_| tool == "ExitPlanMode")?;
     let of_agent = matches!(said.get("isAgent"), Some(Json::Bool(true)));
@@ -299,8 +300,8 @@ fn plan(tool: &str, json: &Json) -> Option<PlanMade> {
     (!of_agent).then(|| PlanMade { file: text("filePath"), text: text("plan") })
 }
 
-/// The event's own fields for the ledger. Steps of calls carry theirs separately; of a batch only the ids are
-/// kept.
+/// The event's own fields for the ledger. Steps of calls record theirs separately; of a batch only the IDs
+/// are kept.
 fn about(kind: EventKind, json: &Json) -> String {
     let Json::Object(members) = json else { return "{}".to_owned() };
     if matches!(kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure) {

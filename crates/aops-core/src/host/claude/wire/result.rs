@@ -1,8 +1,8 @@
 //! What is kept of a tool's result: its digest, its size, its first and last lines.
 //!
-//! Reads nothing but its arguments. Invariants: the digest is that of the bytes the client sent, so it is
-//! computed over what is in memory already; lines are redacted before they are cut; a result that is too
-//! long, or no text, has no lines.
+//! Reads nothing but its arguments. Invariants: the digest is that of the bytes that the client sent, so no
+//! copy is needed; lines are redacted before they are cut; a result that is too long, or not a text, has no
+//! lines.
 
 use crate::model::call::ToolResult;
 use crate::model::event::EventKind;
@@ -11,11 +11,11 @@ use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use std::borrow::Cow;
 
-/// Bytes kept of each end, and the longest text that is looked at.
+/// How many bytes of each end are kept, and the longest text that is examined.
 const END: usize = 240;
 const LONGEST: usize = 512 << 10;
 
-/// The result in the event `document`, which was read as `json`.
+/// The result in the event `document`, which was parsed as `json`.
 pub fn of(kind: EventKind, document: &str, json: &Json) -> Option<ToolResult> {
     let name = match kind {
         EventKind::PostToolUse => "tool_response",
@@ -27,7 +27,7 @@ pub fn of(kind: EventKind, document: &str, json: &Json) -> Option<ToolResult> {
     Some(kept(whole, &text))
 }
 
-/// The same of a result that another client sent, and what it says.
+/// The same for another client's result and its text.
 pub fn kept(whole: &str, text: &str) -> ToolResult {
     let text = if whole.len() <= LONGEST { text } else { "" };
     let text = redact(text.trim_matches(['\n', '\r', ' ']));
@@ -40,7 +40,7 @@ pub fn kept(whole: &str, text: &str) -> ToolResult {
     }
 }
 
-/// What a tool printed or found, as far as it is text.
+/// What a tool printed or found, if it is text.
 pub(super) fn said<'a>(result: &Json<'a>) -> Cow<'a, str> {
     match result {
         Json::Text(_) => result.text().unwrap_or_default(),
@@ -53,7 +53,7 @@ pub(super) fn said<'a>(result: &Json<'a>) -> Cow<'a, str> {
             }
             let file = result.get("file").and_then(|file| file.get("content"));
             let found = file.or_else(|| result.get("content")).or_else(|| result.get("result"));
-            // An edit answers with the whole file; its path is in the input.
+            // An edit returns the whole file; its path is in the input.
             let found = found.filter(|_| result.get("filePath").is_none());
             found.filter(|found| !matches!(found, Json::Object(_))).map(said).unwrap_or_default()
         }
@@ -66,7 +66,7 @@ fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
     texts.fold(first, |all, text| Cow::Owned(format!("{all}\n{text}")))
 }
 
-/// The first and the last lines; the end is empty where the beginning is all of it.
+/// The first and the last lines; the latter are empty if the former are the whole text.
 fn ends(text: &str) -> (&str, &str) {
     if text.len() <= END {
         return (text, "");
