@@ -212,8 +212,8 @@ const TYPES: [&str; 27] = [
 ];
 
 /// A search by the client's tool: anything in our folder counts. Above it, a search counts if its pattern
-/// names a key or nothing limits it to other files. Whether a file matches says as much as its text: a key can
-/// be guessed letter by letter.
+/// names a key or nothing limits it to other files. Whether a file matches says as much as its text: a key
+/// can be guessed letter by letter.
 fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let mut paths = fields(call, ["path", "file_path", "dir_path", "paths"]);
     if paths.is_empty() {

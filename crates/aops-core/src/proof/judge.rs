@@ -164,8 +164,8 @@ fn late(env: &Env) -> Vec<String> {
     found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
 }
 
-/// Leaves of the log that nothing on this machine is: a history was cut that they vouch for, of this session or
-/// another one.
+/// Entries in the log that are in no ledger of this machine: a history that it vouches for was cut, of this
+/// session or another one.
 pub fn unaccounted(env: &Env, log: Option<&Examined>) -> Vec<String> {
     let (Some(log), Ok(Some(store))) = (log, Store::look(env)) else { return Vec::new() };
     let lost = tier::lost(log, &store, &sessions::all(env)).into_iter();

@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Called before keys are read: if this process dies, nothing of it is written to the disk. Nobody in the jail
-/// can raise a hard limit.
+/// Called before keys are read: if this process dies, nothing of it is written to the disk. Nobody in the
+/// jail can raise a hard limit.
 pub fn keep_secrets() {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }

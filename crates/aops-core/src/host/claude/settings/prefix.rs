@@ -10,8 +10,8 @@ use aops_shell::verbs::starter;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// The client runs the variable's value with the whole command as one more argument. It splits the value before
-/// its last ` -`, but not when it starts a server.
+/// The client runs the variable's value with the whole command as one more argument. It splits the value
+/// before its last ` -`, but not when it starts a server.
 const NAME: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Where we keep the foreign program that was named before.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
