@@ -39,6 +39,10 @@ pub struct Merge {
 pub trait World {
     /// Each of these commits that is here.
     fn commits(&mut self, ids: &[String]) -> Result<Vec<Option<Commit>>, Trouble>;
+    /// The tree of each of these commits that is here.
+    fn trees(&mut self, ids: &[String]) -> Result<Vec<Option<String>>, Trouble>;
+    /// What differs between the trees of each pair.
+    fn changes(&mut self, pairs: &[(String, String)]) -> Result<Vec<Change>, Trouble>;
     /// The tree of each merge; nothing where it conflicts.
     fn merges(&mut self, wanted: &[Merge]) -> Result<Vec<Option<String>>, Trouble>;
     /// These commits and all before them that are not before those others, parents first: id and parents.
