@@ -10,7 +10,7 @@ use crate::code::Trouble;
 use crate::pool::Pool;
 use crate::statement::is_object_id;
 use crate::world::{Commit, Merge, World};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Attested commits that are tried for one, in rounds: the likeliest first.
 const ROUNDS: [usize; 2] = [1, 7];
@@ -180,13 +180,13 @@ impl<'a> Attempt<'a> {
 
 /// Those whose original comes back whole, and then gives the commit.
 fn holding<'a>(tried: Vec<Attempt<'a>>, world: &mut dyn World) -> Result<Vec<Attempt<'a>>, Trouble> {
-    let merges: Vec<Merge> = tried.iter().flat_map(|one| &one.back).map(|(merge, _)| merge.clone()).collect();
-    let mut trees = world.merges(&merges)?.into_iter();
-    let mut is_back = |one: &Attempt| {
-        let wrong = |(_, wanted): &&(Merge, String)| trees.next().flatten().as_ref() != Some(wanted);
-        one.back.iter().filter(wrong).count() == 0
-    };
-    let back: Vec<Attempt> = tried.into_iter().filter(&mut is_back).collect();
+    // Of a branch the way back of one commit is that of the next one's parent.
+    let merges: HashSet<&Merge> = tried.iter().flat_map(|one| &one.back).map(|(merge, _)| merge).collect();
+    let merges: Vec<Merge> = merges.into_iter().cloned().collect();
+    let trees: HashMap<&Merge, Option<String>> = merges.iter().zip(world.merges(&merges)?).collect();
+    let leads_to = |merge: &Merge, wanted: &String| trees.get(merge).and_then(Option::as_ref) == Some(wanted);
+    let is_back = |one: &Attempt| one.back.iter().all(|(merge, wanted)| leads_to(merge, wanted));
+    let back: Vec<Attempt> = tried.into_iter().filter(is_back).collect();
     let pairs: Vec<(String, String)> =
         back.iter().map(|one| (one.parent_tree.clone(), one.original.tree.to_owned())).collect();
     let same = world.changes(&pairs)?.into_iter().zip(back);

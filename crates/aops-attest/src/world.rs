@@ -28,7 +28,7 @@ impl Commit {
 }
 
 /// A merge of two trees, or of two commits whose base git finds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Merge {
     pub base: Option<String>,
     pub ours: String,
