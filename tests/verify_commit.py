@@ -132,12 +132,17 @@ def record(about):
     return (before, old), (after, new)
 
 
-def merged(base, ours, theirs, scratch):
-    """The tree of a clean merge, or None. Its objects go to a folder that is thrown away."""
+def beside(scratch):
+    """Variables by which git's new objects go to a folder that is thrown away."""
     place = git("rev-parse", "--path-format=absolute", "--git-path", "objects").decode().strip()
     own = os.path.join(scratch, "objects")
     os.makedirs(own, exist_ok=True)
-    more = {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": place, "GIT_ATTR_SOURCE": EMPTY[len(ours)]}
+    return {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": place}
+
+
+def merged(base, ours, theirs, scratch):
+    """The tree of a clean merge, or None."""
+    more = {**beside(scratch), "GIT_ATTR_SOURCE": EMPTY[len(ours)]}
     words = ["merge-tree", "--write-tree", "--no-messages", "--allow-unrelated-histories"] + ([f"--merge-base={base}"] if base else [])
     done = subprocess.run(["git", *words, ours, theirs], capture_output=True, env={**os.environ, **SAFE, **more})
     if done.returncode not in (0, 1):
@@ -238,6 +243,8 @@ class Statement:
         details = document["predicate"]["runDetails"]
         self.facts, self.session = details["byproducts"][0]["annotations"], details["metadata"]["invocationId"]
         self.last = details["byproducts"][0]["digest"]["sha256"]
+        base = document["predicate"]["buildDefinition"]["externalParameters"]["target"].get("baseCommit") or ""
+        self.base = base if ID.fullmatch(base) and len(base) == len(self.commit) else None
         self.finished = details["metadata"].get("finishedOn")
         self.notes, self.records = set(), None
 
@@ -312,6 +319,15 @@ class World:
         self.signers, self.witnesses, self.roots, self.scratch = signers, witnesses, roots, scratch
         self.quorum = max(1, count(witnesses) if quorum is None else quorum)
         self.now, self.statements, self.rejected, self.approvals, self.known = int(time.time()), [], [], [], {}
+        # The commits of the range, and the trees of others.
+        self.range, self.trees = {}, {}
+
+    def tree(self, commit):
+        """The tree of a commit that is here, or None."""
+        if commit not in self.trees:
+            told = lines("cat-file", "--batch-check", input=f"{commit}^{{tree}}\n".encode())[0].split(" ")
+            self.trees[commit] = told[0] if told[1:2] == ["tree"] else None
+        return self.trees[commit]
 
     def knows(self, root):
         """It is a root of the range, or a commit here that has one: a shallow clone names the commit at which it is cut."""
@@ -465,7 +481,7 @@ def bind(commit, world, outside):
     used = steps(commit, changes)
     if used:
         return "steps", [[one for one in world.statements if one.change == change] for change in used]
-    used = replay(commit, world, outside)
+    used = replay(commit, world, outside) or restored(commit, world)
     return ("replay", used) if used else (None, [])
 
 
@@ -535,6 +551,37 @@ def replay(commit, world, outside):
         else:
             if tree == commit.tree and used:
                 return parts(used)
+    return None
+
+
+def restored(commit, world):
+    """The statements about a commit that is not here, if its tree and change can be had again from this one, and give it."""
+    known = {}
+    for one in world.statements:
+        if one.base and one.records is not None:
+            known.setdefault(one.commit, one)
+    for original in known.values():
+        if not commit.paths or not commit.paths <= {path for path, _, _ in original.records}:
+            continue
+        long, base = 1, original.base
+        while world.tree(base) is None and base in known and long <= len(known):
+            long, base = long + 1, known[base].base
+        below, first = world.tree(base), commit
+        for _ in range(long - 1):
+            first = first and first.parents and world.range.get(first.parents[0])
+        if below is None or not first:
+            continue
+        # The whole branch up to here, taken from what it stands on now back to what it stood on.
+        back = lambda tree: merged(first.parent_tree, below, tree, world.scratch)
+        parent = below if long == 1 else known[original.base].facts["tree"]
+        tree = original.facts["tree"]
+        if back(commit.tree) != tree or (long > 1 and back(commit.parent_tree) != parent):
+            continue
+        words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none", parent, tree]
+        is_it = hashlib.sha256(git(*words, more=beside(world.scratch))).hexdigest() == original.change
+        if is_it and merged(parent, commit.parent_tree, tree, world.scratch) == commit.tree:
+            of = lambda one: (one.commit, one.change, one.facts["tree"])
+            return [[one for one in world.statements if of(one) == of(original)]]
     return None
 
 
@@ -714,6 +761,7 @@ def verify(given):
     with tempfile.TemporaryDirectory() as scratch:
         world = World(signers, [Key(text) for text in wanted.witness], wanted.quorum, roots, scratch)
         world.take(notes() + [(None, open(path, "rb").read()) for path in getattr(wanted, "from")])
+        world.range = {commit.id: commit for commit in commits}
         outside = {parent for commit in commits for parent in commit.parents} - set(ids)
         told = [judge(commit, world, wanted, outside) for commit in commits]
     alarm = any(alarm for _, alarm in told)

@@ -1,6 +1,7 @@
 //! Commits of sessions carry a statement: what it says, who wrote what, and what is never in it.
 
 mod cost;
+mod harmless;
 mod killed;
 mod secrets;
 

@@ -118,7 +118,7 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("packaging/build", "packages.rs#two_packings_give_the_same_bytes"),
     ("npx aops-hook demo", "packages.rs#npx_plays_the_demo"),
     ("aops-hook demo ", "demo.rs#plays_through_every_gate"),
-    ("AOPS_MODE=guard claude -p", "start_mode.rs#a_start_chooses_its_mode"),
+    ("AOPS_MODE=guard claude -p", "real_client/ci.rs#a_job_that_did_its_work_is_green"),
 ];
 
 /// Blocks of this language in a page.

@@ -9,6 +9,7 @@ mod attempts;
 mod attested;
 mod authority;
 mod checks;
+mod ci;
 mod daily;
 mod dialogs;
 mod halts;

@@ -6,6 +6,7 @@ mod forges;
 mod honest;
 mod others;
 mod pages;
+mod restored;
 mod second;
 pub(crate) mod shop;
 mod ways;

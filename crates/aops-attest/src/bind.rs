@@ -7,6 +7,7 @@ use crate::change::Change;
 use crate::code::Trouble;
 use crate::pool::{Attested, Pool};
 use crate::replay;
+use crate::restore;
 use crate::steps::Steps;
 use crate::world::{Commit, Merge, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ pub enum Binding {
     Change,
     /// Attested changes together give this one.
     Steps,
-    /// Attested commits that git merges to this tree.
+    /// Attested commits that git merges to this tree: they are here, or can be restored.
     Replay,
     /// A merge that adds nothing.
     Merge,
@@ -54,12 +55,19 @@ fn is_about(one: &Attested, commit: &Commit) -> bool {
     is_same && one.facts().is_some_and(|facts| facts.tree == commit.tree)
 }
 
+fn speaks_of_the_same(one: &Attested, other: &Attested) -> bool {
+    let tree = |of: &Attested| of.facts().map(|facts| facts.tree.clone());
+    let is_same_commit = one.statement.commit() == other.statement.commit();
+    is_same_commit && one.statement.change() == other.statement.change() && tree(one) == tree(other)
+}
+
 /// The bindings of these commits, in their order.
 pub fn bind(commits: &[Commit], pool: &Pool, world: &mut dyn World) -> Result<Vec<Option<Bound>>, Trouble> {
     let mut bound: Vec<Option<Bound>> = commits.iter().map(|commit| by_itself(commit, pool)).collect();
     by_merge(commits, &mut bound, world)?;
     by_steps(commits, pool, &mut bound);
     by_replay(commits, pool, &mut bound, world)?;
+    by_restoring(commits, pool, &mut bound, world)?;
     Ok(bound)
 }
 
@@ -153,6 +161,22 @@ fn by_replay(
         let part =
             |id: &String| places(pool, |one| originals.iter().any(|o| o.id == *id && is_about(one, o)));
         bound[*at] = Some(Bound { binding: Binding::Replay, parts: used.iter().map(part).collect() });
+    }
+    Ok(())
+}
+
+/// The same, where the attested commits are not here.
+fn by_restoring(
+    commits: &[Commit],
+    pool: &Pool,
+    bound: &mut [Option<Bound>],
+    world: &mut dyn World,
+) -> Result<(), Trouble> {
+    let open = open(commits, bound);
+    for (at, used) in open.iter().zip(restore::find(&open, commits, pool, world)?) {
+        let Some(original) = used.map(|used| &pool.attested[used]) else { continue };
+        let part = places(pool, |one| speaks_of_the_same(one, original));
+        bound[*at] = Some(Bound { binding: Binding::Replay, parts: vec![part] });
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ pub mod logged; // whether a statement is proven to be in the log
 pub mod pool; // all statements of the notes
 pub mod steps; // attested changes that together make another
 pub mod replay; // attested commits that git merges to another
+pub mod restore; // attested commits that are not here, found again
 pub mod bind; // which attestations a commit has
 pub mod weigh; // how much they prove together
 pub mod verify; // the judgement

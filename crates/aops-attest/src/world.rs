@@ -28,7 +28,7 @@ impl Commit {
 }
 
 /// A merge of two trees, or of two commits whose base git finds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Merge {
     pub base: Option<String>,
     pub ours: String,
@@ -39,6 +39,10 @@ pub struct Merge {
 pub trait World {
     /// Each of these commits, if it exists here.
     fn commits(&mut self, ids: &[String]) -> Result<Vec<Option<Commit>>, Trouble>;
+    /// The tree of each of these commits, if it exists here.
+    fn trees(&mut self, ids: &[String]) -> Result<Vec<Option<String>>, Trouble>;
+    /// The differences between the trees of each pair.
+    fn changes(&mut self, pairs: &[(String, String)]) -> Result<Vec<Change>, Trouble>;
     /// The tree of each merge; `None` if it conflicts.
     fn merges(&mut self, wanted: &[Merge]) -> Result<Vec<Option<String>>, Trouble>;
     /// These commits and their ancestors, without those others and their ancestors, parents first: ID and

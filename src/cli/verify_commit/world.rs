@@ -120,43 +120,6 @@ fn signed_part(content: &[u8]) -> Option<(Vec<u8>, String)> {
 }
 
 impl Repository<'_> {
-    /// The tree of each commit.
-    fn trees(&self, ids: &[String]) -> Result<Vec<Option<String>>, Trouble> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let asked = joined(ids.iter().map(|id| format!("{id}^{{tree}}")));
-        let said = self.objects.lines(&["cat-file", "--batch-check"], &asked).map_err(unasked)?;
-        let tree = |line: &String| {
-            let words: Vec<&str> = line.split(' ').collect();
-            (words.get(1) == Some(&"tree")).then(|| words[0].to_owned())
-        };
-        if said.len() == ids.len() {
-            Ok(said.iter().map(tree).collect())
-        } else {
-            Err(unasked("`git cat-file` says something else"))
-        }
-    }
-
-    /// The differences between the trees of each pair.
-    fn changes(&self, pairs: &[String]) -> Result<Vec<Change>, Trouble> {
-        let words =
-            ["diff-tree", "--stdin", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
-        let words = [&words[..], &["--no-ext-diff", "--no-textconv"]].concat();
-        let said = if pairs.is_empty() {
-            Vec::new()
-        } else {
-            self.objects.ask(&words, &joined(pairs.iter().cloned())).map_err(unasked)?
-        };
-        let mut rest = &said[..];
-        let one = |pair: &String| {
-            rest = rest.strip_prefix(pair.as_bytes())?.strip_prefix(b"\n")?;
-            Change::take(&mut rest)
-        };
-        let all: Option<Vec<Change>> = pairs.iter().map(one).collect();
-        all.ok_or_else(|| unasked("`git diff-tree` says something else"))
-    }
-
     fn ssh(&self, words: &[&str], input: &[u8]) -> Result<(bool, String), Trouble> {
         let env = self.objects.env;
         let missing =
@@ -216,16 +179,52 @@ impl World for Repository<'_> {
                     .ok_or_else(|| unasked(format!("the parent of {} is missing", commit.id)))?
             };
         }
-        let pairs: Vec<String> = commits
+        let pairs: Vec<(String, String)> = commits
             .iter()
             .flatten()
-            .map(|commit| format!("{} {}", commit.parent_tree, commit.tree))
+            .map(|commit| (commit.parent_tree.clone(), commit.tree.clone()))
             .collect();
         for (commit, change) in commits.iter_mut().flatten().zip(self.changes(&pairs)?) {
             commit.digest = change.digest();
             commit.change = change;
         }
         Ok(commits)
+    }
+
+    fn trees(&mut self, ids: &[String]) -> Result<Vec<Option<String>>, Trouble> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = joined(ids.iter().map(|id| format!("{id}^{{tree}}")));
+        let said = self.objects.lines(&["cat-file", "--batch-check"], &asked).map_err(unasked)?;
+        let tree = |line: &String| {
+            let words: Vec<&str> = line.split(' ').collect();
+            (words.get(1) == Some(&"tree")).then(|| words[0].to_owned())
+        };
+        if said.len() == ids.len() {
+            Ok(said.iter().map(tree).collect())
+        } else {
+            Err(unasked("`git cat-file` says something else"))
+        }
+    }
+
+    fn changes(&mut self, pairs: &[(String, String)]) -> Result<Vec<Change>, Trouble> {
+        let words =
+            ["diff-tree", "--stdin", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
+        let words = [&words[..], &["--no-ext-diff", "--no-textconv"]].concat();
+        let pairs: Vec<String> = pairs.iter().map(|(old, new)| format!("{old} {new}")).collect();
+        let said = if pairs.is_empty() {
+            Vec::new()
+        } else {
+            self.objects.ask(&words, &joined(pairs.iter().cloned())).map_err(unasked)?
+        };
+        let mut rest = &said[..];
+        let one = |pair: &String| {
+            rest = rest.strip_prefix(pair.as_bytes())?.strip_prefix(b"\n")?;
+            Change::take(&mut rest)
+        };
+        let all: Option<Vec<Change>> = pairs.iter().map(one).collect();
+        all.ok_or_else(|| unasked("`git diff-tree` says something else"))
     }
 
     fn merges(&mut self, wanted: &[Merge]) -> Result<Vec<Option<String>>, Trouble> {

@@ -3,12 +3,24 @@
 use super::{head, idle, note, world};
 use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 
 /// The system calls of one event of this session, by all its threads: how they share the work depends on the
 /// machine. Left out are those for memory, whose number depends on lengths of texts, and those by which
 /// threads begin, wait and end.
 fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
+    traced(sandbox, event, payload, Whose::All)
+}
+
+/// Whose system calls are counted: the hook's own, or also those of what it starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    All,
+}
+
+fn traced(sandbox: &Sandbox, event: &str, payload: &Value, whose: Whose) -> Vec<String> {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
     let output = strace
@@ -36,7 +48,28 @@ fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
         let line = line.replace(env!("CARGO_MANIFEST_DIR"), "");
         line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').to_owned()
     };
-    fs::read_to_string(&trace).unwrap().lines().filter(is_other).map(made).collect()
+    let text = fs::read_to_string(&trace).unwrap();
+    let others = if whose == Whose::Own { started(&text) } else { BTreeSet::new() };
+    let is_counted = |line: &&str| is_other(line) && !others.contains(number(line));
+    text.lines().filter(is_counted).map(made).collect()
+}
+
+/// The number of the thread, or of its process.
+fn number(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// The processes that the first one started, and all of their threads and processes.
+fn started(trace: &str) -> BTreeSet<&str> {
+    let first = number(trace);
+    let executed = |line: &&str| line.contains("execve(") && number(line) != first;
+    let mut others: BTreeSet<&str> = trace.lines().filter(executed).map(number).collect();
+    for line in trace.lines().filter(|line| line.contains("clone") || line.contains("fork")) {
+        let made = line.rsplit_once("= ").map(|(_, made)| made.trim());
+        let made = made.filter(|made| made.bytes().all(|byte| byte.is_ascii_digit()));
+        others.extend(made.filter(|_| others.contains(number(line))));
+    }
+    others
 }
 
 /// Begin and end of a call, each with its system calls.
@@ -53,6 +86,10 @@ fn with(witness: &str) -> Sandbox {
     sandbox.configure(&format!("mode.level = \"guard\"\n{witness}{NO_TRACKER}"));
     sandbox
 }
+
+/// Where `HEAD` went is read, and a process is started: system calls of the hook for a commit, beside those
+/// of every call that may write.
+const MOST_OF_A_COMMIT: usize = 40;
 
 /// By these it would be known that something is looked at.
 const LOOKS: [&str; 3] = ["logs/HEAD", "/tree-", "/attest"];
@@ -179,4 +216,34 @@ fn a_commit_by_hand_is_attested_by_the_event_that_sees_it() {
     let seen = call(&sandbox, &session, "Bash", json!({"command": "touch x"}));
     assert_eq!(seen.each_ref().map(|lines| attests(lines)), [1, 0]);
     let _ = note(&sandbox, &head(&sandbox), 1);
+}
+
+/// The end of the call that commits, which the client waits for: it starts who attests, and nothing else; git
+/// is not asked what it tracks, though its index is new.
+#[test]
+fn the_end_of_a_call_that_commits_starts_who_attests_alone() {
+    let ended = |attest: &str, line: &str| {
+        let sandbox = with(&format!("witness.attest = \"{attest}\"\n"));
+        let session = sandbox.begun("work");
+        let _ = call(&sandbox, &session, "Bash", json!({"command": "touch w"}));
+        sandbox.put("a.txt", "a\n");
+        let _ = call(&sandbox, &session, "Bash", json!({"command": "touch x"}));
+        let call = session.call("Bash", json!({"command": line}));
+        let _ = session.pre(&call);
+        assert!(sandbox.command("sh").args(["-c", line]).output().unwrap().status.success());
+        let mut fields = call.fields();
+        fields["tool_response"] = json!({"stdout": ""});
+        let made = traced(&sandbox, "PostToolUse", &session.payload("PostToolUse", fields), Whose::Own);
+        idle(&sandbox);
+        made
+    };
+    let commit = "git add -A && git commit -q -m one";
+    let made = ["off", "notes"].map(|attest| [ended(attest, "touch y"), ended(attest, commit)]);
+    for lines in made.iter().flatten() {
+        let starts = lines.iter().filter(|line| line.contains("execve(")).count();
+        assert_eq!(starts, 1, "nothing is started and waited for: {lines:#?}");
+    }
+    let [off, on] = made.map(|both| both.map(|lines| lines.len()));
+    let more = (on[1] + off[0]).saturating_sub(on[0] + off[1]);
+    assert!(more <= MOST_OF_A_COMMIT, "{more} more for the commit: {off:?} {on:?}");
 }

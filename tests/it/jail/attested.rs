@@ -125,6 +125,36 @@ fn a_verified_commit_reaches_a2() {
     told.said(&["A2 claude-code 2.1.325, claude-opus-4-6"]);
 }
 
+/// A script, so that no danger rule sees what it reads.
+#[test]
+fn the_logs_keys_are_out_of_reach_and_a_persons_own_are_not() {
+    let world = world();
+    let (keys, home) = (crate::proof::keys(&world.sandbox), world.sandbox.home());
+    let secret = fs::read_dir(&keys).unwrap().map(|item| fs::read_to_string(item.unwrap().path()).unwrap());
+    let secret: Vec<String> = secret.map(|text| text.trim().to_owned()).collect();
+    fs::create_dir_all(home.join(".ssh")).unwrap();
+    fs::write(home.join(".ssh/id_ed25519"), "the key of a person\n").unwrap();
+    let look = format!("cat ~/.ssh/id_ed25519; ls {0}; cat {0}/*; true\n", keys.display());
+    world.sandbox.put("look.sh", &look);
+    let session = world.prompted();
+    let mut profiles = Vec::new();
+    for is_planned in [false, true] {
+        if is_planned {
+            session.inner.hydrate("feature-dev", "new");
+            let _ = session.inner.critic("PROCEED");
+        }
+        let ran = session.ran("sh look.sh");
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(!secret.is_empty() && secret.iter().all(|key| !said.contains(key)), "{said}");
+        assert!(ran.out == "the key of a person\n", "{ran:?}");
+        profiles.push(ran.profile());
+    }
+    assert_eq!(profiles, ["trial", "work"]);
+    let page = crate::pages::read("docs/attest.md");
+    let told = "**No command in the jail reaches a key of the log. Your own keys it does.**";
+    assert!(page.contains(told), "the page says so");
+}
+
 /// Nobody saw what was edited after the verdict: then it was not about what is committed.
 #[test]
 fn what_a_lost_look_hides_counts_as_a_change() {

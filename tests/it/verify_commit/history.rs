@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Of one history.
 #[derive(Debug, Default)]
@@ -16,6 +16,9 @@ struct Counts {
     rebased: BTreeMap<String, usize>,
     /// Squash merges, by binding.
     squashed: BTreeMap<String, usize>,
+    /// The same where the branch's own commits are nowhere.
+    rebased_without: BTreeMap<String, usize>,
+    squashed_without: BTreeMap<String, usize>,
     /// Merges whose rebase or squash has a conflict, which is a change of its own.
     conflicts: usize,
     forged: usize,
@@ -52,7 +55,32 @@ fn merges(shop: &Shop, most: usize) -> Vec<Merged> {
             straight && !commits.is_empty() && commits.len() <= LONGEST && !commits.iter().any(is_root);
         fits.then(|| Merged { onto: onto.to_owned(), tip: tip.to_owned(), commits })
     };
-    all.lines().filter_map(one).take(most).collect()
+    let mut newest: Vec<Merged> = all.lines().filter_map(one).take(most).collect();
+    // The oldest first: what is fetched for one has the commits of no later one.
+    newest.reverse();
+    newest
+}
+
+/// A repository that has what was merged onto, what was made there, and no commit of the branch.
+struct Elsewhere {
+    folder: PathBuf,
+}
+
+impl Elsewhere {
+    fn new(shop: &Shop) -> Self {
+        let folder = shop.sandbox.tmp().join("elsewhere");
+        shop.git(&["init", "-q", "--bare", folder.to_str().unwrap()]);
+        Self { folder }
+    }
+
+    /// The bindings there of the commits from `onto` to `tip`.
+    fn bindings(&self, shop: &mut Shop, onto: &str, tip: &str, file: &str) -> Vec<String> {
+        shop.git(&["push", "-q", "-f", self.folder.to_str().unwrap(), &format!("{tip}:refs/heads/made")]);
+        let whole = std::mem::replace(&mut shop.folder, self.folder.clone());
+        let found = bindings(shop, &format!("{onto}..{tip}"), file);
+        shop.folder = whole;
+        found
+    }
 }
 
 /// The lines that attest these commits, in a file.
@@ -84,13 +112,14 @@ fn try_git(shop: &Shop, words: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
 }
 
-fn measure(shop: &Shop, most: usize) -> Counts {
+fn measure(shop: &mut Shop, most: usize) -> Counts {
     let mut counts = Counts::default();
+    let elsewhere = Elsewhere::new(shop);
     for merged in merges(shop, most) {
         let file = attest(shop, &merged.commits);
         let is_moved = shop.git(&["merge-base", &merged.onto, &merged.tip]) != merged.onto;
         if is_moved {
-            rebase(shop, &merged, &file, &mut counts);
+            rebase(shop, &elsewhere, &merged, &file, &mut counts);
         }
         let words = ["merge-tree", "--write-tree", "--allow-unrelated-histories", &merged.onto, &merged.tip];
         let Some(tree) = try_git(shop, &words) else {
@@ -104,11 +133,14 @@ fn measure(shop: &Shop, most: usize) -> Counts {
         for binding in bindings(shop, &format!("{}..{squash}", merged.onto), &file) {
             *counts.squashed.entry(binding).or_default() += 1;
         }
+        for binding in elsewhere.bindings(shop, &merged.onto, &squash, &file) {
+            *counts.squashed_without.entry(binding).or_default() += 1;
+        }
     }
     counts
 }
 
-fn rebase(shop: &Shop, merged: &Merged, file: &str, counts: &mut Counts) {
+fn rebase(shop: &mut Shop, elsewhere: &Elsewhere, merged: &Merged, file: &str, counts: &mut Counts) {
     shop.git(&["checkout", "-q", "-f", "--detach", &merged.tip]);
     if try_git(shop, &["rebase", "-q", &merged.onto]).is_none() {
         let _ = try_git(shop, &["rebase", "--abort"]);
@@ -121,13 +153,19 @@ fn rebase(shop: &Shop, merged: &Merged, file: &str, counts: &mut Counts) {
         return;
     }
     let found = bindings(shop, &range, file);
+    let tip = shop.head();
+    for binding in elsewhere.bindings(shop, &merged.onto, &tip, file) {
+        *counts.rebased_without.entry(binding).or_default() += 1;
+    }
     for (commit, binding) in made.iter().zip(&found) {
         *counts.rebased.entry(binding.clone()).or_default() += 1;
         for (what, forged) in forgeries(shop, commit) {
             counts.forged += 1;
-            let found = bindings(shop, &format!("{forged}^..{forged}"), file);
-            if found != ["-"] {
-                counts.forged_bound.push(format!("{what} of {commit}: {found:?}"));
+            let here = bindings(shop, &format!("{forged}^..{forged}"), file);
+            // The whole branch up to the forged commit, as a pull request shows it.
+            let there = elsewhere.bindings(shop, &merged.onto, &forged, file);
+            if here != ["-"] || there.last().is_none_or(|last| last != "-") {
+                counts.forged_bound.push(format!("{what} of {commit}: {here:?} {there:?}"));
             }
         }
     }
@@ -197,7 +235,7 @@ impl Dice {
 /// Branches of up to three commits, each merged into a main line that moved meanwhile.
 #[test]
 fn a_made_up_history_is_bound_whole() {
-    let shop = Shop::new();
+    let mut shop = Shop::new();
     let mut dice = Dice(7);
     let mut texts: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     for branch in 0..5 {
@@ -215,8 +253,9 @@ fn a_made_up_history_is_bound_whole() {
             texts.entry(name).or_default().extend(rows);
         }
     }
-    let counts = measure(&shop, 99);
+    let counts = measure(&mut shop, 99);
     holds(&counts);
+    assert!(counts.rebased_without.contains_key("replay"), "{counts:?}");
     let all = |found: &BTreeMap<String, usize>| found.values().sum::<usize>();
     assert!(all(&counts.rebased) >= 5 && all(&counts.squashed) == 5, "{counts:?}");
     assert!(counts.rebased.contains_key("change") && counts.rebased.contains_key("replay"), "{counts:?}");
@@ -253,9 +292,14 @@ fn real_histories() {
         let clone = shop.sandbox.tmp().join("history");
         shop.git(&["clone", "-q", "--no-hardlinks", source, clone.to_str().unwrap()]);
         shop.folder = clone;
-        let counts = measure(&shop, most);
+        let counts = measure(&mut shop, most);
         let mut told = String::new();
-        for (what, found) in [("rebased", &counts.rebased), ("squashed", &counts.squashed)] {
+        for (what, found) in [
+            ("rebased", &counts.rebased),
+            ("squashed", &counts.squashed),
+            ("rebased, without the branch", &counts.rebased_without),
+            ("squashed, without the branch", &counts.squashed_without),
+        ] {
             let _ = write!(told, " {what} {}: {found:?};", found.values().sum::<usize>());
         }
         println!("{source}:{told} {} conflicts; {} forged copies", counts.conflicts, counts.forged);

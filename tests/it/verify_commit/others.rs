@@ -8,7 +8,6 @@ use aops_attest::envelope::keyid;
 use aops_attest::statement::{Author, Mode, Statement, Verdict};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Three commits: attested, attested with an edit by hand, and by hand with an odd name and message.
@@ -340,23 +339,12 @@ fn starts_of_git_do_not_grow_with_the_range() {
         shop.put("a.txt", long(&[(38, "moved")]));
         shop.commit("elsewhere");
         shop.git(&["rebase", "-q", "base", "main"]);
-        let count = shop.sandbox.tmp().join("count");
-        let real = shop.sandbox.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
-        let real = String::from_utf8(real).unwrap();
-        let folder = shop.sandbox.tmp().join("bin");
-        fs::create_dir(&folder).unwrap();
-        let text = format!("#!/bin/sh\necho >> {}\nexec {} \"$@\"\n", count.display(), real.trim());
-        fs::write(folder.join("git"), text).unwrap();
-        fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", folder.display(), Path::new(real.trim()).parent().unwrap().display());
-        let mut command = shop.sandbox.command(crate::support::BINARY);
-        let command = command.args(["verify-commit", "base..HEAD", "--require", "A2", "--json"]).args(LIST);
-        let said = command.env("PATH", path).current_dir(&shop.folder).output().unwrap();
-        let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+        let words = [&["base..HEAD", "--require", "A2", "--json"], &LIST[..]].concat();
+        let (said, started) = shop.starts_of_git(&words);
         let commits = said["commits"].as_array().unwrap();
         assert!(said["ok"] == true && commits.len() == many, "{said}");
         assert!(commits.iter().all(|commit| commit["binding"] == "replay"), "{said}");
-        fs::read_to_string(&count).unwrap().lines().count()
+        started
     };
     let (few, many) = (starts(3), starts(100));
     assert!(few == many && many < 24, "{few} starts for 3 commits, {many} for 100");

@@ -3,6 +3,7 @@
 use super::shop::{SEEN, SESSION_ID, Shop, long, witness};
 use crate::pages::{blocks, read};
 use crate::support::BINARY;
+use aops_attest::statement::{Builder, BuilderKind, Mode};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -38,6 +39,19 @@ fn step(shop: &Shop, path: &str, script: &str, more: &[(&str, &str)]) -> (i32, S
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.code().unwrap(), said, fs::read_to_string(&summary).unwrap_or_default())
+}
+
+/// What a verifier of provenance compares.
+#[test]
+fn the_page_names_the_builder() {
+    let page = read("docs/attest.md");
+    let strict = Builder::of(BuilderKind::Session(Mode::Strict), "0.2.0").id;
+    assert!(page.contains(&format!("`{strict}`")), "{strict}");
+    for kind in Mode::ALL.map(BuilderKind::Session).into_iter().chain([BuilderKind::Run]) {
+        let id = Builder::of(kind, "0.2.0").id;
+        let name = id.rsplit('/').nth(1).unwrap();
+        assert!(page.contains(&format!("`{name}`")) && id == strict.replace("strict", name), "{id}");
+    }
 }
 
 /// Each script of the page, in its order.

@@ -5,6 +5,7 @@
 //! tracked; every file that cannot or may not be kept is listed as left out; a file that did not change since
 //! the last time is not read.
 
+mod tracked;
 mod unseen;
 mod walk;
 mod since;

@@ -9,6 +9,7 @@ mod place;
 mod made;
 mod moved;
 mod head;
+mod index;
 mod baseline;
 pub mod notes;
 pub mod acting;
@@ -16,6 +17,7 @@ pub mod objects;
 
 pub use baseline::diff;
 pub use head::{HeadFiles, HeadPlace};
+pub use index::paths as index_paths;
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};

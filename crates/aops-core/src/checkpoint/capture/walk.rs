@@ -1,12 +1,13 @@
 //! The tree as git would list it: every path that is not ignored, and every tracked path.
 //!
-//! Lists folders in several threads, and stats their entries through the open folder. git is asked for the
-//! tracked paths only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder
-//! of checkpoints or runs is entered; the list is sorted and has no duplicates; ignore rules decide as in
-//! git: the deepest match of the ignore files, then the repository's own list (`info/exclude`), then the
-//! user's. Rules above a repository do not apply to it. What tools make is left out as if it were ignored,
-//! unless git tracks something in that folder: then all of it is in the list.
+//! Lists folders in several threads, and stats their entries through the open folder. Invariants: no symlink
+//! is followed; no `.git` and no folder of checkpoints or runs is entered; the list is sorted and has no
+//! duplicates; ignore rules decide as in git: the deepest match of the ignore files, then the repository's
+//! own list (`info/exclude`), then the user's. Rules above a repository do not apply to it. What tools make
+//! is left out as if it were ignored, unless git tracks something in that folder: then all of it is in the
+//! list.
 
+use super::tracked::list_tracked;
 use super::unseen::list_unseen;
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
@@ -14,8 +15,8 @@ use crate::checkpoint::store::{FOLDER, HIDDEN, Store};
 use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::files;
-use crate::system::git::{git_common_folder, git_folder};
-use crate::system::{env::Env, files::mode_bits, git, threads};
+use crate::system::git::git_common_folder;
+use crate::system::{env::Env, files::mode_bits, threads};
 use aops_shell::generated;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -321,21 +322,6 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     let paths = walker.flatten().filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_owned()));
     let paths = paths.filter(|path| !path.as_os_str().is_empty());
     paths.map(|path| name::text(path.as_os_str().as_bytes()).into_owned()).collect()
-}
-
-/// The tracked paths, each followed by a zero byte; empty if there is no repository or git does not answer.
-/// git replaces its index by a rename: with the same size, times and inode it has the same content.
-fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
-    let Some(own) = store.root.ancestors().find_map(git_folder) else { return Ok(Vec::new()) };
-    let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
-    if let Some(known) = index.ok().and_then(|index| store.tracked(&index)) {
-        return Ok(known);
-    }
-    let said = git::tracked(env, &store.root)?;
-    if let (Some(said), Ok(index)) = (&said, index) {
-        let _ = store.track(&index, said);
-    }
-    Ok(said.unwrap_or_default())
 }
 
 /// The rules of one folder, and those above it.

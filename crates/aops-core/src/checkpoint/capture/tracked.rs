@@ -1,0 +1,34 @@
+//! What git tracks in a tree.
+//!
+//! Reads git's index. Starts git only where we do not understand that and it has changed, and keeps what git
+//! says with the store's cache.
+
+use crate::checkpoint::store::Store;
+use crate::checkpoint::store::cache::FileStamp;
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::git::{self, git_folder};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not
+/// answer. It is asked only where we do not understand its index; and it replaces that by a rename, so with
+/// the same size, times and inode it has the same content.
+pub(super) fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
+    let repository = |folder: &Path| Some((git_folder(folder)?, folder.to_owned()));
+    let Some((own, top)) = store.root.ancestors().find_map(repository) else { return Ok(Vec::new()) };
+    let mut below = store.root.strip_prefix(&top).unwrap_or(Path::new("")).as_os_str().as_bytes().to_vec();
+    below.extend((!below.is_empty()).then_some(b'/'));
+    if let Some(paths) = git::index_paths(&own.join("index"), &below) {
+        return Ok(paths);
+    }
+    let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
+    if let Some(known) = index.ok().and_then(|index| store.tracked(&index)) {
+        return Ok(known);
+    }
+    let said = git::tracked(env, &store.root)?;
+    if let (Some(said), Ok(index)) = (&said, index) {
+        let _ = store.track(&index, said);
+    }
+    Ok(said.unwrap_or_default())
+}
