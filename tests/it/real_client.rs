@@ -19,6 +19,8 @@ mod network;
 mod queued;
 mod questions;
 mod quiet;
+mod rules;
+mod undone;
 mod unsaved;
 mod whole_loop;
 mod worktree;
