@@ -11,11 +11,14 @@ pub(super) enum Sign {
     Any,
 }
 
-/// The signs of a pattern with stars. What follows its end is free, so a star at the end says nothing.
+/// The signs of a pattern with stars. What follows its end is free, so a star at the end says nothing. Spaces
+/// beside a star say nothing either: the client compares a line with all its spaces, of which one is left
+/// here.
 pub(super) fn signs(text: &str) -> Vec<Sign> {
     let text = text.trim_end_matches(['*', ' ', ':']);
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
+    let parts: Vec<String> = words.join(" ").split('*').map(|part| part.trim().to_owned()).collect();
+    parts.join("*").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
 }
 
 /// Some text that begins where a word begins, in one of these lines, begins with the pattern.
@@ -140,6 +143,7 @@ mod tests {
             ("cat", "xargs -n1 cat x"),
             ("git log:*", "timeout 5 git log -p"),
             ("git * main", "git push origin main now"),
+            ("cat * a.txt", "cat a.txt"),
             ("git log:*", "/usr/bin/git log"),
             ("git log x", "git $sub x"),
             ("*", "ls"),
