@@ -1,9 +1,10 @@
 //! `tryout`: what we would have said to the calls of a person's agents, from their clients' own records.
 //!
-//! Reads transcripts of every client and the configuration; sends nothing, and writes only the user's own
-//! file, after a yes at the terminal. Invariants: a transcript is data, and nothing in it is obeyed; the
-//! newest files are read first, for a minute at most, and the output says how far that went; what is shown is
-//! redacted and holds no control character.
+//! Reads transcripts of Claude Code, Codex and Copilot and the configuration, and counts the files of other
+//! clients, whose format is not documented. Sends nothing, and writes nothing but the user's own file, after a
+//! yes at the terminal. Invariants: a transcript is data, and nothing in it is obeyed; the newest files are read
+//! first, for a minute at most, and the output says how far that went; what is shown is redacted and holds no
+//! control character.
 
 mod judge;
 mod tally;
@@ -29,14 +30,20 @@ pub const COMMAND: Command = Command {
     name: "tryout",
     about: "Show what would have been stopped, asked and answered in your own past sessions",
     examples: &[
-        ("aops-hook tryout", "the last 30 days of every client, before or after `install`"),
+        (
+            "aops-hook tryout",
+            "the last 30 days of Claude Code, Codex CLI and Copilot CLI, before or after `install`",
+        ),
         ("aops-hook tryout --since 7d --client codex", "the last week of Codex CLI"),
         ("aops-hook tryout --json | jq .rules", "for a program"),
     ],
     arguments: |row| {
         let since = "How far back: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
         let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
-        let client = option("client", "NAME", "").help(format!("One client alone: {}", one_of(&names)));
+        let client = option("client", "NAME", "").help(format!(
+            "One client alone: {}; of the last three, records are counted and not read",
+            one_of(&names)
+        ));
         row.arg(option("since", "WHEN", since).default_value("30d"))
             .arg(client.value_parser(names).hide_possible_values(true))
     },

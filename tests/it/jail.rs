@@ -3,7 +3,7 @@
 //! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does,
 //! `client` in the real one.
 
-mod answered;
+pub(crate) mod answered;
 mod attacked;
 mod attested;
 mod border;
@@ -14,6 +14,7 @@ mod fallback;
 mod handover;
 mod interruptions;
 mod kept;
+mod killed;
 mod lasting;
 mod links;
 mod locks;

@@ -244,6 +244,10 @@ fn pipes_and_sockets_are_named() {
     sandbox.person(&["undo", "list"]).said(&["not 2 pipes or sockets"]);
     sandbox.put("run/y.txt", "y\n");
     assert!(!run(&session, &sandbox, "rm -rf run").contains("pipe"));
+    // Alone there is nothing to bring back, and nothing is said.
+    drop(sandbox.command("mkfifo").arg(sandbox.project().join("pipe")).assert().success());
+    assert_eq!(run(&session, &sandbox, "rm pipe"), "");
+    assert!(!sandbox.project().join("pipe").exists());
 }
 
 /// The person reads how much it is, as far as it was counted.

@@ -9,12 +9,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-pub(super) const READING: &str =
+pub(crate) const READING: &str =
     "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
 const CONTAINED: &str =
     "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
 
-pub(super) fn answering(configuration: &str) -> Jailed {
+pub(crate) fn answering(configuration: &str) -> Jailed {
     let world = Jailed::attended(configuration);
     world.sandbox.put("a.txt", "one\n");
     world
@@ -27,7 +27,7 @@ pub(super) fn commit_all(world: &Jailed) {
     world.sandbox.git(&[&identity[..], &["commit", "-qm", "x"]].concat());
 }
 
-pub(super) fn decision(answer: &crate::support::Answer) -> String {
+pub(crate) fn decision(answer: &crate::support::Answer) -> String {
     if answer.out.is_empty() {
         return String::new();
     }

@@ -2,6 +2,7 @@
 //! without a network, and reading lines of all kinds in a project that was made to tell on them.
 
 use super::answered::{READING, answering, commit_all, decision, is_answered, run_answered};
+use super::interruptions::{lines, lines_in};
 use super::world::{Jailed, Ran};
 use crate::support::{Answer, BINARY, Session};
 use proptest::prelude::*;
@@ -247,7 +248,25 @@ fn many_generated_reading_lines_change_nothing_and_call_nobody() {
     generated(1_000);
 }
 
-fn generated(lines: usize) {
+fn generated(count: usize) {
+    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[34; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let lines: Vec<String> = (0..count).map(|_| line().new_tree(&mut runner).unwrap().current()).collect();
+    let answered = watched(|_| lines);
+    assert!(answered > count / 3, "{answered} of {count} lines are answered");
+}
+
+/// What agents run most; with `AOPS_REAL_LINES` those of a file, as in `interruptions`.
+#[test]
+fn lines_of_real_agents_change_nothing_and_call_nobody() {
+    let lines = lines();
+    let all = lines.chunks(150).map(|lines| watched(|world| lines_in(&world.sandbox, lines)));
+    let answered = all.sum::<usize>();
+    assert!(answered > lines.len() / 5, "{answered} of {} lines are answered", lines.len());
+}
+
+/// Runs those of these lines that are answered, and says how many they were.
+fn watched(lines: impl FnOnce(&Jailed) -> Vec<String>) -> usize {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -269,11 +288,9 @@ fn generated(lines: usize) {
     let own = || (tree(), names(world.sandbox.home()), names(world.sandbox.tmp()), spied.exists());
     // The file that a line tells its folder in is there from now on.
     run_answered(&session, "pwd");
-    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[34; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
     let mut answered = 0;
-    for _ in 0..lines {
-        let line = line().new_tree(&mut runner).unwrap().current().replace("PORT", &port.to_string());
+    for line in lines(&world) {
+        let line = line.replace("PORT", &port.to_string());
         let call = session.inner.call("Bash", json!({"command": line}));
         let is_answered = decision(&session.inner.pre(&call)) == "allow";
         // Git runs the project's filters for the hook as for everybody, in a jail of their own.
@@ -298,9 +315,9 @@ fn generated(lines: usize) {
             let _ = session.inner.prompt("go on");
         }
     }
-    assert!(answered > lines / 3, "{answered} of {lines} lines are answered");
     // It would have been seen.
     let _ = world.bare("git diff --ext-diff; ./spy a.txt");
     assert!(listener.accept().is_ok() && world.project().join("spied").exists() && spied.exists());
     fs::remove_file(spied).unwrap();
+    answered
 }

@@ -65,7 +65,7 @@ fn fill(sandbox: &Sandbox) {
 }
 
 /// The lines, each with its folders renamed to those of this sandbox.
-fn lines_in(sandbox: &Sandbox, lines: &[(String, String)]) -> Vec<String> {
+pub(super) fn lines_in(sandbox: &Sandbox, lines: &[(String, String)]) -> Vec<String> {
     let (project, home) = (sandbox.project().display().to_string(), sandbox.home().display().to_string());
     let renamed = |(cwd, command): &(String, String)| {
         let command = if cwd.is_empty() { command.clone() } else { command.replace(cwd, &project) };
@@ -79,7 +79,7 @@ fn real_lines() -> Option<OsString> {
     std::env::var_os("AOPS_REAL_LINES")
 }
 
-fn lines() -> Vec<(String, String)> {
+pub(super) fn lines() -> Vec<(String, String)> {
     let Some(path) = real_lines() else {
         return LINES.map(|line| (String::new(), line.to_owned())).into();
     };

@@ -1,7 +1,10 @@
 //! Who starts a command keeps what it would lose, right before it begins and outside of its jail.
 
+use super::answered::decision;
+use super::places::with_disk;
 use super::world::{Jailed, Ran};
 use crate::rollback::crash::CHANGING;
+use crate::support::{Answer, BINARY};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 fn guarded() -> Jailed {
-    Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n")
+    Jailed::with(GUARD)
 }
 
 #[test]
@@ -64,6 +67,61 @@ fn what_cannot_be_kept_does_not_run() {
     assert_eq!(ran.code, Some(126), "{ran:?}");
     assert!(ran.err.contains("what it would lose cannot be kept"), "{ran:?}");
     assert!(world.project().join("notes.txt").exists());
+}
+
+const GUARD: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n";
+
+#[track_caller]
+fn asks(said: &Answer, why: &str) {
+    assert_eq!(decision(said), "ask", "{said:?}");
+    assert!(said.out.contains("the only copy") && said.out.contains(why), "{said:?}");
+}
+
+/// One that its owner may not read, one on another disk: no rule finds anything in these lines, and nothing
+/// says that somebody has a copy. A superuser reads whatever the modes are.
+#[test]
+fn what_nobody_can_keep_is_asked_about() {
+    let world = Jailed::attended(GUARD);
+    let session = world.prompted();
+    let locked = world.sandbox.put("locked.txt", "mine\n");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o200)).unwrap();
+    for line in ["rm -f locked.txt", "echo x > locked.txt", "true; rm -rf *.txt"] {
+        let said = session.inner.ask_bash(line);
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(decision(&said), "", "{line}");
+        } else {
+            asks(&said, "locked.txt` cannot be read");
+        }
+    }
+    world.sandbox.put("disk/.keep", "");
+    let call = session.inner.call("Bash", json!({"command": "rm -rf disk"}));
+    let payload = session.inner.payload("PreToolUse", call.fields()).to_string();
+    asks(&with_disk(&world, &session.inner, &["PreToolUse"], &payload), "disk` is on another file system");
+}
+
+/// An ordinary user who may remove another's file, since the folder is theirs. Only a superuser can make one.
+#[test]
+fn another_users_file_is_asked_about() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = Jailed::attended(GUARD);
+    let session = world.prompted();
+    let own = |args: &[&str]| drop(world.sandbox.command("chown").args(args).assert().success());
+    own(&["-R", "65534:65534", world.root().to_str().unwrap()]);
+    let theirs = world.sandbox.put("theirs.txt", "theirs\n");
+    own(&["0:0", theirs.to_str().unwrap()]);
+    for line in ["rm -f theirs.txt", "echo x > theirs.txt", "git init -q; rm theirs.txt"] {
+        let call = session.inner.call("Bash", json!({"command": line}));
+        let payload = session.inner.payload("PreToolUse", call.fields()).to_string();
+        let mut hook = world.sandbox.command("setpriv");
+        hook.args(["--reuid=65534", "--regid=65534", "--clear-groups", BINARY, "PreToolUse"]);
+        hook.envs(world.sandbox.inside_client()).env("CLAUDE_CODE_SESSION_ATTENDED", "1");
+        asks(
+            &Answer::of("PreToolUse", &hook.write_stdin(payload).output().unwrap()),
+            "belongs to another user",
+        );
+    }
 }
 
 /// Whatever kills the starter: the file is there, or it was kept whole before it went.

@@ -3,6 +3,7 @@
 
 use super::world::{Jailed, JailedSession};
 use crate::rollback::{picture, same};
+use crate::support::Sandbox;
 use crate::undo::hand::{World, env};
 use crate::undo::{brought, partly, undo};
 use aops_core::checkpoint::store::Store;
@@ -12,7 +13,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 /// A repository with some of everything in it that is in no commit.
 pub(crate) fn world() -> Jailed {
     let world = Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n");
-    let sandbox = &world.sandbox;
+    furnish(&world.sandbox);
+    world
+}
+
+pub(crate) fn furnish(sandbox: &Sandbox) {
     sandbox.git(&["init", "-q", "-b", "main"]);
     sandbox.git(&["config", "user.name", "t"]);
     sandbox.git(&["config", "user.email", "t@example.invalid"]);
@@ -20,14 +25,14 @@ pub(crate) fn world() -> Jailed {
     for name in ["a.txt", "b.txt", "src/c.txt", "src/deep/d.txt"] {
         sandbox.put(name, "committed\n");
     }
-    symlink("a.txt", world.project().join("link")).unwrap();
-    commit(&world, "first");
+    symlink("a.txt", sandbox.project().join("link")).unwrap();
+    commit(sandbox, "first");
     sandbox.put("a.txt", "second\n");
-    commit(&world, "second");
+    commit(sandbox, "second");
     sandbox.git(&["branch", "other", "HEAD~1"]);
     sandbox.git(&["switch", "-q", "-c", "topic"]);
     sandbox.put("topic.txt", "topic\n");
-    commit(&world, "topic");
+    commit(sandbox, "topic");
     sandbox.git(&["config", "branch.topic.description", "mine"]);
     sandbox.git(&["tag", "-a", "-m", "a tag", "v1"]);
     sandbox.git(&["switch", "-q", "main"]);
@@ -43,24 +48,23 @@ pub(crate) fn world() -> Jailed {
     sandbox.git(&["add", "new.txt"]);
     sandbox.put("src/new.txt", "new\n");
     sandbox.put("notes/x.txt", "x\n");
-    symlink("x.txt", world.project().join("notes/y")).unwrap();
-    fs::set_permissions(world.project().join("notes/x.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("x.txt", sandbox.project().join("notes/y")).unwrap();
+    fs::set_permissions(sandbox.project().join("notes/x.txt"), fs::Permissions::from_mode(0o600)).unwrap();
     sandbox.put(".env", "KEY=1\n");
     sandbox.put("app.db", "rows\n");
     // Its folder is there from the beginning.
-    drop(Store::open(&env(sandbox), &world.project()).unwrap());
-    world
+    drop(Store::open(&env(sandbox), &sandbox.project()).unwrap());
 }
 
-fn commit(world: &Jailed, words: &str) {
-    world.sandbox.git(&["add", "-A"]);
-    world.sandbox.git(&["commit", "-q", "-m", words]);
+fn commit(sandbox: &Sandbox, words: &str) {
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", words]);
 }
 
 /// Nothing but refs and the list of stashes holds a commit after this.
-pub(crate) fn sweep(world: &Jailed) {
-    world.sandbox.git(&["reflog", "expire", "--expire=now", "HEAD", "refs/heads/main"]);
-    world.sandbox.git(&["gc", "--prune=now", "-q"]);
+pub(crate) fn sweep(sandbox: &Sandbox) {
+    sandbox.git(&["reflog", "expire", "--expire=now", "HEAD", "refs/heads/main"]);
+    sandbox.git(&["gc", "--prune=now", "-q"]);
 }
 
 /// The line passes, is kept and run; the number that the model reads.
@@ -116,7 +120,7 @@ fn come_back_whole(lines: &[&str]) {
         let was = World::of(&world.sandbox);
         let number = lose(&session, line);
         assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
-        sweep(&world);
+        sweep(&world.sandbox);
         if line.ends_with(" other") {
             // The index comes back only where `HEAD` is on the branch that it was on, and `undo` says so.
             // What git writes on the way back counts as changed since.
@@ -149,7 +153,7 @@ fn a_file_that_another_was_moved_over_comes_back() {
     let world = world();
     let session = world.prompted();
     let number = lose(&session, "mv b.txt .env");
-    sweep(&world);
+    sweep(&world.sandbox);
     brought(&world.sandbox, number);
     assert_eq!(fs::read_to_string(world.project().join(".env")).unwrap(), "KEY=1\n");
 }
@@ -165,7 +169,7 @@ fn a_working_tree_comes_back_whole() {
     let (was, files) = (World::of(&world.sandbox), picture(&tree));
     let number = lose(&session, "git worktree remove --force ../tree");
     assert!(!tree.exists());
-    sweep(&world);
+    sweep(&world.sandbox);
     brought(&world.sandbox, number);
     was.same(&World::of(&world.sandbox), "project");
     same(&files, &picture(&tree), "tree");
@@ -227,4 +231,52 @@ fn a_sparse_checkout_loses_nothing_that_it_leaves_out() {
     assert!(ran.told.contains("kept as 1: 1 file, 5 bytes"), "{ran:?}");
     brought(&world.sandbox, 1);
     was.same(&World::of(&world.sandbox), "sparse");
+}
+
+/// A filter gives git other bytes than the disk has, as for large files: those of the disk come back.
+#[test]
+fn what_git_filters_comes_back_as_it_was() {
+    let world = world();
+    world.sandbox.git(&["reset", "-q", "--hard"]);
+    world.sandbox.git(&["config", "filter.x.clean", "tr a-z A-Z"]);
+    world.sandbox.git(&["config", "filter.x.smudge", "cat"]);
+    world.sandbox.put(".gitattributes", "*.bin filter=x\n");
+    world.sandbox.put("large.bin", "first\n");
+    commit(&world.sandbox, "filtered");
+    world.sandbox.put("large.bin", "Mixed Letters\n");
+    let was = World::of(&world.sandbox);
+    let session = world.prompted();
+    let number = lose(&session, "git checkout -- large.bin");
+    assert_eq!(fs::read_to_string(world.project().join("large.bin")).unwrap(), "FIRST\n");
+    sweep(&world.sandbox);
+    brought(&world.sandbox, number);
+    was.same(&World::of(&world.sandbox), "filtered");
+}
+
+/// The agent packs them, and asks before it deletes or sends them.
+#[test]
+fn names_of_what_was_kept_outlive_the_agent() {
+    let world = world();
+    let was = World::of(&world.sandbox);
+    let session = world.prompted();
+    let number = lose(&session, "git branch -D topic");
+    assert_eq!(session.ran("git pack-refs --all").code, Some(0));
+    for line in [
+        "git update-ref -d refs/aops/kept/1/0",
+        "git for-each-ref --format='delete %(refname)' refs/aops | git update-ref --stdin",
+        "rm -rf .git/refs/aops",
+        "sed -i /aops/d .git/packed-refs",
+        "git push --mirror /tmp/elsewhere",
+        "git push /tmp/elsewhere 'refs/aops/*:refs/heads/*'",
+        "git push /tmp/elsewhere +refs/*:refs/*",
+    ] {
+        let said = session.inner.ask_bash(line);
+        assert!(
+            said.code == Some(2) || said.out.contains("\"permissionDecision\":\"ask\""),
+            "{line}: {said:?}"
+        );
+    }
+    sweep(&world.sandbox);
+    brought(&world.sandbox, number);
+    was.same(&World::of(&world.sandbox), "packed");
 }

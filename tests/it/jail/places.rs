@@ -37,7 +37,7 @@ fn a_project_behind_a_link_on_another_file_system_is_held() {
 }
 
 /// Runs this with a disk mounted in the project, and tells on stderr what is left on it.
-fn with_disk(world: &Jailed, session: &Session, arguments: &[&str], input: &str) -> Answer {
+pub(super) fn with_disk(world: &Jailed, session: &Session, arguments: &[&str], input: &str) -> Answer {
     let script =
         "mount -t tmpfs none disk && echo one > disk/a && \"$0\" \"$@\"; code=$?; ls disk >&2; exit $code";
     let mut command = world.sandbox.command("unshare");

@@ -50,7 +50,7 @@ impl Ran {
 }
 
 pub(crate) struct JailedSession<'a> {
-    pub(super) inner: Session<'a>,
+    pub(crate) inner: Session<'a>,
     world: &'a Jailed,
 }
 

@@ -3,7 +3,7 @@
 use super::Sandbox;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,11 @@ impl<'a> Tmux<'a> {
     pub(crate) fn leave(&self, words: &str) {
         self.press("Escape");
         self.wait_for(&format!("the end of `{words}`"), |screen| !screen.contains(words));
+    }
+
+    /// From now on everything that is drawn goes to this file too, however short it stands there.
+    pub(crate) fn record(&self, file: &Path) {
+        self.ask(&["pipe-pane", "-O", &format!("cat >> '{}'", file.display())]);
     }
 
     pub(crate) fn resize(&self, columns: u32, lines: u32) {

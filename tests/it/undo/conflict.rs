@@ -2,7 +2,7 @@
 //! touched.
 
 use super::hand::{self, Hand, World};
-use super::{brought, brought_by_force, partly, repository, undo};
+use super::{brought, brought_by_force, dirty, partly, repository, undo};
 use crate::rollback::{picture, same};
 use crate::support::Sandbox;
 use std::fs;
@@ -97,6 +97,27 @@ fn a_branch_that_somebody_stands_on_does_not_move() {
     sandbox.git(&["switch", "-q", "main"]);
     brought(&sandbox, number);
     assert_ne!(sandbox.git(&["rev-parse", "other"]), head);
+}
+
+/// Git is at work, or was killed there: all of it stays as it is, and it is said what is in the way.
+#[test]
+fn a_lock_of_git_is_in_the_way() {
+    let sandbox = repository();
+    dirty(&sandbox);
+    let was = World::of(&sandbox);
+    let number = Hand::of(&sandbox).discard("git reset --hard HEAD~1").to_string();
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let lost = World::of(&sandbox);
+    for name in ["HEAD.lock", "index.lock"] {
+        let lock = sandbox.project().join(".git").join(name);
+        fs::write(&lock, "").unwrap();
+        let refused = undo(&sandbox, &[&number]);
+        assert!(refused.code != Some(0) && refused.err.contains(name), "{refused:?}");
+        fs::remove_file(&lock).unwrap();
+        lost.same(&World::of(&sandbox), name);
+    }
+    assert_eq!(undo(&sandbox, &[&number]).code, Some(0));
+    was.same(&World::of(&sandbox), "free");
 }
 
 /// A link where a folder was, a folder where a file was, a FIFO: never followed, never replaced.

@@ -136,7 +136,7 @@ fn comes_back(deeds: &[Deed], line: &str) {
         return;
     }
     let number = number(&ran.told).unwrap_or_else(|| panic!("nothing was kept: {case}"));
-    lost::sweep(&world);
+    lost::sweep(sandbox);
     brought(sandbox, number);
     was.same(&World::of(sandbox), &case);
     same(&beside, &picture(&tree), &case);

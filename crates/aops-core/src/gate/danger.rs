@@ -23,7 +23,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call()) else { return Verdict::pass() };
     // The keys that sign the log are never shown to a tool, whatever the user allows.
     let ours = seen.guard.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
-    let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
+    let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return unkept(seen, context) };
     let is_kept =
         level == DangerLevel::Keep && matches!(seen.danger.keeps, Keeps::All { .. } | Keeps::Nothing);
     if is_kept
@@ -70,8 +70,9 @@ pub fn kept_first(session: &Session, seen: &CallContext) -> Option<KeptFirst> {
     }
 }
 
-/// No rule finds it, but the call would lose more uncommitted work than we keep without asking.
-fn too_much(seen: &CallContext, context: &Context) -> Verdict {
+/// No rule matches, but what would be lost is in no commit and cannot be kept: too much, another user's, or on
+/// another disk.
+fn unkept(seen: &CallContext, context: &Context) -> Verdict {
     let Keeps::Not(what) = &seen.danger.keeps else { return Verdict::pass() };
     let (ruling, next) = if context.attended || context.defers {
         (
@@ -81,7 +82,7 @@ fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     } else {
         (Ruling::Deny, "hint: move it below `/tmp`, or ask the user to remove it")
     };
-    let reason = format!("this loses the only copy of {what}, which is more than is kept\n{next}");
+    let reason = format!("this loses the only copy of files that cannot be kept first: {what}\n{next}");
     Verdict { ruling, gate: Some(GATE), rule: Some(ONLY_COPY.to_owned()), reason, ..Verdict::pass() }
 }
 

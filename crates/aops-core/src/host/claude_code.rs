@@ -28,6 +28,7 @@ static ROW: HostRow = HostRow {
         "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
         "blocked (`onFailure`)", "blocked (`onFailure`)", "asks; blocked without a person", "yes", "`agent_id`",
         "SubagentStop", "yes", "the client stops after 8", "transcript", "`/etc/claude-code/managed-settings.json`",
+        "`projects/…/*.jsonl`, agents' too",
     ],
 };
 

@@ -37,7 +37,7 @@ pub struct HostEvent {
     pub timeout: u32,
 }
 
-pub const QUESTIONS: [&str; 13] = [
+pub const QUESTIONS: [&str; 14] = [
     "recognised by",
     "how a call is blocked",
     "what a passing call prints",
@@ -51,6 +51,7 @@ pub const QUESTIONS: [&str; 13] = [
     "how often in a row",
     "tokens come from",
     "an administrator's file",
+    "past sessions that `tryout` reads",
 ];
 
 pub const fn event(name: &'static str, refuses: bool, context: bool, timeout: u32) -> HostEvent {

@@ -70,11 +70,7 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
             Keeps::Not("another session works in this folder".to_owned())
         }
         Ok(found) => all(lost.rules.clone(), &found),
-        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow { .. } | Unkept::NoRoom | Unkept::Full(_))) => {
-            Keeps::Not(unkept.to_string())
-        }
-        // Without a matching rule it passed before, and nothing shows that it loses much.
-        Err(_) if rules.is_empty() => Keeps::Untold,
+        // Also without a rule: it may be the only copy.
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
 }

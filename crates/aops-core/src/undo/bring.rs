@@ -7,7 +7,7 @@
 
 use super::act::{Acted, act};
 use super::form::{Content, Keeping, KeptFile, KeptFolder, Left, SCHEMA};
-use super::git::Repository;
+use super::git::{Repository, path_of};
 use super::plan::{self, Plan};
 use super::present::{Looker, Present};
 use super::shelf::{self, Undone, pin_name};
@@ -56,9 +56,30 @@ pub fn bring_back(
         }
         return Ok(None);
     }
+    free_of_locks(&survey)?;
     let (plan, present) = prepare(env, &store, survey)?;
     shelf::commit(env, &store, &plan)?;
     carry_out(env, &store, &plan, &present, &mut ledgers.iter_mut().collect::<Vec<_>>()).map(Some)
+}
+
+/// Refuses if git is at work there, or was killed and left its locks: the undo would be done by half.
+fn free_of_locks(survey: &Survey) -> Result<(), Failure> {
+    const ALWAYS: [&str; 4] = ["HEAD", "config", "index", "packed-refs"];
+    for (kept, decided) in survey.keeping.repositories.iter().zip(&survey.repositories) {
+        if decided.as_ref().is_none_or(|decided| decided.goal.is_empty()) {
+            continue;
+        }
+        let refs = kept.refs.iter().map(|(name, _)| name.as_str()).chain(kept.head_ref.as_deref());
+        let locks = ALWAYS.into_iter().chain(refs).map(|name| path_of(&format!("{}/{name}.lock", kept.git)));
+        if let Some(lock) = locks.into_iter().find(|lock| lock.symlink_metadata().is_ok()) {
+            let words = format!(
+                "`{}` is in the way: git is at work there, or was killed; nothing was changed",
+                lock.display()
+            );
+            return Err(Failure::new(Code::InTheWay, words));
+        }
+    }
+    Ok(())
 }
 
 /// Finishes an interrupted undo of this tree. `own`: the ledger of the calling hook; otherwise all sessions

@@ -402,7 +402,15 @@ fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
         search.add("publish-release", call.simple);
     }
     let empties = operands.iter().skip(1).any(|word| word.starts_with(':') && word.len() > 1);
-    if empties || verb.has(&["--delete", "--mirror", "--prune", "-d"]) {
+    // What was kept for an undo stays here.
+    let sends_kept = |word: &&str| {
+        let from = word.trim_start_matches('+').split(':').next().unwrap_or_default();
+        from.starts_with("refs/aops") || from.starts_with("refs/*")
+    };
+    if empties
+        || operands.iter().skip(1).any(sends_kept)
+        || verb.has(&["--delete", "--mirror", "--prune", "-d"])
+    {
         search.add("git-delete-remote", call.simple);
     }
 }

@@ -42,5 +42,6 @@ pub static ROW: HostRow = HostRow {
         "`--client codex` in its registration", "exit 2 and text on stderr", "nothing",
         "**passes**", "**passes**", "**would run it**: we block", "yes", "`agent_id`",
         "SubagentStop", "yes", "we stop after 8", "PostModelRequest, rollout files", "`/etc/codex/hooks.json`, `requirements.toml`",
+        "`sessions/…/rollout-*.jsonl`",
     ],
 };

@@ -35,5 +35,6 @@ pub static ROW: HostRow = HostRow {
         "`--client copilot` in its registration", "JSON and exit 2", "nothing",
         "blocked", "**passes**", "asks; blocked without a terminal", "no: we add one", "`agent_id`, `parent_agent_id`",
         "SubagentStop", "JSON only", "the client stops after 8", "events.jsonl", "`/etc/github-copilot/policy.d`",
+        "`session-state/…/events.jsonl`",
     ],
 };

@@ -34,5 +34,6 @@ pub static ROW: HostRow = HostRow {
         "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
         "blocked", "no limit", "we block", "yes", "a child session",
         "after the `task` tool", "**not in `opencode run`**", "we stop after 8", "not read", "`/etc/opencode/opencode.json`",
+        "**none**: its database is counted",
     ],
 };

@@ -12,11 +12,13 @@ pub(super) enum Sign {
 }
 
 /// The signs of a pattern with stars. A pattern only needs to match a beginning, so a star at its end has no
-/// effect.
+/// effect. Spaces beside a star have none either: the client compares a line with all its spaces, of which we
+/// keep one.
 pub(super) fn signs(text: &str) -> Vec<Sign> {
     let text = text.trim_end_matches(['*', ' ', ':']);
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
+    let parts: Vec<String> = words.join(" ").split('*').map(|part| part.trim().to_owned()).collect();
+    parts.join("*").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
 }
 
 /// In one of these lines, some text that begins at a word's beginning may begin with the pattern.
@@ -141,6 +143,7 @@ mod tests {
             ("cat", "xargs -n1 cat x"),
             ("git log:*", "timeout 5 git log -p"),
             ("git * main", "git push origin main now"),
+            ("cat * a.txt", "cat a.txt"),
             ("git log:*", "/usr/bin/git log"),
             ("git log x", "git $sub x"),
             ("*", "ls"),

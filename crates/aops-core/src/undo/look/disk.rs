@@ -98,6 +98,10 @@ impl Look<'_> {
                 Ok(Some(Want { mode, size: 0, how: How::Symlink(target) }))
             }
             FileType::RegularFile if self.is_others(stat) => Err(Unkept::OtherOwner(path.to_owned())),
+            // Its own mode keeps its owner out: whoever keeps it could not open it.
+            FileType::RegularFile if mode & 0o400 == 0 && self.user != 0 => {
+                Err(Unkept::Unreadable(path.to_owned(), "nobody may read it".to_owned()))
+            }
             FileType::RegularFile => {
                 // A command that may do anything may also write to it.
                 let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);

@@ -17,6 +17,11 @@ pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
     root_above(path.parent()?)
 }
 
+/// The kernel shows its own state here: writing changes that, and no content is lost.
+fn is_kernels(path: &Path) -> bool {
+    ["/dev", "/proc", "/sys"].iter().any(|place| path.starts_with(place))
+}
+
 /// What the files of one folder have in common.
 pub(super) struct Around {
     folder: PathBuf,
@@ -78,7 +83,7 @@ impl Look<'_> {
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
         let is_content =
             stat(&path).is_some_and(|stat| kind(&stat) == FileType::RegularFile && stat.st_size > 0);
-        if !is_content || self.is_free(&path) || self.is_ours(&path) {
+        if !is_content || is_kernels(&path) || self.is_free(&path) || self.is_ours(&path) {
             return Ok(());
         }
         let Some(root) = repository_of(&path) else { return self.add_with_kin(&path, false) };
@@ -213,11 +218,11 @@ impl Look<'_> {
                 }
                 continue;
             }
-            if about.st_dev != self.device && about.st_dev != device_above(&path) {
-                return Err(Unkept::OtherDisk(path));
-            }
             if self.is_spared(&path) {
                 continue;
+            }
+            if about.st_dev != self.device && about.st_dev != device_above(&path) {
+                return Err(Unkept::OtherDisk(path));
             }
             if self.spares && stat(&path.join(".git")).is_some() {
                 self.nested(&path)?;
