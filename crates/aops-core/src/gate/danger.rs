@@ -70,8 +70,8 @@ pub fn kept_first(session: &Session, seen: &CallContext) -> Option<KeptFirst> {
     }
 }
 
-/// No rule matches, but what would be lost is in no commit and cannot be kept: too much, another user's, or on
-/// another disk.
+/// No rule matches, but what would be lost is in no commit and cannot be kept: too much, another user's, or
+/// on another disk.
 fn unkept(seen: &CallContext, context: &Context) -> Verdict {
     let Keeps::Not(what) = &seen.danger.keeps else { return Verdict::pass() };
     let (ruling, next) = if context.attended || context.defers {

@@ -42,8 +42,8 @@ named! {
 }
 
 impl ViolationKind {
-    /// It also happens when a client or hook is killed, acts within its rights or finds the disk full. Nothing
-    /// ran that we were not asked about, so it does not suggest tampering.
+    /// It also happens when a client or hook is killed, acts within its rights or finds the disk full.
+    /// Nothing ran that we were not asked about, so it does not suggest tampering.
     pub fn is_harmless(self) -> bool {
         matches!(self, Self::AskedAgain | Self::Elsewhere | Self::Late | Self::NoStop | Self::Unstarted)
     }
