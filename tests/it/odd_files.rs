@@ -30,7 +30,7 @@ fn a_pipe_in_the_place_of_gits_configuration_delays_nothing() {
         let session = sandbox.working();
         session.write("hello.txt").silent();
         let said = session.stop("done");
-        assert!(said.out.contains("commit"), "{name}: {said:?}");
+        assert!(said.err.contains("commit"), "{name}: {said:?}");
     }
 }
 

@@ -306,7 +306,6 @@ impl Env {
             below(home(), ".gitconfig"),
             below(settings(), "git/config"),
             below(settings(), "git/ignore"),
-            below(settings(), "git/attributes"),
         ];
         let is_odd = |place: PathBuf| place.metadata().is_ok_and(|about| !about.is_file());
         places.into_iter().flatten().any(is_odd)

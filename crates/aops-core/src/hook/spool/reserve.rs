@@ -6,7 +6,7 @@
 
 use crate::system::env::Env;
 use crate::system::files::{self, make_all, replace_private};
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fcntl_lock};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, fallocate, fchmod, fcntl_lock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,6 +32,8 @@ pub(crate) fn set_aside(env: &Env) {
 }
 
 fn allocate(file: &File) -> io::Result<()> {
+    // Whatever the umask.
+    fchmod(file, Mode::RUSR | Mode::WUSR)?;
     Ok(fallocate(file, FallocateFlags::KEEP_SIZE, 0, ROOM)?)
 }
 
