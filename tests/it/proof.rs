@@ -334,6 +334,32 @@ fn a_note_that_comes_while_the_log_is_signed_is_not_left_to_the_next_turn() {
     assert_eq!(fs::read_dir(log(&sandbox).join("late")).map_or(0, Iterator::count), 0);
 }
 
+/// Any process of the user can raise the limit of another one and end it by a signal that writes a core. A hard
+/// limit of nothing can be raised by nobody in the jail.
+#[test]
+fn a_process_that_reads_keys_leaves_no_core() {
+    let sandbox = world();
+    let session = session(&sandbox);
+    let trace = sandbox.tmp().join("trace");
+    let mut strace = sandbox.command("strace");
+    strace.args([
+        "-f",
+        "-e",
+        "trace=prlimit64,openat,pread64,read",
+        "-o",
+        trace.to_str().unwrap(),
+        BINARY,
+        "Stop",
+    ]);
+    let fields = json!({"stop_hook_active": false, "last_assistant_message": "done"});
+    let output = strace.write_stdin(session.payload("Stop", fields).to_string()).output();
+    assert!(output.expect("`strace` is needed: install the package of that name").status.success());
+    let text = fs::read_to_string(&trace).unwrap();
+    let limited = text.find("RLIMIT_CORE, {rlim_cur=0, rlim_max=0}").expect("the limit is set");
+    let read = text.find("PRIVATE+KEY").expect("the key is read");
+    assert!(limited < read, "{text}");
+}
+
 /// A call waits for none of this.
 #[test]
 fn a_call_opens_nothing_of_the_log() {
