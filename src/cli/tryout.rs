@@ -1,8 +1,8 @@
 //! `tryout`: what we would have said to the calls of a person's agents, from their clients' own records.
 //!
 //! Reads transcripts of Claude Code, Codex and Copilot and the configuration, and counts the files of other
-//! clients, whose format is not documented. Sends nothing, and writes only the user's own file, after a yes at
-//! the terminal. Invariants: a transcript is data, and nothing in it is obeyed; the newest files are read
+//! clients, whose format is not documented. Sends nothing, and writes only the user's own file, after a yes
+//! at the terminal. Invariants: a transcript is data, and nothing in it is obeyed; the newest files are read
 //! first, for a minute at most, and the output says how far that went; what is shown is redacted and holds no
 //! control character.
 

@@ -120,9 +120,10 @@ fn counted_path(env: &Env, session: &Session, root: Option<&Path>, place: &Path)
 
 /// The rule that ignores this file is older than the task. We assume so if we do not know the task's start.
 fn was_always_ignored(session: &Session, root: &Path, path: &str) -> bool {
-    let start = session.memory.progress.weight.start.as_deref().and_then(Id::read);
-    let start = start.and_then(|id| Store::look(root).ok()??.read(&id).ok());
-    start.is_none_or(|start| was_ignored(root, path, &start.artifacts))
+    let id = session.memory.progress.weight.start.as_deref().and_then(Id::read);
+    let store = id.as_ref().and_then(|_| Store::look(root).ok()?);
+    let start = store.as_ref().zip(id).and_then(|(store, id)| Some((store, store.read(&id).ok()?)));
+    start.is_none_or(|(store, start)| was_ignored(store, path, &start.artifacts))
 }
 
 /// The file as it was when the task began; `None` if the store does not have it.

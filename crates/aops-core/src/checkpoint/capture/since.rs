@@ -4,7 +4,7 @@
 //! file that did not change since it was captured is not read; files that the checkpoint left out, or that
 //! git ignores, never count as changed.
 
-use super::walk::{Rules, on_disk, walk};
+use super::walk::{Rules, is_hidden_by, on_disk, rules_of, walk};
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::{Artifacts, File, find, is_foreign, missing, name};
@@ -117,19 +117,17 @@ fn content(store: &Store, entry: &TreeEntry) -> Vec<u8> {
 
 /// Whether git would ignore this path of a tree, or it lies in git's own folder or in our store.
 pub fn is_ignored(root: &Path, path: &str) -> bool {
-    is_ignored_by(root, path, &|_| true)
+    is_ignored_by(root, path, true)
 }
 
-/// The same by the rules that the tree had at this capture: a later rule hides nothing.
-pub fn was_ignored(root: &Path, path: &str, then: &Artifacts) -> bool {
-    is_ignored_by(root, path, &|rules| {
-        let was = find(&then.files, rules).map(|file| file.sha256);
-        was.is_some() && files::read(on_disk(root, rules)).ok().map(|text| Sum::of(&text)) == was
-    })
+/// The same by the rules that the tree had at this capture: one that came since hides nothing.
+pub fn was_ignored(store: &Store, path: &str, then: &Artifacts) -> bool {
+    let rules = rules_of(store, &then.files);
+    rules.is_ok_and(|rules| is_hidden_by(&rules, path)) || is_ignored_by(&store.root, path, false)
 }
 
-/// `counts`: whether the ignore file at this path of the tree applies.
-fn is_ignored_by(root: &Path, path: &str, counts: &dyn Fn(&str) -> bool) -> bool {
+/// `own`: the tree's own ignore files count, not only the repository's and the user's lists.
+fn is_ignored_by(root: &Path, path: &str, own: bool) -> bool {
     if is_foreign(path) {
         return true;
     }
@@ -142,10 +140,7 @@ fn is_ignored_by(root: &Path, path: &str, counts: &dyn Fn(&str) -> bool) -> bool
             return true;
         }
         let place = on_disk(root, &name::text(folder));
-        let own = place.join(".gitignore");
-        let own_path =
-            || name::text(own.strip_prefix(root).unwrap_or(&own).as_os_str().as_bytes()).into_owned();
-        let ignore = own.exists() && counts(&own_path());
+        let ignore = own && place.join(".gitignore").exists();
         let repository = place.join(".git").exists();
         rules = Rules::of(&rules, root, folder, ignore, repository);
     }

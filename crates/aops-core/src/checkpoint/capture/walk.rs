@@ -442,23 +442,38 @@ pub fn hidden_by_rules(
     delta: &Delta,
     then: impl Fn() -> Result<Artifacts, Failure>,
 ) -> Result<Vec<String>, Failure> {
-    let is_rules = |file: &File| file.target.is_none() && file.path.rsplit('/').next() == Some(".gitignore");
     if delta.removed.is_empty() || !delta.touched().any(is_rules) {
         return Ok(Vec::new());
     }
+    let rules = rules_of(store, &then()?.files)?;
+    let hidden = delta.removed.iter().filter(|file| is_hidden_by(&rules, &file.path));
+    Ok(hidden.map(|file| file.path.clone()).collect())
+}
+
+/// The ignore files of a tree, by their folders, with a slash at the end.
+type RulesOfTree = BTreeMap<String, Gitignore>;
+
+fn is_rules(file: &File) -> bool {
+    file.target.is_none() && file.path.rsplit('/').next() == Some(".gitignore")
+}
+
+/// The ignore files that a checkpoint has.
+pub(super) fn rules_of(store: &Store, files: &[File]) -> Result<RulesOfTree, Failure> {
     let mut rules = BTreeMap::new();
-    for file in then()?.files.into_iter().filter(is_rules) {
+    for file in files.iter().filter(|file| is_rules(file)) {
         let mut text = Vec::new();
         store.unpack(&file.sha256.0, &mut text)?;
         rules.insert(file.path[..file.path.len() - ".gitignore".len()].to_owned(), parse(&text));
     }
-    let hidden = |file: &&&File| {
-        let folders = file.path.rmatch_indices('/').map(|(at, _)| at + 1).chain([0]);
-        let mut said = folders.filter_map(|at| {
-            let path = name::bytes(&file.path[at..]);
-            Some(rules.get(&file.path[..at])?.matched_path_or_any_parents(OsStr::from_bytes(&path), false))
-        });
-        said.find(|said| !said.is_none()).is_some_and(|said| said.is_ignore())
-    };
-    Ok(delta.removed.iter().filter(hidden).map(|file| file.path.clone()).collect())
+    Ok(rules)
+}
+
+/// Whether the deepest of these rules that matches this path ignores it.
+pub(super) fn is_hidden_by(rules: &RulesOfTree, path: &str) -> bool {
+    let folders = path.rmatch_indices('/').map(|(at, _)| at + 1).chain([0]);
+    let mut said = folders.filter_map(|at| {
+        let below = name::bytes(&path[at..]);
+        Some(rules.get(&path[..at])?.matched_path_or_any_parents(OsStr::from_bytes(&below), false))
+    });
+    said.find(|said| !said.is_none()).is_some_and(|said| said.is_ignore())
 }
