@@ -323,7 +323,7 @@ fn an_ignore_rule_of_the_task_hides_no_edit() {
     put(&sandbox, &session, "hidden/one", "one\n").silent();
     put(&sandbox, &session, "notes/two", "two\n").silent();
     assert_eq!(session.state()["task"]["writes"], json!(2));
-    put(&sandbox, &session, "hidden/two", "two\n").silent();
+    put(&sandbox, &session, "hidden/two", &lines(61)).silent();
     session.write("hidden/three").refused(&["outgrown"]);
 }
 

@@ -108,7 +108,10 @@ impl Own {
                 None => {
                     let is = text(find(&self.then.files, &file.path).map(|start| start.sha256));
                     let touched = || is_since(changed_at(&self.store.root, &file.path), since);
-                    let back = is == file.was && !kept && touched();
+                    // A rule of the task itself can hide it from the changes.
+                    let hides =
+                        || is.is_empty() && self.store.root.join(&file.path).symlink_metadata().is_ok();
+                    let back = is == file.was && !kept && touched() && !hides();
                     if back { growth.with(ChangedFile { is, ..file.clone() }) } else { growth }
                 }
             }
