@@ -136,7 +136,7 @@ fn begun(env: &Env, now: &InForce) -> anyhow::Result<Session> {
     let mut session = Session::default();
     let opened = hook::first_entry(env, &env.cwd, root, None)?;
     for fact in [Fact::Open(opened), Fact::Event(Box::new(start)), Fact::Event(Box::new(prompt))] {
-        if session.apply("test", &ts, &fact).is_err() {
+        if session.apply(Session::TRIED, &ts, &fact).is_err() {
             anyhow::bail!("a bug in aops-hook: the session to test in could not be made");
         }
     }
@@ -179,7 +179,7 @@ fn judge(
     attended: bool,
 ) -> anyhow::Result<Judged> {
     let payload = json!({
-        "session_id": "test", "transcript_path": "", "cwd": env.cwd, "hook_event_name": "PreToolUse",
+        "session_id": Session::TRIED, "transcript_path": "", "cwd": env.cwd, "hook_event_name": "PreToolUse",
         "permission_mode": "default", "tool_name": tool, "tool_input": input, "tool_use_id": "test",
     });
     let event: Event = host::read(Client::default(), "PreToolUse", payload.to_string().as_bytes())?;

@@ -445,6 +445,11 @@ fn a_folder_that_another_session_works_in_is_asked_about() {
     let said = session.ask_bash("git checkout -- a.txt");
     assert_eq!(decision(&said), "ask", "{}", said.out);
     assert!(said.out.contains("another session works in this folder"), "{}", said.out);
+    // A person tries the line: there are two sessions in which it could run, and then one.
+    let tried = sandbox.person(&["test", "git checkout -- a.txt"]);
+    assert!(tried.out.contains("another session works in this folder"), "{}", tried.out);
     let _ = other.event("SessionEnd", json!({"reason": "other"}));
+    let tried = sandbox.person(&["test", "git checkout -- a.txt"]);
+    assert!(!tried.out.contains("another session"), "{}", tried.out);
     assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
 }

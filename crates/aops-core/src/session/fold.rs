@@ -61,6 +61,9 @@ impl Default for Session {
 }
 
 impl Session {
+    /// The ID of a session in which a line is only tried.
+    pub const TRIED: &str = "test";
+
     pub fn is_new(&self) -> bool {
         self.seq == 0
     }

@@ -1,8 +1,8 @@
 //! Who is outside: servers of the hosts, a resolver, and a sink that notes whoever should not have come.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::io::{BufRead, BufReader, Read, Write, copy, sink};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
@@ -58,7 +58,11 @@ impl Outside {
         let all = Self { escaped: Log::default(), asked: Log::default() };
         all.resolve();
         all.serve(80, |one, _| answer_requests(one));
-        all.serve(22, |mut one, to| drop(write!(one, "SSH-2.0-{to}\r\n")));
+        all.serve(22, |mut one, to| {
+            // Who closes with something unread takes back what it said.
+            let _ = write!(one, "SSH-2.0-{to}\r\n").and_then(|()| one.shutdown(Shutdown::Write));
+            let _ = copy(&mut one, &mut sink());
+        });
         all.serve(5432, |one, to| echo(one, &format!("database {to} ")));
         all.serve(SINK, |mut one, _| drop(one.write_all(b"ESCAPED\n")));
         all.sink(socket);
