@@ -4,6 +4,7 @@
 //! too, since it only tightens; a waiver ends by itself and has a reason; protections of the guard itself
 //! cannot be waived.
 
+use super::table::clean;
 use super::{
     Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text,
 };
@@ -136,7 +137,8 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// On a terminal, shows the person the reason and asks for a yes.
 fn confirm(reason: Option<&str>, id: &str, io: &mut Io) -> anyhow::Result<()> {
     let Some(reason) = reason.filter(|_| !io.yes && io::stdin().is_terminal()) else { return Ok(()) };
-    let question = format!("session {id} is blocked: {}\nclear the block? [y/N]: ", one_line(reason, 2000));
+    let reason = one_line(reason, 2000);
+    let question = format!("session {id} is blocked: {}\nclear the block? [y/N]: ", clean(&reason));
     if matches!(io.ask(question)?.unwrap_or_default().to_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }

@@ -224,11 +224,8 @@ fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow
     let place = project.to_string_lossy();
     let home = io.env.home.to_string_lossy();
     let folder = Folder { path: &place, home: &home };
-    if wanted.here && io.env.home.starts_with(&project) {
-        return refused(format!(
-            "`{place}` is not a project: a switch for it would hold for everything below\n\
-            hint: run this in the project's folder, or without `--here`"
-        ));
+    if wanted.here {
+        user_file::check_covers_one(io.env, &project, "a switch", "without `--here`")?;
     }
     let (file, old, new) = wanted.edit(io, folder)?;
     let shown = file.path.display().to_string();

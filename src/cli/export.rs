@@ -21,6 +21,7 @@ use aops_core::insight::document::Insights;
 use aops_core::ledger::recover::LEDGER_FILE;
 use aops_core::system::files;
 use aops_core::text::plain::count;
+use aops_core::text::plain::is_plain;
 use aops_shell::verbs::Who;
 use clap::{ArgAction, ArgMatches};
 use form::{LOGS, METRICS, TRACES};
@@ -162,8 +163,9 @@ fn sum(insights: &Insights, count: fn(&Sum) -> u64) -> u64 {
 }
 
 fn escape(cell: &str) -> String {
+    let cell: String = cell.chars().map(|c| if is_plain(c) { c } else { '·' }).collect();
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    let cell = if formula { format!("'{cell}") } else { cell };
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
@@ -213,6 +215,7 @@ mod tests {
             (escape("=1+1"), escape("-5"), escape("plain")),
             ("'=1+1".into(), "-5".into(), "plain".into())
         );
+        assert_eq!(escape("a\u{202e}b\u{9b}2J\r"), "a·b·2J·");
         assert_eq!(row(&Insights::new()).split(',').count(), COLUMNS.len());
     }
 }

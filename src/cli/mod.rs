@@ -5,13 +5,13 @@
 
 pub mod table;
 mod http;
+pub mod user_file;
 pub mod mode;
 pub mod key;
 pub mod bundle;
 pub mod past;
 pub mod control;
 pub mod range;
-pub mod user_file;
 pub mod quiet;
 pub mod tryout;
 pub mod install;
@@ -63,6 +63,7 @@ use aops_core::ledger::clients;
 use aops_core::ledger::sessions::SessionOnDisk;
 use aops_core::model::error::{Code, Failure};
 use aops_core::system::env::Env;
+use aops_core::text::plain::is_plain;
 use aops_shell::verbs::{VERBS, Who};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::Value;
@@ -132,7 +133,19 @@ pub struct Io<'a> {
 impl Io<'_> {
     /// Prints this line and ends the command successfully.
     pub fn print(&mut self, line: impl Display) -> anyhow::Result<u8> {
-        writeln!(self.out, "{line}")?;
+        if !self.json {
+            writeln!(self.out, "{line}")?;
+            return Ok(0);
+        }
+        // A terminal would obey some characters that JSON may contain.
+        let line = line.to_string();
+        for part in line.split_inclusive(|c| !is_plain(c)) {
+            match part.chars().next_back().filter(|c| !is_plain(*c)) {
+                Some(c) => write!(self.out, "{}\\u{:04x}", &part[..part.len() - c.len_utf8()], u32::from(c))?,
+                None => write!(self.out, "{part}")?,
+            }
+        }
+        writeln!(self.out)?;
         Ok(0)
     }
 

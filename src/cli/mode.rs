@@ -4,7 +4,7 @@
 //! everything else in the file stays, byte for byte; nothing in a repository is changed.
 
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes};
+use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, user_file, yes};
 use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::key::KEYS;
@@ -235,11 +235,8 @@ impl Change {
         let here = project.to_string_lossy();
         let home = env.home.to_string_lossy();
         let folder = Folder { path: &here, home: &home };
-        if for_project && env.home.starts_with(&project) {
-            return refused(format!(
-                "`{here}` is no project: a mode for it would hold for everything below\n\
-                hint: run this in the project's folder, or without `--project`"
-            ));
+        if for_project {
+            user_file::check_covers_one(env, &project, "a mode", "without `--project`")?;
         }
         let shown = path.display().to_string();
         let file = files::find(&path).with_context(|| format!("`{shown}`"))?;

@@ -238,10 +238,21 @@ impl Answer {
     fn holds(self, network: &Network, host: &str) -> bool {
         let has = |hosts: &[String]| hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
         match self {
-            Self::Allow => has(&network.allow) && !has(&network.deny),
+            Self::Allow => has(&network.allow) && !has(&network.deny) && !is_denied(network, host),
             Self::Deny => has(&network.deny),
         }
     }
+}
+
+/// Some pattern denies this host, or for `*.host` any name below it.
+fn is_denied(network: &Network, host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) => (name, port.parse().unwrap_or(0)),
+        None => (host, 443),
+    };
+    let name = Name::of(name.replacen('*', "any", 1).as_bytes());
+    let verdict = name.and_then(|name| Some(network.list()?.judge(&name, port)));
+    matches!(verdict, Some(Verdict::Refuse(Refusal::Denied(_))))
 }
 
 fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
@@ -257,11 +268,8 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     let project = policy_here(io)?.project;
     let path = project.to_string_lossy().into_owned();
     let home = io.env.home.to_string_lossy().into_owned();
-    if !everywhere && io.env.home.starts_with(&project) {
-        return refused(format!(
-            "`{path}` is not a project: this would hold for everything below\n\
-            hint: run this in the project's folder, or with `--everywhere`"
-        ));
+    if !everywhere {
+        user_file::check_covers_one(io.env, &project, "an answer", "with `--everywhere`")?;
     }
     let place = (!everywhere).then_some(Folder { path: &path, home: &home });
     let change = |old: &str| {
@@ -290,10 +298,10 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     };
     let stays =
         if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what stands against it" };
-    let off = if now.mode == NetworkMode::Off {
-        "\n`[network] mode` is `off`, so commands have the machine's network"
-    } else {
-        ""
+    let off = match now.mode {
+        NetworkMode::Off => "\n`[network] mode` is `off`, so commands have the machine's network",
+        NetworkMode::Observe => "\n`[network] mode` is `observe`, which refuses nothing",
+        NetworkMode::Ask | NetworkMode::List => "",
     };
     let running =
         if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };

@@ -5,6 +5,7 @@ use anyhow::Context;
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
 use aops_core::config::policy::{Origins, Policy, Source};
 use aops_core::observe::own_changes;
+use aops_core::system::env::Env;
 use aops_core::system::files::{self, Found};
 use std::path::Path;
 
@@ -16,6 +17,25 @@ pub struct Edited {
     new: String,
     /// The policy in force in the project after the change.
     pub policy: Policy,
+}
+
+/// Refuses to write `what` for a project whose path covers other folders too: one above the home, or one that
+/// reads as a pattern. `otherwise`: how to do without such a row.
+pub fn check_covers_one(env: &Env, project: &Path, what: &str, otherwise: &str) -> anyhow::Result<()> {
+    let shown = project.display().to_string();
+    if env.home.starts_with(project) {
+        return refused(format!(
+            "`{shown}` is no project: {what} for it would hold for everything below\n\
+            hint: run this in the project's folder, or {otherwise}"
+        ));
+    }
+    if shown.contains(['*', '?']) {
+        return refused(format!(
+            "`{shown}` reads as a pattern: {what} for it could hold in other folders, too\n\
+            hint: take `*` and `?` out of the folder's name, or run this {otherwise}"
+        ));
+    }
+    Ok(())
 }
 
 /// Makes a change in the text of the file. `by_hand`: what a person has to write if the change cannot be

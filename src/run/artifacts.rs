@@ -9,8 +9,9 @@ use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold, is_intervention};
 use aops_core::model::error::{Code, Failure};
-use aops_core::system::env::{Env, now_ms};
-use aops_core::system::{files, git};
+use aops_core::system::env::now_ms;
+use aops_core::system::files;
+use aops_core::system::git::exclude::exclude;
 use aops_core::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -43,13 +44,14 @@ impl RunArtifacts {
         Self { name, folder: project.join(name) }
     }
 
-    pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
-        let hidden = git::exclude(&env.driving(), project, self.name);
-        hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
-        for path in ["terminal", "checkpoints", "steps", "loop_state"].map(|name| self.folder.join(name)) {
-            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
-        }
-        Ok(())
+    pub fn prepare(&self, project: &Path) -> Result<(), Failure> {
+        exclude(project, self.name)?;
+        let make = |path: &Path| fs::create_dir_all(path).map_err(|e| Failure::storage(path.display(), e));
+        make(&self.folder)?;
+        self.check_folder(&self.folder.join("terminal"))?;
+        ["terminal", "checkpoints", "steps", "loop_state"]
+            .iter()
+            .try_for_each(|name| make(&self.folder.join(name)))
     }
 
     pub fn pause_file(&self, checkpoint_id: &str) -> PathBuf {

@@ -4,6 +4,7 @@ use crate::memory::server::{Habit, Server};
 use crate::support::{Answer, Sandbox};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn told(answer: &Answer) -> String {
@@ -40,6 +41,38 @@ fn the_session_exports_its_folders() {
     assert!(Path::new(texts).join("AXIOMS.md").is_file(), "{said}");
     assert_eq!((Path::new(folder), Path::new(data)), (&*session.folder(), &*sandbox.data()));
     assert_eq!(python, format!("{texts}:/before"));
+}
+
+/// The file's folder is the client's, and every command can write there, but we write outside of any jail.
+#[test]
+fn nothing_is_exported_into_a_file_that_guards() {
+    let sandbox = Sandbox::repository("0.0");
+    let folder = sandbox.config().join("session-env/s");
+    let exports = folder.join("sessionstart-hook-0.sh");
+    let settings = sandbox.config().join("settings.json");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(&settings, "{}").unwrap();
+    let session = sandbox.session();
+    let started = || {
+        let start = session.payload("SessionStart", json!({"source": "compact"})).to_string();
+        let mut hook = sandbox.command(crate::support::BINARY);
+        hook.arg("SessionStart").envs(sandbox.inside_client()).env("CLAUDE_ENV_FILE", &exports);
+        hook.write_stdin(start).assert().success();
+    };
+    started();
+    assert!(fs::read_to_string(&exports).unwrap().contains("AOPS_SESSION"));
+    let plants: [&dyn Fn(); 3] =
+        [&|| symlink(&settings, &exports).unwrap(), &|| fs::hard_link(&settings, &exports).unwrap(), &|| {
+            fs::remove_dir_all(&folder).unwrap();
+            symlink(sandbox.config().join("aops"), &folder).unwrap();
+        }];
+    for plant in plants {
+        fs::remove_file(&exports).unwrap();
+        plant();
+        started();
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
+        assert!(!sandbox.config().join("aops/sessionstart-hook-0.sh").exists());
+    }
 }
 
 #[test]

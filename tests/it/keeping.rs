@@ -67,6 +67,81 @@ fn files(keeping: &Value, sandbox: &Sandbox) -> Vec<String> {
     keeping["files"].as_array().into_iter().flatten().map(name).collect()
 }
 
+/// With a slash at its end the link is followed, by `rm` and by `cp`.
+#[test]
+fn behind_a_link_that_is_followed_the_files_are_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for (line, link, lost) in [
+        ("rm -rf link/", "link", "real/u"),
+        ("rm -rf link/.", "link", "real/u"),
+        ("rm -rf */link/", "sub/link", "real/u"),
+        ("cp -r source/. link/", "link", "real/u"),
+        ("cp -r source/. real", "link", "real/u"),
+    ] {
+        let _ = fs::remove_dir_all(sandbox.project().join("real"));
+        sandbox.put("real/u", "mine\n");
+        sandbox.put("source/u", "other\n");
+        sandbox.put("sub/x", "x\n");
+        let link = sandbox.project().join(link);
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(sandbox.project().join("real"), &link).unwrap();
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert!(files(&newest(&sandbox), &sandbox).contains(&lost.to_owned()), "{line}");
+    }
+    // Without it the link itself goes, and nothing behind it.
+    let said = run(&session, &sandbox, "rm -rf link");
+    assert!(said.contains("1 file, 0 bytes"), "{said}");
+}
+
+/// Git compares what its filter leaves of a file: what that strips is in no commit.
+#[test]
+fn a_file_that_a_filter_strips_is_kept_as_it_is() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.git(&["config", "filter.strip.clean", "grep -v output || true"]);
+    sandbox.put(".gitattributes", "*.ipynb filter=strip\n");
+    sandbox.put("n.ipynb", "cell\n");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-qm", "notebook"]);
+    sandbox.put("n.ipynb", "cell\noutput\n");
+    sandbox.git(&["add", "."]);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "git sees no change");
+    let said = run(&session, &sandbox, "rm n.ipynb");
+    assert!(said.starts_with("kept as "), "{said}");
+    sandbox.person(&["undo", "--yes"]).said(&["brought back"]);
+    assert_eq!(fs::read_to_string(sandbox.project().join("n.ipynb")).unwrap(), "cell\noutput\n");
+}
+
+/// Conflicts that were resolved by hand, and a branch that is pointed elsewhere.
+#[test]
+fn what_an_abort_drops_and_a_branch_that_is_made_anew_are_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.git(&["checkout", "-q", "-b", "other"]);
+    sandbox.put("a.txt", "theirs\n");
+    sandbox.git(&["commit", "-qam", "theirs"]);
+    sandbox.git(&["checkout", "-q", "-"]);
+    sandbox.put("a.txt", "ours\n");
+    sandbox.git(&["commit", "-qam", "ours"]);
+    for verb in ["merge", "cherry-pick", "rebase"] {
+        let _ = sandbox.command("git").args([verb, "other"]).output().unwrap();
+        sandbox.put("a.txt", "resolved\n");
+        let said = run(&session, &sandbox, &format!("git {verb} --abort"));
+        assert!(said.starts_with("kept as "), "{verb}: {said}");
+        assert!(files(&newest(&sandbox), &sandbox).contains(&"a.txt".to_owned()), "{verb}");
+    }
+    for line in ["git checkout -q -B other HEAD~1", "git switch -q -C other HEAD~1"] {
+        sandbox.git(&["switch", "-q", "-C", "other", "HEAD"]);
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "named by this branch alone"]);
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert_eq!(newest(&sandbox)["repositories"][0]["refs"][0][0], "refs/heads/other", "{line}");
+    }
+    assert_eq!(run(&session, &sandbox, "git checkout -q -B fresh"), "", "there was no such branch");
+}
+
 #[test]
 fn what_git_would_discard_is_kept() {
     let sandbox = guarded();

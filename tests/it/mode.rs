@@ -123,6 +123,35 @@ fn a_project_gets_a_row_in_the_users_file() {
     );
 }
 
+/// A row's path is a pattern, so it would hold in folders beside this one.
+#[test]
+fn a_folder_that_reads_as_a_pattern_gets_no_row() {
+    let sandbox = Sandbox::new();
+    let text = || fs::read_to_string(config(&sandbox)).ok();
+    let before = text();
+    for name in ["p*", "p?", "**"] {
+        let folder = sandbox.home().join(name);
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        for words in [
+            &["mode", "observe", "--project", "--yes"][..],
+            &["danger", "off", "git-clean", "--here", "--yes"],
+            &["network", "allow", "example.com", "--yes"],
+        ] {
+            let output = sandbox.command(BINARY).args(words).current_dir(&folder).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                output.status.code() == Some(2) && said.contains("reads as a pattern"),
+                "{words:?}: {said}"
+            );
+            assert_eq!(text(), before, "{words:?}");
+        }
+    }
+    let everywhere = ["network", "allow", "example.com", "--everywhere", "--yes"];
+    let output =
+        sandbox.command(BINARY).args(everywhere).current_dir(sandbox.home().join("p*")).output().unwrap();
+    assert!(output.status.success(), "the hint works: {output:?}");
+}
+
 #[test]
 fn a_projects_row_is_taken_out_again() {
     let sandbox = Sandbox::new();
@@ -312,4 +341,35 @@ fn the_guides_commands_work() {
         let text = fs::read_to_string(format!("{}/{from}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         assert!(text.contains("modes.md)"), "{from}");
     }
+}
+
+/// The client gives the `env` of every settings file to its hooks.
+#[test]
+fn a_projects_settings_do_not_move_the_persons_configuration() {
+    let lax = "[mode]\nlevel = \"observe\"\n[jail]\nlevel = \"off\"\n";
+    let begun = |sandbox: &Sandbox| {
+        let session = sandbox.session();
+        let said = session.start("startup");
+        let _ = session.prompt("make a.txt");
+        (said.out, session.write("a.txt").out.contains("deny"))
+    };
+    for name in ["settings.json", "settings.local.json"] {
+        let sandbox = Sandbox::new().with("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg");
+        sandbox.configure("");
+        sandbox.put(".cfg/aops/config.toml", lax);
+        let moves = json!({"env": {"XDG_CONFIG_HOME": "/proc/self/cwd/.cfg"}});
+        let file = sandbox.put(&format!(".claude/{name}"), &moves.to_string());
+        let (said, is_refused) = begun(&sandbox);
+        assert!(is_refused, "the person's mode is strict: {said}");
+        assert!(said.contains(&format!("`{}` sets `XDG_CONFIG_HOME`", file.display())), "{said}");
+    }
+    // What a person sets where they start the client counts.
+    let sandbox = Sandbox::new();
+    sandbox.put("elsewhere/aops/config.toml", lax);
+    let elsewhere = sandbox.project().join("elsewhere");
+    let sandbox = sandbox.with("XDG_CONFIG_HOME", elsewhere);
+    sandbox.configure("");
+    sandbox.put(".claude/settings.json", &json!({"env": {"OTHER": "x"}}).to_string());
+    let (said, is_refused) = begun(&sandbox);
+    assert!(!is_refused && !said.contains("XDG_CONFIG_HOME"), "{said}");
 }

@@ -608,3 +608,22 @@ fn no_tool_reads_the_key() {
     let other = session.call("Read", json!({"file_path": "/etc/x/.env"}));
     session.pre(&other).silent();
 }
+
+/// A backup of hard links gives the keys a name that no jail hides.
+#[test]
+fn a_key_with_a_second_name_seals_nothing() {
+    let sandbox = world();
+    let before = session(&sandbox);
+    assert_eq!(verify(&sandbox, &[&before.id])["tier"], "sealed");
+    fs::hard_link(keys(&sandbox).join("note.key"), sandbox.home().join("backup")).unwrap();
+    let after = sandbox.session();
+    let said = after.start("startup");
+    assert!(said.out.contains("note.key` has a second name"), "{said:?}");
+    turn(&after);
+    assert_eq!(verify(&sandbox, &[&after.id])["tier"], "intact");
+    // Its advice makes it one again, and new keys seal.
+    let key = keys(&sandbox).join("note.key");
+    fs::copy(&key, key.with_extension("new")).unwrap();
+    fs::rename(key.with_extension("new"), &key).unwrap();
+    assert!(!sandbox.session().start("startup").out.contains("second name"));
+}

@@ -6,11 +6,11 @@ use crate::list::{Pass, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Hosts in the table; refusals of further ones are only counted in total.
+/// Hosts in the table; the refusals of those that made room are only counted in total.
 const MOST_HOSTS: usize = 1024;
 
 /// From this many bytes on, sending to a host that is not a remote of the repository is reported.
-const MUCH: u64 = 1_000_000;
+pub(crate) const MUCH: u64 = 1_000_000;
 
 /// Seconds since 1970.
 pub type Time = u64;
@@ -40,47 +40,47 @@ pub struct Served {
 pub struct Counts {
     /// By host and port.
     rows: BTreeMap<(String, u16), Row>,
-    /// Refusals of hosts that did not fit into the table.
+    /// Refusals of hosts that made room for others.
     pub others: u64,
     pub served: Vec<Served>,
 }
 
 impl Counts {
-    fn row(&mut self, host: &str, port: u16, now: Time) -> Option<&mut Row> {
+    /// The host's row. If the table is full, the host that was only refused, and not for the longest time,
+    /// makes room; and if all were reached, the one that moved the least.
+    fn row(&mut self, host: &str, port: u16, now: Time) -> &mut Row {
         let key = (host.to_owned(), port);
         if self.rows.len() >= MOST_HOSTS && !self.rows.contains_key(&key) {
-            return None;
+            let worth = |row: &Row| (row.connections > 0, row.up + row.down, row.last);
+            let least = self.rows.iter().min_by_key(|(_, row)| worth(row)).map(|(key, _)| key.clone());
+            if let Some(row) = least.and_then(|key| self.rows.remove(&key)) {
+                self.others += row.refused;
+            }
         }
         let row = self.rows.entry(key).or_insert_with(|| Row { first: now, ..Row::default() });
         row.last = now;
-        Some(row)
+        row
     }
 
     pub fn passed(&mut self, host: &str, port: u16, on: Pass, now: Time) {
-        if let Some(row) = self.row(host, port, now) {
-            row.connections += 1;
-            row.word = match on {
-                Pass::Listed(word) => Some(word),
-                Pass::Observed => None,
-            };
-        }
+        let row = self.row(host, port, now);
+        row.connections += 1;
+        row.word = match on {
+            Pass::Listed(word) => Some(word),
+            Pass::Observed => None,
+        };
     }
 
     pub fn moved(&mut self, host: &str, port: u16, up: u64, down: u64, now: Time) {
-        if let Some(row) = self.row(host, port, now) {
-            row.up += up;
-            row.down += down;
-        }
+        let row = self.row(host, port, now);
+        row.up += up;
+        row.down += down;
     }
 
     pub fn refused(&mut self, host: &str, port: u16, why: &str, now: Time) {
-        match self.row(host, port, now) {
-            Some(row) => {
-                row.refused += 1;
-                why.clone_into(&mut row.why);
-            }
-            None => self.others += 1,
-        }
+        let row = self.row(host, port, now);
+        row.refused += 1;
+        why.clone_into(&mut row.why);
     }
 
     pub fn row_of(&self, host: &str, port: u16) -> Option<&Row> {
@@ -266,7 +266,23 @@ mod tests {
             counts.refused(&format!("n{n}.test"), 443, "x", 1);
         }
         assert_eq!((counts.rows().count(), counts.others), (MOST_HOSTS, 7));
-        counts.refused("n0.test", 443, "x", 2);
+        counts.refused("n9.test", 443, "x", 2);
         assert_eq!(counts.others, 7);
+        // What is reached and what is refused afterwards is known.
+        counts.refused("last.test", 443, "x", 3);
+        counts.passed("a.test", 443, Pass::Observed, 4);
+        counts.moved("a.test", 443, 5_000_000, 0, 4);
+        assert_eq!((counts.rows().count(), counts.others), (MOST_HOSTS, 9));
+        for n in 0..MOST_HOSTS {
+            counts.refused(&format!("m{n}.test"), 443, "x", 5);
+        }
+        assert_eq!(counts.row_of("a.test", 443).map(|row| row.up), Some(5_000_000));
+        assert!(counts.row_of("last.test", 443).is_none() && counts.row_of("m1023.test", 443).is_some());
+        // However many were reached.
+        for n in 0..MOST_HOSTS {
+            counts.passed(&format!("p{n}.test"), 443, Pass::Observed, 6);
+        }
+        assert_eq!(counts.rows().count(), MOST_HOSTS);
+        assert!(counts.row_of("a.test", 443).is_some() && counts.row_of("p1023.test", 443).is_some());
     }
 }

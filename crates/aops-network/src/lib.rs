@@ -11,6 +11,7 @@ pub mod hello;
 pub mod body;
 pub mod request;
 pub mod proxy;
+pub mod hosts_file;
 pub mod dns;
 pub mod counts;
 #[cfg(target_os = "linux")]

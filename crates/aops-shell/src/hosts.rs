@@ -95,6 +95,25 @@ pub fn of_fetch(text: &str) -> Option<Host> {
     Some(Host { name: name.trim_end_matches('.').to_owned(), port })
 }
 
+/// The host that a server's tool would contact for the value of an address field. Browsers take a bare name
+/// too, and put `https://` before it.
+pub fn of_address(text: &str) -> Option<Host> {
+    let text = text.trim_matches(|c: char| c <= ' ');
+    let shown = text.get(..VIEWED.len()).is_some_and(|start| start.eq_ignore_ascii_case(VIEWED));
+    let text = if shown { &text[VIEWED.len()..] } else { text };
+    of_fetch(text).or_else(|| {
+        let text = if text.starts_with("//") { text.trim_start_matches('/') } else { text };
+        let authority = text.split(['/', '\\', '?', '#']).next()?;
+        // `data:…`, `about:blank` and paths name no host.
+        let name = authority.split(':').next()?;
+        let is_name =
+            name.contains('.') && !name.starts_with('.') && !authority.contains(char::is_whitespace);
+        (is_name || name == "localhost").then(|| of_fetch(&format!("https://{text}")))?
+    })
+}
+
+const VIEWED: &str = "view-source:";
+
 /// `%65` is `e`.
 fn unescaped(text: &str) -> String {
     let mut all = Vec::with_capacity(text.len());
@@ -296,6 +315,33 @@ mod tests {
             assert_eq!(found(text), [host], "{text}");
         }
         assert_eq!(found("curl https://a.test https://b.test https://a.test"), ["a.test:443", "b.test:443"]);
+    }
+
+    #[test]
+    fn a_servers_address_needs_no_scheme() {
+        for (text, host) in [
+            ("https://a.test/x", Some("a.test:443")),
+            ("a.test", Some("a.test:443")),
+            (" A.test/path?q ", Some("a.test:443")),
+            ("a.test:8443", Some("a.test:8443")),
+            ("//a.test/x", Some("a.test:443")),
+            ("view-source:http://a.test/", Some("a.test:80")),
+            ("View-Source:a.test", Some("a.test:443")),
+            ("me@a.test", Some("a.test:443")),
+            ("localhost:3000", Some("localhost:3000")),
+            ("127.0.0.1", Some("127.0.0.1:443")),
+            ("postgres://a.test/db", Some("a.test:5432")),
+            ("src/main.rs", None),
+            ("./a.test", None),
+            ("/a.test/x", None),
+            ("data:text/html,a.test", None),
+            ("about:blank", None),
+            ("some words. And more", None),
+            ("", None),
+        ] {
+            let found = of_address(text).map(|host| format!("{}:{}", host.name, host.port));
+            assert_eq!(found.as_deref(), host, "{text}");
+        }
     }
 
     #[test]

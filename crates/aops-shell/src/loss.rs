@@ -91,6 +91,7 @@ impl Move {
         };
         let path = firm_part(path);
         let lies_in = |path: &str, folder: &str| {
+            let folder = folder.trim_end_matches("/.").trim_end_matches('/');
             path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         lies_in(&path, &self.target) || lies_in(&self.target, &path)
@@ -197,7 +198,12 @@ fn is_place(word: &Word) -> bool {
 fn placed(word: &Word, folder: &Word) -> Word {
     let mut path = word.from_folder(folder);
     if !path.bits.contains(&Bit::Any) {
-        return path.tidied();
+        let mut tidy = path.tidied();
+        let ending = [&[Bit::Char('/'), Bit::Char('.')][..], &[Bit::Char('/')]];
+        let ending = ending.into_iter().find(|ending| path.bits.ends_with(ending));
+        // A link is followed then, and of `folder/.` the contents are meant.
+        tidy.bits.extend(ending.filter(|_| tidy.bits.len() > 1).into_iter().flatten());
+        return tidy;
     }
     if folder.bits.contains(&Bit::Any) && !word.starts_with("/") {
         path.places = folder.places;

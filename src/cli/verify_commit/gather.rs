@@ -50,6 +50,7 @@ pub(super) fn range(objects: &Objects, range: &str) -> anyhow::Result<Vec<String
             "this is a shallow clone\nhint: `git fetch --unshallow`, or `fetch-depth: 0` in a workflow",
         );
     }
+    range.split("..").try_for_each(|end| check_meaning(objects, end.trim_start_matches('.')))?;
     let ids = objects.lines(&[&["rev-list"], &words(range)[..]].concat(), b"").or_else(unchecked)?;
     if ids.is_empty() {
         return unchecked(format!(
@@ -57,6 +58,36 @@ pub(super) fn range(objects: &Objects, range: &str) -> anyhow::Result<Vec<String
         ));
     }
     Ok(ids)
+}
+
+/// Where git looks for a name, in this order.
+const PLACES: [&str; 6] = ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/", "refs/remotes//HEAD"];
+
+/// Refuses a name that several refs have: git takes a tag `origin/main` for the remote's branch, and anybody
+/// whose commits are checked may have made the tag.
+fn check_meaning(objects: &Objects, end: &str) -> anyhow::Result<()> {
+    let name = &end[..end.find(['~', '^', '@', ':']).unwrap_or(end.len())];
+    if name.is_empty() || name == "HEAD" {
+        return Ok(());
+    }
+    let place = |place: &str| match place.split_once("//") {
+        Some((before, behind)) => format!("{before}/{name}/{behind}"),
+        None => format!("{place}{name}"),
+    };
+    let places = PLACES.map(place);
+    let asked: Vec<&str> = places.iter().map(String::as_str).collect();
+    let words = [&["for-each-ref", "--format=%(refname)", "--"], &asked[..]].concat();
+    let mut refs = objects.lines(&words, b"").or_else(unchecked)?;
+    refs.retain(|found| places.contains(found));
+    let is_id = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if refs.len() < 2 && !(is_id && refs.len() == 1) {
+        return Ok(());
+    }
+    unchecked(format!(
+        "`{name}` has several meanings: {}\nhint: write the one you mean whole, like `{}`",
+        refs.join(", "),
+        refs.last().map_or("", String::as_str)
+    ))
 }
 
 /// The list at `REF:PATH`, which must be older than the range.
@@ -67,6 +98,7 @@ pub(super) fn list(objects: &Objects, place: &str, range: &str, many: usize) -> 
     else {
         return refused(odd());
     };
+    check_meaning(objects, at)?;
     let commit = format!("{at}^{{commit}}");
     let base = objects.lines(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit], b"");
     let Some(base) = base.ok().and_then(|lines| lines.last().cloned()) else {

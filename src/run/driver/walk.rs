@@ -36,7 +36,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
     let context = read_context(&env, &root, &request.context)?;
     let artifacts = RunArtifacts::of(&root);
-    artifacts.prepare(&env, &root)?;
+    artifacts.prepare(&root)?;
     let lock = lock_project(&artifacts)?;
     for dead in artifacts.runs()?.into_iter().filter(|run| run.status.is_driven()) {
         mark_terminated(&env, reporter, &root, &artifacts, dead)?;

@@ -47,7 +47,7 @@ impl Place {
             let branch = format!("aops/{}", run.id);
             copy::clone(env, &run.repository, &run.commit, &branch, known.tree.as_ref(), &tree)?;
             let root = project(&tree, request)?;
-            fill(env, &root, known).map_err(|failure| failure.to_string())?;
+            fill(&root, known).map_err(|failure| failure.to_string())?;
         }
         let root = project(&tree, request)?;
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
@@ -71,7 +71,7 @@ impl Place {
                 Some(Record { lines, files }) => {
                     let known = Progress { lines, files, tree: None };
                     row::check(run, request, &known)?;
-                    fill(env, &project(&tree, request)?, &known).map_err(|failure| failure.to_string())?;
+                    fill(&project(&tree, request)?, &known).map_err(|failure| failure.to_string())?;
                 }
                 None if restore => {
                     let _ = fs::remove_dir_all(&folder);
@@ -143,9 +143,9 @@ fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
 }
 
 /// Writes the records of a run into a new tree.
-fn fill(env: &Env, root: &Path, known: &Progress) -> Result<(), Failure> {
+fn fill(root: &Path, known: &Progress) -> Result<(), Failure> {
     let artifacts = RunArtifacts::of(root);
-    artifacts.prepare(env, root)?;
+    artifacts.prepare(root)?;
     for (path, content) in &known.files {
         artifacts.keep_file(path, content)?;
     }

@@ -17,8 +17,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each of them, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 32] = [
+const INSIDE: [&str; 35] = [
     "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
+    "asked::a_line_with_an_unknown_host_is_not_answered_but_asked_about",
     "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
     "asked::a_persons_answer_holds_at_once_in_a_running_session",
     "asked::after_a_secret_a_person_allows_a_host_again",
@@ -31,6 +32,7 @@ const INSIDE: [&str; 32] = [
     "held::a_line_without_a_network_reaches_no_socket_outside",
     "held::a_runs_steps_have_the_network_of_the_run",
     "held::checks_and_filters_of_git_have_the_sessions_network_or_none",
+    "held::no_command_moves_a_folder_above_a_hidden_socket",
     "held::what_the_client_starts_is_held_where_that_is_wanted",
     "inside::a_list_that_changes_holds_at_once_and_a_broken_one_never",
     "inside::a_network_that_is_gone_lets_no_command_run",
@@ -46,6 +48,7 @@ const INSIDE: [&str; 32] = [
     "inside::reading_and_reviewing_use_the_same_network",
     "inside::the_suite_finds_a_socket_that_is_not_hidden",
     "inside::the_suite_finds_what_the_filter_alone_holds",
+    "inside::what_was_sent_is_known_after_the_broker_was_killed",
     "inside::with_the_mode_off_there_is_nothing",
     "observed::after_a_week_what_was_seen_can_be_held",
     "proxied::a_persons_proxy_is_gone_through_by_name_and_with_the_same_list",
@@ -54,11 +57,13 @@ const INSIDE: [&str; 32] = [
 
 /// Of them, those that try to get around the list: CI runs them as an ordinary user too, and leaves the others to
 /// the long run.
-const AROUND: [&str; 4] = [
+const AROUND: [&str; 6] = [
+    "held::no_command_moves_a_folder_above_a_hidden_socket",
     "inside::every_right_over_the_network_leads_nowhere_and_the_suite_finds_holes",
     "inside::no_way_leads_around_the_list",
     "inside::the_suite_finds_a_socket_that_is_not_hidden",
     "inside::the_suite_finds_what_the_filter_alone_holds",
+    "inside::what_was_sent_is_known_after_the_broker_was_killed",
 ];
 
 fn run_all(ordinary: bool, names: &[&str]) {

@@ -44,6 +44,23 @@ fn git_sees_nothing_of_it() {
     assert_eq!(exclude(), once);
 }
 
+/// A command can put a link there, and the checkpoint is made outside of its jail.
+#[test]
+fn nothing_is_written_through_a_link_in_the_lists_place() {
+    let sandbox = repository();
+    let list = sandbox.project().join(".git/info/exclude");
+    let settings = sandbox.home().join("settings.json");
+    fs::write(&settings, "{}").unwrap();
+    for (target, made) in [(settings.clone(), false), (sandbox.home().join("new"), true)] {
+        fs::remove_file(&list).unwrap();
+        std::os::unix::fs::symlink(&target, &list).unwrap();
+        create(&sandbox);
+        assert!(list.is_symlink());
+        assert_eq!(fs::read_to_string(&target).ok(), (!made).then(|| "{}".to_owned()));
+    }
+    assert_eq!(git(&sandbox, &["status", "--porcelain", "--untracked-files=all"]), "");
+}
+
 /// A folder that becomes a repository after its first checkpoint has no line in a list of git's.
 #[test]
 fn a_later_repository_sees_nothing_of_it_either() {

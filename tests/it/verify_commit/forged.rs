@@ -82,6 +82,28 @@ fn f05_an_attested_tree_on_another_parent() {
     shop.fails(&[], 1, &["- - PART"]);
 }
 
+/// Git takes a tag for the branch of the same name, and whoever made the commits may have made the tag.
+#[test]
+fn a_tag_by_the_name_of_the_base_shortens_no_range() {
+    let shop = Shop::new();
+    shop.put("evil.txt", "unattested\n");
+    shop.commit("evil");
+    let attested = shop.attested("a.txt", long(&[(3, "three")]));
+    let checked = |range: &str, list: &str| shop.run(&[range, "--signers", &format!("{list}:.aops/signers")]);
+    assert_eq!(checked("base..HEAD", "base").code, Some(1));
+    for (tag, range, list) in [
+        ("base", "base..HEAD", "refs/heads/base"),
+        ("base", "base~0..HEAD", "refs/heads/base"),
+        ("base", "refs/heads/base..HEAD", "base"),
+        (&attested[..8], &*format!("refs/heads/base..{}", &attested[..8]), "refs/heads/base"),
+    ] {
+        shop.git(&["tag", tag, "HEAD~1"]);
+        checked(range, list).failed(3, &["several meanings", &format!("refs/tags/{tag}")]);
+        assert_eq!(checked("refs/heads/base..HEAD", "refs/heads/base").code, Some(1), "the hint works");
+        shop.git(&["tag", "-d", tag]);
+    }
+}
+
 /// A commit with this content of the one file, in the place of the attested one.
 fn instead(attested: &[u8], other: &[u8]) -> Shop {
     let shop = Shop::new();

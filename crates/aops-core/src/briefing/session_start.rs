@@ -18,12 +18,13 @@ use crate::model::event::Event;
 use crate::model::named::join_names;
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
-use crate::system::env::Env;
+use crate::system::env::{Env, OWN_FOLDERS};
 use crate::system::files::{self, find, make_all};
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::fs;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Longest context, in bytes: every session pays for it in tokens.
@@ -204,9 +205,26 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    let mut file_to =
-        files::open_as(file, fs::OpenOptions::new().append(true).create(true)).map_err(storage)?;
-    file_to.write_all(lines.as_bytes()).map_err(storage)
+    open_exports(env, file).map_err(storage)?.write_all(lines.as_bytes()).map_err(storage)
+}
+
+/// The client's file, whose folder every command can write to. So neither a link in its place nor a second
+/// name of another file is written through, and its folder is none of those that guard.
+fn open_exports(env: &Env, file: &Path) -> io::Result<fs::File> {
+    let named = file.parent().zip(file.file_name()).ok_or(ErrorKind::InvalidInput)?;
+    let folder = files::real(named.0)?;
+    let config = files::real(&env.config).unwrap_or_else(|_| env.config.clone());
+    if OWN_FOLDERS.iter().any(|own| folder.starts_with(config.join(own))) {
+        return Err(io::Error::other("its folder leads to ours"));
+    }
+    let dir = files::open_real(&folder, OFlags::PATH | OFlags::DIRECTORY)?;
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = rustix::fs::openat(dir, named.1, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
+    let about = rustix::fs::fstat(&opened)?;
+    if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink != 1 {
+        return Err(io::Error::other("it is not a plain file with one name"));
+    }
+    Ok(opened.into())
 }
 
 fn shell(path: &Path) -> String {

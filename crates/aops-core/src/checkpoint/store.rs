@@ -14,8 +14,8 @@ use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::checkpoint::tree::is_below;
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
-use crate::system::git::git_common_folder;
-use crate::system::{env::Env, files, folder};
+use crate::system::git::exclude;
+use crate::system::{env::Env, folder};
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -79,8 +79,7 @@ impl Store {
         if rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) == Err(Errno::NOENT) {
             let _ = self.put(&self.dir, IGNORE, |file| file.write_all(b"*\n").map(|()| true));
         }
-        let Some(folder) = self.root.ancestors().find_map(git_common_folder) else { return };
-        let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
+        let _ = exclude::add_line(&self.root, HIDDEN);
     }
 
     /// Opens it for reading, without the lock; `None` if there is no store.

@@ -14,7 +14,7 @@ mod tests;
 
 pub use force::{axioms, find, in_force};
 pub use library::{axioms_text, template, workflow_steps, workflow_text, workflows_text};
-pub use open::{Bounds, project, read_text};
+pub use open::{Bounds, project, read_text, root_from};
 pub use reading::Reading;
 
 use crate::config::problem::Problem;

@@ -63,7 +63,7 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
 fn beside(danger: Verdict, hosts: &[Unlisted]) -> Verdict {
     let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
     let Some(first) = open.first() else { return danger };
-    let words = format!("reaches {}: {}; a yes allows it for this session", named(&open), first.why);
+    let words = format!("reaches {}: {}; a yes allows {}", named(&open), first.why, for_session(&open));
     let mut danger = Verdict { asks_hosts: true, ..danger };
     match &mut danger.phrase {
         Some(phrase) => {
@@ -112,7 +112,7 @@ fn of_line(session: &Session, event: &Event, context: &Context, hosts: &[Unliste
     if !asks || !online || open.is_empty() || !can_ask(context) {
         return Verdict::pass();
     }
-    verdict(Ruling::Ask, question("This command reaches", &open, context))
+    verdict(Ruling::Ask, question("This command reaches", &open, &for_session(&open), context))
 }
 
 /// The client's own tools, and commands without a network of their own: only this question protects here.
@@ -120,7 +120,7 @@ fn of_fetch(mode: NetworkMode, context: &Context, hosts: &[Unlisted]) -> Verdict
     let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
     let asks = mode == NetworkMode::Ask || hosts.iter().all(|host| host.after_secret);
     if asks && open.len() == hosts.len() && can_ask(context) {
-        return verdict(Ruling::Ask, question("This call reaches", &open, context));
+        return verdict(Ruling::Ask, question("This call reaches", &open, "it for this call alone", context));
     }
     let first = hosts.iter().find(|host| host.denied).unwrap_or(&hosts[0]);
     let next = if first.denied { String::new() } else { allow_hint(&first.rule) };
@@ -131,8 +131,14 @@ fn allow_hint(rule: &str) -> String {
     format!("\nhint: ask the person to run `aops-hook network allow {rule}`")
 }
 
-/// The text for the person at the screen.
-fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
+/// What a yes to a command allows. A host without a port is allowed at the usual ones.
+fn for_session(hosts: &[&Unlisted]) -> String {
+    let usual = hosts.iter().any(|host| !host.rule.ends_with(&format!(":{}", host.port)));
+    format!("it for this session{}", if usual { ", at the ports 443, 80 and 22" } else { "" })
+}
+
+/// The text for the person at the screen. `allowed`: what a yes allows.
+fn question(verb: &str, hosts: &[&Unlisted], allowed: &str, context: &Context) -> String {
     let was =
         if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
     // Foreign text may have named the host.
@@ -140,7 +146,7 @@ fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
     let foreign = foreign.map(|what| format!(", after {}", one_line(what, 120))).unwrap_or_default();
     let first = &hosts[0].rule;
     format!(
-        "{verb} {}{foreign}: {}{was}.\nApproving allows it for this session. `aops-hook network allow {first}` keeps that for this project, `aops-hook network deny {first}` refuses it from now on.",
+        "{verb} {}{foreign}: {}{was}.\nApproving allows {allowed}. `aops-hook network allow {first}` keeps that for this project, `aops-hook network deny {first}` refuses it from now on.",
         named(hosts),
         hosts[0].why
     )

@@ -46,9 +46,9 @@ impl Turn<'_> {
             Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
             _ => {}
         }
-        if let Some((policy, hash)) = &self.found_anew.policy {
-            seen.policy.clone_from(policy);
-            seen.policy_hash = Some(hash.clone());
+        if let Some(renewed) = &self.found_anew.policy {
+            seen.policy.clone_from(&renewed.policy);
+            seen.policy_hash = Some(renewed.hash.clone());
         }
     }
 

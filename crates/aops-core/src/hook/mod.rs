@@ -7,6 +7,7 @@ mod identity;
 mod late;
 mod work;
 mod words;
+mod renewal;
 mod turn;
 mod completing;
 mod observing;

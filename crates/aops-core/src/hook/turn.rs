@@ -7,6 +7,7 @@
 
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
+use super::renewal::{Renewed, policy_in_force, renewed};
 use super::words::fill_in;
 use super::work::{self, starts_or_prompts};
 use crate::briefing;
@@ -15,7 +16,6 @@ use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::{Before, ended_by};
-use crate::config::in_force;
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
@@ -84,8 +84,8 @@ pub(super) struct Stood {
 pub(super) struct FoundAnew {
     /// Why `AOPS_MODE` was not applied, if the user was not told yet.
     pub(super) unheard: Option<String>,
-    /// The configuration from this event on, with its hash, if it changed.
-    pub(super) policy: Option<(Option<Box<Policy>>, String)>,
+    /// The configuration from this event on, if it changed.
+    pub(super) policy: Option<Renewed>,
     /// The jail, if the session starts.
     pub(super) jail: Option<JailState>,
     /// What registers us here, and what poses as us.
@@ -273,12 +273,24 @@ impl<'a> Turn<'a> {
         if let Some(words) = self.found_anew.unheard.take() {
             self.add(Verdict::notice(GateId::Mode, words));
         }
+        if let Some(mode) = self.found_anew.policy.as_ref().and_then(|renewed| renewed.waits) {
+            let mode = mode.name();
+            let words = format!("`[network] mode = \"{mode}\"` takes effect at the next start of a session");
+            self.add(Verdict::notice(GateId::Jail, words));
+        }
         if self.is_unstarted_anew() {
             self.add(Verdict::notice(GateId::Guard, UNSTARTED));
         }
         if event.kind() == EventKind::SessionStart {
-            briefing::session_start::export(env, &self.ledger)?;
+            if let Err(failure) = briefing::session_start::export(env, &self.ledger) {
+                let words = format!("commands get no variables of ours: {failure}");
+                self.add(Verdict::notice(GateId::Guard, words));
+            }
             self.look_at_jail();
+            if let Some((name, file)) = env.moved.first() {
+                let words = format!("`{}` sets `{name}`, which is yours to set: yours holds", file.display());
+                self.add(Verdict::notice(GateId::Guard, words));
+            }
             let told = work::find_impostors(env, event, &mut self.found_anew.registered);
             self.add(told);
             self.add(work::greet(env, event, &self.context));
@@ -316,14 +328,10 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Reads the configuration again when a session starts or a person speaks. A session that has just begun
-    /// has read it already.
+    /// A session that has just begun has read its configuration already.
     fn renew_policy(&mut self) -> Result<(), Failure> {
-        if starts_or_prompts(self.event) && !self.begins {
-            let chosen = self.session().memory.configured.mode.as_ref().and_then(|asked| asked.level);
-            let known = &self.session().state.policy_hash;
-            let read = policy_in_force(self.env, chosen, known)?;
-            self.found_anew.policy = Some(read).filter(|(_, hash)| hash != known);
+        if !self.begins {
+            self.found_anew.policy = renewed(self.env, self.session(), self.event)?;
         }
         Ok(())
     }
@@ -331,7 +339,7 @@ impl<'a> Turn<'a> {
     fn policy(&self) -> &Policy {
         static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
         match &self.found_anew.policy {
-            Some((policy, _)) => policy.as_deref().unwrap_or_else(|| &SHIPPED),
+            Some(renewed) => renewed.policy.as_deref().unwrap_or_else(|| &SHIPPED),
             None => self.session().policy(),
         }
     }
@@ -459,19 +467,4 @@ fn first_of(env: &Reading, project: String, chosen: Option<ModeLevel>) -> Result
         previous: None,
         project,
     })
-}
-
-/// The configuration, unless it is the shipped one, and the hash of everything in force. Stores what the hash
-/// stands for, unless the hash is `known`: then it was stored before.
-fn policy_in_force(
-    env: &Reading,
-    chosen: Option<ModeLevel>,
-    known: &str,
-) -> Result<(Option<Box<Policy>>, String), Failure> {
-    let in_force = in_force::load_in(env, chosen)?;
-    if !env.dry_run && in_force.hash != known {
-        in_force.keep(env)?;
-    }
-    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
-    Ok((policy.map(Box::new), in_force.hash))
 }

@@ -2,6 +2,7 @@
 //!
 //! Reads variables and finds worktrees; writes nothing.
 
+use crate::config::texts;
 use crate::gate::guard::{Protected, system_folders};
 use crate::system::env::Env;
 use crate::system::git;
@@ -104,12 +105,15 @@ impl Ground {
     pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let worktree = git::worktree_at(project, &env.cwd);
+        // Its `.aops` is in force if the session began in a subfolder.
+        let root = Some(texts::root_from(env, project)).filter(|root| root != project);
         let protected = Protected {
             home: text(&env.home),
             config: text(&env.config),
             sessions: text(&env.data.join("sessions")),
             user_config: text(&env.user_config),
             project: text(project),
+            root: root.as_deref().map(text).unwrap_or_default(),
             worktree: worktree.as_deref().map(text).unwrap_or_default(),
             ..Protected::default()
         };
@@ -134,7 +138,12 @@ impl Ground {
             guards: Guards {
                 protected,
                 settings: settings_of(env, project, worktree.as_deref()),
-                texts: vec![env.user_config.clone(), project.join(".aops")],
+                texts: [project]
+                    .into_iter()
+                    .chain(root.as_deref())
+                    .map(|folder| folder.join(".aops"))
+                    .chain([env.user_config.clone()])
+                    .collect(),
                 administered: administered(env),
                 keys: env.config.join("aops/keys"),
             },

@@ -42,6 +42,8 @@ impl Ground {
     /// What this profile does here.
     pub fn plan(&self, profile: Profile) -> Result<Plan, String> {
         let mut wishes = Wishes::default();
+        // Before anything is pinned, so that no command renames a folder above a socket.
+        wishes.add_all(self.network.shut.iter().flatten(), Way::Hidden);
         match profile {
             Profile::None => {}
             Profile::Work => self.work(&mut wishes),
@@ -78,7 +80,6 @@ impl Ground {
         if profile > Profile::Work {
             wishes.add_all(&self.hidden, Way::Hidden);
         }
-        wishes.add_all(self.network.shut.iter().flatten(), Way::Hidden);
         if profile != Profile::None {
             wishes.add(&self.guards.keys, Way::Hidden, false);
             // Checkpoints may contain a file of secrets.

@@ -12,6 +12,7 @@ use crate::model::agent::{AgentId, ours};
 use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
+use crate::observe::lasting_timers;
 use crate::session::fact::Violation;
 use crate::session::fold::Session;
 use crate::session::memory::{AtWork, RunStep, Started};
@@ -169,6 +170,9 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     }
     if prompt.is_cut && !memory.timers.known.is_empty() {
         return Some("it is cut as the client cuts the words of timers".to_owned());
+    }
+    if let Some(why) = lasting_timers::sends(env, event, &prompt) {
+        return Some(why);
     }
     let root = texts::project(env, Path::new(&event.cwd));
     let folders = Path::new(&event.cwd).ancestors().take_while(|folder| folder.starts_with(&root));

@@ -26,8 +26,8 @@ use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
     authority, brought, by_user, client, discards, draw, evidence, executable, foreign_agents, growth, hosts,
-    jailed, keeping, keys, leases, parked, plan, plugins, questions, quiet, real_paths, same_project,
-    scratch, settings_edit, unended, unfinished, unstopped, verified,
+    jailed, keeping, keys, lasting_timers, leases, parked, plan, plugins, questions, quiet, real_paths,
+    same_project, scratch, settings_edit, unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{CallMeans, Step, Unasked};
@@ -48,6 +48,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
     let mut context = Context { unstarted, ..shared_context(env, session, event) };
     match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
+            lasting_timers::remember(env, event)?;
             look_at_call(env, session, event, &mut context);
             hosts::look(session, &ledger.place().path, event, &mut context);
         }

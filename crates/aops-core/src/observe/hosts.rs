@@ -18,7 +18,7 @@ use crate::text::template::one_line;
 use aops_network::counts::Served;
 use aops_network::list::{Refusal, Verdict, spelt};
 use aops_network::name::Name;
-use aops_shell::hosts::{Host, is_this_machine, named, of_fetch};
+use aops_shell::hosts::{Host, is_this_machine, named, of_address, of_fetch};
 use aops_shell::syntax::Line;
 use std::path::Path;
 
@@ -49,14 +49,14 @@ const ADDRESSES: [&str; 4] = ["url", "urls", "uri", "uris"];
 fn of_input(input: &Json, is_address: bool, found: &mut Vec<Host>) {
     match input {
         Json::Text(_) if is_address => {
-            let host = input.text().and_then(|text| of_fetch(&text));
+            let host = input.text().and_then(|text| of_address(&text));
             found.extend(host.filter(|host| !found.contains(host)));
         }
         Json::List(items) => items.iter().for_each(|item| of_input(item, is_address, found)),
         Json::Object(members) => {
             for (name, member) in members {
                 let name = name.to_ascii_lowercase();
-                of_input(member, ADDRESSES.iter().any(|end| name.ends_with(end)), found);
+                of_input(member, is_address || ADDRESSES.iter().any(|end| name.ends_with(end)), found);
             }
         }
         _ => {}
@@ -84,9 +84,16 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     let Some(list) = network::list(folder).or_else(|| network_list(session)) else { return };
     let named = seen.hosts.named.iter().map(|host| (host.name.clone(), host.port, false));
     for (host, port, needed) in named.chain(needed.into_iter().map(|(host, port)| (host, port, true))) {
+        if !is_line && is_this_machine(&host) {
+            // The client's own tools reach this machine from outside of the session's network.
+            let counts = network::counts(folder).unwrap_or_default();
+            let is_open = list.local.contains(&port) || counts.served.iter().any(|one| one.outside == port);
+            seen.hosts.unlisted.extend((!is_open).then(|| own_port(&host, port)));
+            continue;
+        }
         let Some(name) = judged_name(&host) else {
             // A command cannot reach such an address either; another tool of the client might.
-            if !is_line && !is_this_machine(&host) {
+            if !is_line {
                 seen.hosts.unlisted.push(no_name(&host, port));
             }
             continue;
@@ -109,6 +116,10 @@ pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Conte
     if !seen.hosts.unlisted.is_empty() {
         seen.hosts.foreign = network::foreign(folder);
     }
+    // Only the question can open the host: an answered line would be refused again and again.
+    if network.mode == NetworkMode::Ask && seen.hosts.unlisted.iter().any(|host| !host.denied) {
+        seen.quiet = None;
+    }
 }
 
 /// A name that a list can contain. If it ends in a number it is an address, however it is written.
@@ -125,6 +136,14 @@ fn no_name(host: &str, port: u16) -> Unlisted {
         denied: true,
         needed: false,
         after_secret: false,
+    }
+}
+
+fn own_port(host: &str, port: u16) -> Unlisted {
+    Unlisted {
+        rule: format!("{host}:{port}"),
+        why: "no command serves it and `[network] local` does not name it".to_owned(),
+        ..no_name(host, port)
     }
 }
 

@@ -5,6 +5,7 @@
 //! Invariant: if the client's variable does not name us, nothing here costs anything.
 
 use crate::checkpoint::capture::is_ignored;
+use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::Unheld;
@@ -38,7 +39,7 @@ use aops_shell::online::needs_network;
 use aops_shell::outside::outside;
 use aops_shell::syntax::{Ground as LineGround, Line, Simple, Word};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Prefix of a text that another session sent.
@@ -103,7 +104,22 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     let told = shortfall(&state).map(|words| {
         format!("{words} ({})\nhint: `aops-hook doctor` names what is missing", one_line(&state.why, 200))
     });
-    (Some(state), told)
+    let doubled = state.is_on().then(|| doubled(env)).flatten();
+    (Some(state), told.into_iter().chain(doubled).reduce(|all, more| format!("{all}\n{more}")))
+}
+
+/// Another name of a file that guards leads around every jail. A backup of hard links makes such names.
+fn doubled(env: &Env) -> Option<String> {
+    let files =
+        ["settings.json", "aops/keys/note.key", "aops/keys/ml-dsa.key"].map(|name| env.config.join(name));
+    let mut files = files.into_iter().chain([env.user_config.join(CONFIG_FILE)]);
+    let has_two = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.nlink() > 1);
+    let path = files.find(has_two)?;
+    let path = path.display();
+    Some(format!(
+        "`{path}` has a second name (a hard link), by which any command can reach it\n\
+        hint: give it one: `cp -p '{path}' '{path}.new' && mv '{path}.new' '{path}'`"
+    ))
 }
 
 /// The message for the person if the jail is incomplete.

@@ -17,6 +17,7 @@ pub mod brought;
 pub mod checks;
 mod settings_edit;
 pub mod client;
+mod lasting_timers;
 pub mod authority;
 mod scratch;
 mod discards;

@@ -3,6 +3,7 @@
 //! Reads size, times, inode and mode of settings, configuration and program, and the text only if one of
 //! these changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
+use crate::config::texts;
 use crate::gate::EndContext;
 use crate::gate::guard::Protected;
 use crate::host;
@@ -49,6 +50,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let pids = Some(env.client.pid.clone()).filter(|pid| !pid.is_empty());
     let own = Some(env.host).filter(|client| client.is_registered_by_name());
     let worktree = git::worktree_at(Path::new(&project), Path::new(&event.cwd));
+    let root = Some(texts::root_from(env, Path::new(&project))).filter(|root| root != Path::new(&project));
     Protected {
         home: text(&env.home),
         config: text(&env.config),
@@ -58,6 +60,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         user_config: text(&env.user_config),
         managed: text(&env.managed()),
         project,
+        root: root.map(|path| text(&path)).unwrap_or_default(),
         worktree: worktree.map(|path| text(&path)).unwrap_or_default(),
         binaries: with_link(env, program),
         pids: pids.into_iter().collect(),
@@ -102,7 +105,7 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
 
 /// Settings and configuration, without the programs.
 fn watched(protected: &Protected) -> impl Iterator<Item = String> {
-    let Protected { config, project, user_config, .. } = protected;
+    let Protected { config, project, root, user_config, .. } = protected;
     let files = [
         format!("{config}/settings.json"),
         format!("{config}/settings.local.json"),
@@ -111,7 +114,8 @@ fn watched(protected: &Protected) -> impl Iterator<Item = String> {
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    files.into_iter().chain(managed(protected)).chain(of_host(protected))
+    let above = Some(root).filter(|root| !root.is_empty()).map(|root| format!("{root}/.aops/config.toml"));
+    files.into_iter().chain(above).chain(managed(protected)).chain(of_host(protected))
 }
 
 /// The administrator's settings of Claude Code: a file, a folder, and the files in it.
@@ -350,6 +354,25 @@ mod tests {
     }
 
     /// E07: an edit of the same length, with the modification time set back.
+    /// The client was started in a subfolder, so its project's `.aops` lies above.
+    #[test]
+    fn the_configuration_that_is_in_force_above_is_protected() {
+        let (dir, _) = world();
+        let root = dir.path().join("home/repository");
+        let sub = root.join("sub");
+        for folder in [".git", ".aops", "sub"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let env = Env { home: dir.path().join("home"), ..Env::default() };
+        let of = |folder: &Path| protected(&env.for_project(folder), &Event::default());
+        let above = root.join(".aops/config.toml").to_string_lossy().into_owned();
+        assert_eq!(of(&root).root, "", "it is the project's own");
+        assert!(watched(&of(&sub)).any(|path| path == above));
+        assert!(of(&sub).places().iter().any(|place| place.path == above));
+        let ground = crate::jail::plan::Ground::of(&env, &sub, &|_| None);
+        assert!(ground.guards.protected.places().iter().any(|place| place.path == above));
+    }
+
     #[test]
     fn an_edit_of_the_same_length_with_the_old_time_is_seen() {
         let (dir, protected) = world();

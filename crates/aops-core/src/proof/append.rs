@@ -57,7 +57,9 @@ pub fn add(env: &Env, trace: &str, folder: &Path, commands: Commands) -> Result<
             let mut writer = Writer::open(env, keys, store)?;
             writer.take(trace, &folder.join(LEDGER_FILE))?;
             // The session may have begun before these keys were made.
-            writer.unheld = writer.unheld.or((commands == Commands::Unheld).then(|| trace.to_owned()));
+            if commands == Commands::Unheld || writer.keys.have_second_name() {
+                writer.unheld.get_or_insert_with(|| trace.to_owned());
+            }
             writer.sign(None)?;
         }
         None => leave_note(env, trace, folder)?,
@@ -266,8 +268,8 @@ impl<'a> Writer<'a> {
         for line in bytes[..end_of_last_batch(&bytes).unwrap_or(0)].split_inclusive(|b| *b == b'\n') {
             at += line.len() as u64;
             let read = line.strip_suffix(b"\n").and_then(Line::read);
-            if self.unheld.is_none() && read.as_ref().is_some_and(unheld::starts) {
-                self.unheld = Some(trace.to_owned());
+            if read.as_ref().is_some_and(unheld::starts) {
+                self.unheld.get_or_insert_with(|| trace.to_owned());
             }
             let entry =
                 read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));

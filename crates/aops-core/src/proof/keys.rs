@@ -17,7 +17,7 @@ use aops_proof::seal::SealKey;
 use aops_proof::text::{base64, from_base64};
 use aops_proof::tree::Hash;
 use next::{NEXT, Rotation};
-use rustix::fs::{CWD, OFlags};
+use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
@@ -230,6 +230,15 @@ impl Keys {
         let ml_dsa = ml_dsa.map_err(|_| broken(ML_DSA))?;
         let old = retired_in(&dir)?;
         Self { dir, note, ml_dsa, old, rotation: Rotation::No }.or_next().map(Some)
+    }
+
+    /// A private key has a second name, which no jail hides from commands.
+    pub fn have_second_name(&self) -> bool {
+        let has = |name| {
+            let about = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+            about.is_ok_and(|about| about.st_nlink > 1)
+        };
+        [NOTE, ML_DSA].into_iter().any(has)
     }
 
     /// Makes new keys of this name, which replace the present ones.

@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
+use super::moved::{MovedVariable, moved};
 pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv};
 use crate::model::client::{Ability, CLIENTS, Client};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Env {
     pub cwd: PathBuf,
     /// The variables that determine our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
+    /// Of these, the ones that a project's settings set, with that file: they keep the client's values.
+    pub moved: Vec<(String, PathBuf)>,
     pub client: ClientEnv,
     pub user: UserEnv,
     pub run: RunEnv,
@@ -85,6 +88,13 @@ impl ClientEnv {
 
 impl Env {
     pub fn read() -> Self {
+        let moved = moved_by_projects();
+        let value = |name: &str| match moved.iter().find(|one| one.name == name) {
+            Some(one) if one.value.is_some() || name != "HOME" => one.value.clone(),
+            _ => var(name),
+        };
+        let path = |name: &str| value(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let text = |name: &str| Some(value(name)?.to_string_lossy().into_owned());
         Self {
             administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
             client: ClientEnv::read(),
@@ -103,6 +113,7 @@ impl Env {
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), text(name)?)))
                 .collect(),
+            moved: moved.iter().map(|one| (one.name.to_owned(), one.by.clone())).collect(),
             now_ms: now_ms(),
             ..Self::default()
         }
@@ -327,6 +338,13 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
 }
 
 /// A variable, if it is set and not empty.
+/// Without a client of ours, as in a person's terminal, nothing but the person sets variables.
+fn moved_by_projects() -> Vec<MovedVariable> {
+    let Some(client) = text("CLAUDE_PID").and_then(|pid| pid.parse().ok()) else { return Vec::new() };
+    let folders: Vec<PathBuf> = path(PROJECT).into_iter().chain(std::env::current_dir().ok()).collect();
+    moved(client, &FOLDER_VARIABLES, var, &folders)
+}
+
 fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

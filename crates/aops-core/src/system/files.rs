@@ -243,13 +243,23 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// The same in an open folder: if another folder takes its name meanwhile, that one is not changed.
 pub fn replace_private_in(dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    replace_in(dir, name, bytes, |_| Ok(()))
+}
+
+/// The same; `dress` gives the new file, which is private, another owner or mode.
+pub fn replace_in(
+    dir: &OwnedFd,
+    name: &str,
+    bytes: &[u8],
+    dress: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(), Failure> {
     let spare = format!(".{name}.aops-{}", std::process::id());
     // A killed process with our process ID left it behind.
     let _ = rustix::fs::unlinkat(dir, spare.as_str(), AtFlags::empty());
     let storage = |error: io::Error| Failure::storage(name, error);
     let made = folder::make(dir, &spare, OFlags::WRONLY)?;
     let mut file = made.ok_or_else(|| Failure::storage(name, "another process writes it"))?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    let written = dress(&file).and_then(|()| file.write_all(bytes)).and_then(|()| file.sync_data());
     let done = written.and_then(|()| Ok(rustix::fs::renameat(dir, spare.as_str(), dir, name)?));
     if done.is_err() {
         let _ = rustix::fs::unlinkat(dir, spare.as_str(), AtFlags::empty());

@@ -11,6 +11,7 @@ mod moved;
 mod head;
 mod index;
 mod baseline;
+pub mod exclude;
 pub mod notes;
 pub mod acting;
 pub mod objects;
@@ -25,7 +26,7 @@ pub use place::{git_common_folder, git_folder};
 use crate::model::error::{Code, Failure};
 use crate::model::worktree::{Asked, Worktree};
 use crate::system::env::Env;
-use crate::system::files::{self, Scratch};
+use crate::system::files::Scratch;
 use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Outcome, Task, variable};
 use crate::text::template::one_line;
@@ -296,13 +297,6 @@ pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec
         changed.extend(between(env, root, old, &after.head).unwrap_or_default());
     }
     changed.into_iter().collect()
-}
-
-/// Adds a folder of this project to the repository's own, untracked ignore list (`info/exclude`).
-pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
-    let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
-    let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
-    files::add_line(Path::new(&file), &line).ok()
 }
 
 #[cfg(test)]

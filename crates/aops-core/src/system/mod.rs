@@ -6,6 +6,7 @@ pub use aops_ledger::{folder, lock};
 
 pub mod held_network;
 mod started;
+mod moved;
 pub mod env;
 pub mod random;
 pub mod limits;

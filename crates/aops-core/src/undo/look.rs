@@ -4,7 +4,6 @@
 //! redirection would follow them; what cannot be known, read or counted in time is an [`Unkept`], never
 //! "nothing is lost".
 
-mod index;
 mod disk;
 mod repository;
 mod files;

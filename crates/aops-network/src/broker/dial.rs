@@ -7,6 +7,7 @@ use super::pump::Flowed;
 use super::resolve::Answer;
 use super::state::{Broker, Next};
 use crate::address::is_public;
+use crate::counts::MUCH;
 use crate::inner::{self, Wish};
 use crate::list::Pass;
 use crate::name::Name;
@@ -188,14 +189,28 @@ impl Broker<'_> {
     }
 
     pub(super) fn relay(&mut self, connection: &mut Connection) -> Next {
+        let Connection { near, far: Some(far), up, .. } = connection else { return Next::Close };
+        let sent = up.go(near, far, &mut self.pipes);
+        self.note_sent(connection);
         let Connection { near, far: Some(far), up, down, .. } = connection else { return Next::Close };
-        let flowed = [up.go(near, far, &mut self.pipes), down.go(far, near, &mut self.pipes)];
+        let flowed = [sent, down.go(far, near, &mut self.pipes)];
         // Once a server has answered one request, we are done, whatever else was sent.
         let answered = up.body.is_some() && down.has_ended();
         if flowed.contains(&Flowed::Broken) || flowed == [Flowed::Ended; 2] || answered {
             return Next::Close;
         }
         if flowed.contains(&Flowed::Again) { Next::Again } else { Next::Wait }
+    }
+
+    /// Saves at once that much was sent: a command that then kills this process does not hide it.
+    fn note_sent(&mut self, connection: &mut Connection) {
+        let more = connection.up.moved - connection.counted.0;
+        if connection.role != Role::Served && more >= MUCH {
+            self.count(connection);
+            self.save_counts();
+        } else if more > 0 {
+            self.changed(false);
+        }
     }
 
     /// Counts the bytes since the last time.

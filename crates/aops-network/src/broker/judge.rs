@@ -7,6 +7,7 @@ use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
 use super::dial::ALL;
 use super::state::{Broker, Door, Next, PROXY};
 use crate::hello::{self, BadHello, Hello};
+use crate::hosts_file;
 use crate::list::{Mode, Pass, Verdict};
 use crate::name::Name;
 use crate::proxy::Proxies;
@@ -102,13 +103,22 @@ impl Broker<'_> {
     /// We know nothing about the protocol at this port, so the name is that of the made-up address.
     fn judge_address(&mut self, id: u64, connection: &mut Connection) -> Next {
         connection.tone = Tone::Bare;
-        let Some(name) = connection.name.clone() else {
+        let name = connection.name.take().or_else(|| self.name_in_table(connection.address, connection.port));
+        let Some(name) = name else {
             return self.refuse(connection, "it is an address, not a name", "");
         };
+        connection.name = Some(name.clone());
         match self.list.judge(&name, connection.port) {
             Verdict::Pass(on) => self.begin(id, connection, name, on),
             Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
         }
+    }
+
+    /// The name that this machine's table gives to the address; one that is listed, if there are several.
+    fn name_in_table(&self, address: IpAddr, port: u16) -> Option<Name> {
+        let mut names = hosts_file::names_of(address);
+        let listed = names.iter().position(|name| matches!(self.list.judge(name, port), Verdict::Pass(_)));
+        (!names.is_empty()).then(|| names.swap_remove(listed.unwrap_or_default()))
     }
 
     pub(super) fn first_bytes(&mut self, id: u64, connection: &mut Connection) -> Next {

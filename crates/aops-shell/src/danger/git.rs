@@ -81,9 +81,9 @@ fn verb(search: &mut Search, call: &Call, at: usize) {
 
 /// Verbs that are dangerous with certain options, or with a certain word after them.
 const ASKED: &[&str] = &[
-    "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree",
-    "reflog", "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag",
-    "update-ref", "worktree",
+    "am", "annex", "branch", "checkout", "checkout-index", "cherry-pick", "clean", "credential", "gc", "lfs",
+    "merge", "read-tree", "rebase", "reflog", "replace", "reset", "restore", "revert", "rm", "stash",
+    "submodule", "switch", "symbolic-ref", "tag", "update-ref", "worktree",
 ];
 /// For these verbs, the word after them decides.
 const TWO_WORDS: &[&str] = &["annex", "credential", "lfs", "reflog", "stash", "submodule", "worktree"];
@@ -206,12 +206,17 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "checkout" | "restore" | "clean" if is_made_again(verb) => None,
         // One side of a conflict: both sides are in commits.
         "checkout" | "restore" if verb.has(&["--ours", "--theirs"]) => None,
-        "checkout" => is(checkout_discards(verb), "git-discard"),
+        "checkout" if checkout_discards(verb) => Some("git-discard"),
+        // The branch gets another commit, if there is one of this name.
+        "checkout" => is(verb.has(&["-B"]), "git-delete-branch"),
         "restore" => {
             let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
             is(!staged && !verb.texts.is_empty() && !verb.has(&["-h"]), "git-discard")
         }
-        "switch" => is(verb.has(&["--discard-changes", "-f", "--force"]), "git-discard"),
+        "switch" if verb.has(&["--discard-changes", "-f", "--force"]) => Some("git-discard"),
+        "switch" => is(verb.has(&["-C", "--force-create"]), "git-delete-branch"),
+        // Conflicts that were resolved by hand.
+        "am" | "cherry-pick" | "merge" | "rebase" | "revert" if verb.has(&["--abort"]) => Some("git-discard"),
         "read-tree" => is(verb.has(&["--reset", "-u"]), "git-discard"),
         "checkout-index" => is(verb.has(force), "git-discard"),
         "rm" => is(verb.has(force) && !verb.has(&["--cached", "-n"]), "git-discard"),

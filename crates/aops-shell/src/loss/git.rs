@@ -105,6 +105,12 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
     let is_firm = words.iter().all(|word| word.literal().is_some());
     let options_said = words.iter().all(|word| word.literal().is_some() || !may_be_option(word));
     match verb {
+        "checkout" | "switch" if is_firm && made_anew(words).is_some() => {
+            Some(GitLoss::Branches(made_anew(words).into_iter().collect()))
+        }
+        "am" | "cherry-pick" | "merge" | "rebase" | "revert" if is_firm && has(words, &["--abort"]) => {
+            Some(GitLoss::Changes { paths: Vec::new(), target: Target::Same })
+        }
         "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => {
             Some(if is_firm {
                 changes(verb, words)
@@ -129,6 +135,14 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
         }
         _ => None,
     }
+}
+
+/// The branch that `checkout -B` or `switch -C` points at another commit. With `--force`, changes are lost as
+/// well, and git keeps the branch's log.
+fn made_anew(words: &[Word]) -> Option<String> {
+    let at = words.iter().position(|word| word.is("-B") || word.is("-C") || word.is("--force-create"))?;
+    let forced = has(words, &["-f", "--force", "--discard-changes"]);
+    words.get(at + 1).filter(|_| !forced).map(Word::lossy)
 }
 
 /// Whether it begins with an unknown part, and so may be an option.

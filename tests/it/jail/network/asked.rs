@@ -24,9 +24,12 @@ fn a_line_that_names_an_unknown_host_is_asked_about_before_it_runs() {
     let words =
         asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default().to_owned();
     assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
-    for part in
-        ["`tls.test` (port 80)", "not on this project's list", "for this session", "network deny tls.test"]
-    {
+    for part in [
+        "`tls.test` (port 80)",
+        "not on this project's list",
+        "for this session, at the ports 443, 80 and 22",
+        "network deny tls.test",
+    ] {
         assert!(words.contains(part), "{part}: {words}");
     }
     // The client starts it, so the person said yes.
@@ -43,6 +46,23 @@ fn a_line_that_names_an_unknown_host_is_asked_about_before_it_runs() {
     let denied = session.ran("curl -s -m 5 http://evil.test/ || true");
     assert!(denied.told.contains("evil.test:80 refused, it is denied (person)"), "{denied:?}");
     assert!(!denied.told.contains("network allow"), "{denied:?}");
+}
+
+/// An answered line would be refused, since nobody said yes to its host.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_line_with_an_unknown_host_is_not_answered_but_asked_about() {
+    let world = attended(
+        "mode = \"ask\"\nallow = [\"plain.test\"]\n[quiet]\nallow = \"reading\"\nnetwork = [\"curl\"]\n",
+    );
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let decided = |line: &str| {
+        let call = session.inner.call("Bash", json!({"command": line}));
+        session.inner.pre(&call).json()["hookSpecificOutput"]["permissionDecision"].clone()
+    };
+    assert_eq!(decided("curl -s http://plain.test/"), "allow");
+    assert_eq!(decided("curl -s http://tls.test/"), "ask");
 }
 
 /// What no word names is refused first and asked about when the same line comes again.

@@ -8,6 +8,7 @@ use crate::runs::world::World;
 use crate::support::Sandbox;
 use rustix::process::{Flock, FlockType, Signal, fcntl_getlk, kill_process};
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 /// Tries every way out and says what came of it.
@@ -144,4 +145,30 @@ fn what_the_client_starts_is_held_where_that_is_wanted() {
         assert!(ran.status.success() && said.starts_with("net:["), "{servers}: {said}");
         assert_eq!(said.trim_end() != own.to_str().unwrap(), servers, "{said}");
     }
+}
+
+/// Otherwise its next command would find the socket by a name that the kernel does not list.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn no_command_moves_a_folder_above_a_hidden_socket() {
+    let world = world_of(Jailed::with, "mode = \"list\"\nallow = [\"plain.test\"]\n");
+    let home = world.sandbox.home();
+    let folders = [home.join(".docker/desktop"), world.project().join("made")];
+    let reached = folders.map(|folder| {
+        fs::create_dir_all(&folder).unwrap();
+        let listening = UnixListener::bind(folder.join("s.sock")).unwrap();
+        listening.set_nonblocking(true).unwrap();
+        listening
+    });
+    let session = working(&world);
+    world.sandbox.put("reach.py", "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])\n");
+    for (from, to, below) in [("~/.docker", "~/.docker2", "desktop/"), ("made", "moved", "")] {
+        let ran = session.ran(&format!("mv {from} {to} || echo held"));
+        assert!(ran.out.contains("held"), "{ran:?}");
+        let ran = session.ran(&format!("python3 reach.py {from}/{below}s.sock {to}/{below}s.sock"));
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+    }
+    assert!(reached.iter().all(|listening| listening.accept().is_err()), "nobody was reached");
+    let ran = session.ran("mkdir -p ~/.docker/other && mv ~/.docker/other ~/.docker/another && mkdir made/x");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

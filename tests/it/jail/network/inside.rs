@@ -596,3 +596,29 @@ fn with_the_mode_off_there_is_nothing() {
     assert_eq!(session.ran("readlink /proc/self/ns/net").out.trim(), own.to_str().unwrap());
     assert!(!session.inner.folder().join("network").exists());
 }
+
+/// A command can kill the broker. What it sent until then is known up to the last megabyte.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn what_was_sent_is_known_after_the_broker_was_killed() {
+    let world = world("mode = \"list\"\nallow = [\"db.test:5432\"]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let broker = broker(&world, &session).as_raw_nonzero().get();
+    // The other side sends everything back, so that the script knows what has left.
+    let script = format!(
+        "import os, socket\n\
+         one = socket.create_connection(('db.test', 5432), 5)\n\
+         back = 0\n\
+         for n in range(300):\n\
+         \x20   one.sendall(b'x' * 10000)\n\
+         \x20   while back < 10000 * n: back += len(one.recv(10000))\n\
+         os.kill({broker}, 9)\n\
+         print(back > 2900000)\n"
+    );
+    world.sandbox.put("send.py", &script);
+    let ran = session.ran("python3 send.py");
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "True"), "{ran:?}");
+    let sent = counts(&session).row_of("db.test", 5432).map(|row| row.up);
+    assert!(sent.is_some_and(|sent| sent >= 2_000_000), "{sent:?}");
+}

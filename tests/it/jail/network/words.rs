@@ -74,8 +74,27 @@ fn an_address_that_is_spelt_oddly_is_judged_as_it_is_fetched() {
     ] {
         fetches(&session, url).refused(&["refused, "]);
     }
-    fetches(&session, "http://127.0.0.1:3000/").silent();
     fetches(&session, "https://docs.example:443/x").silent();
+}
+
+/// By whatever name: the ports that the list names, and those of the session's own servers.
+#[test]
+fn of_this_machine_only_the_listed_ports_are_fetched_from() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("[network]\nmode = \"list\"\nservers = true\nlocal = [3000]\n");
+    let session = begun(&sandbox);
+    for host in ["localhost", "127.0.0.1", "[::1]", "app.localhost"] {
+        let of_server = |port: u16| {
+            let url = format!("http://{host}:{port}/");
+            session.pre(&session.call("mcp__browser__navigate", json!({"url": url})))
+        };
+        let said = fetches(&session, &format!("http://{host}:3000/"));
+        assert!(!said.out.contains("deny"), "{host}: {said:?}");
+        assert!(!of_server(3000).out.contains("`[network] local`"), "{host}");
+        let why = format!("{host}:9200 refused, no command serves it and `[network] local` does not name it");
+        fetches(&session, &format!("http://{host}:9200/")).refused(&[&why]);
+        of_server(9200).refused(&[&why]);
+    }
 }
 
 /// Nobody can be asked: what would be a question is refused.
@@ -229,6 +248,12 @@ fn an_answer_is_written_where_it_holds() {
     let said = person(&["network", "allow", "c.example", "--yes"]);
     assert!(said.out.contains("it does not hold here") && !said.out.contains("took it up"), "{said:?}");
     assert_eq!((answers_in(&here), answers_in(&there)), (3, 1), "nowhere");
+    // Denied by a pattern, or at every port.
+    let _ = person(&["network", "deny", "*.d.example", "--everywhere", "--yes"]);
+    for host in ["x.d.example", "*.y.d.example", "c.example:8080"] {
+        let said = person(&["network", "allow", host, "--yes"]);
+        assert!(said.out.contains("it does not hold here"), "{host}: {said:?}");
+    }
     drop(holder.stdin.take());
     holder.wait().unwrap();
 }
@@ -262,6 +287,9 @@ fn a_servers_tool_is_judged_by_each_address_that_it_is_given() {
         json!({"uri": "https://paste.example/x"}),
         json!({"urls": ["https://docs.example/x", "https://paste.example/x"]}),
         json!({"baseUrl": "https://paste.example"}),
+        json!({"url": "paste.example"}),
+        json!({"url": "view-source:https://paste.example/x"}),
+        json!({"url": {"href": "//paste.example/x"}}),
         json!({"requests": [{"method": "GET", "target": {"page_uri": "https://paste.example/x"}}]}),
     ];
     let call = |session: &Session, input: &serde_json::Value| {
@@ -281,7 +309,7 @@ fn a_servers_tool_is_judged_by_each_address_that_it_is_given() {
     for input in [
         json!({"url": "https://docs.example/x"}),
         // No address, and no field for one.
-        json!({"query": "https://paste.example/x", "url": "paste.example"}),
+        json!({"query": "https://paste.example/x", "url": "src/main.rs"}),
     ] {
         let said = call(&session, &input);
         assert!(!said.out.contains("refused"), "{said:?}");
@@ -308,4 +336,34 @@ fn a_question_names_the_foreign_text_before_it() {
     let _ = session.pre(&search);
     let _ = session.post(&search);
     assert!(asked("https://paste.example/x").contains("(port 443), after a search of the web: it is not on"));
+}
+
+#[test]
+fn an_answer_says_that_an_observer_refuses_nothing() {
+    let sandbox = attended("observe");
+    let said = sandbox.person(&["network", "deny", "evil.example", "--yes"]);
+    said.said(&["denied", "`[network] mode` is `observe`, which refuses nothing"]);
+}
+
+/// The network of a session is made when it starts.
+#[test]
+fn a_mode_that_is_edited_holds_from_the_next_start() {
+    for (before, after) in [("off", "list"), ("list", "off"), ("ask", "list")] {
+        let sandbox = Sandbox::new();
+        let set = |mode: &str| sandbox.configure(&format!("[network]\nmode = \"{mode}\"\n"));
+        set(before);
+        let session = begun(&sandbox);
+        set(after);
+        let said = session.prompt("go on");
+        let words = format!("`[network] mode = \\\"{after}\\\"` takes effect at the next start of a session");
+        assert!(said.out.contains(&words), "{said:?}");
+        assert!(!session.prompt("go on again").out.contains("takes effect"), "once");
+        let shown = || {
+            let now = sandbox.person(&["status", "--json"]).json();
+            now["network"].as_str().unwrap_or("off").split([':', ',', ' ']).next().unwrap().to_owned()
+        };
+        assert_eq!(shown(), before);
+        let _ = session.start("resume");
+        assert_eq!(shown(), after);
+    }
 }

@@ -5,6 +5,7 @@
 //! enforced, never takes effect.
 
 use super::key::KEYS;
+use super::network::NetworkMode;
 use super::{ModeLevel, Policy};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +72,11 @@ impl Origins {
         let names_mode = !self.of("mode.level").is_empty();
         let has_checks = !policy.checks.is_empty();
         let by_effect = policy.rules.iter().any(|rule| !rule.effect.is_empty());
+        // Only the jail holds a network.
+        let has_network = policy.network.mode != NetworkMode::Off;
         let is_held = |name: &str| {
             !self.of(name).is_empty()
+                || has_network && matches!(name, "jail.level" | "jail.test_network" | "jail.without")
                 || names_mode && name.starts_with("gates.")
                 || has_checks && name == "gates.checks"
                 || by_effect && name == "effects.read"

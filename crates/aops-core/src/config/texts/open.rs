@@ -20,7 +20,11 @@ const MOST: usize = 100;
 /// an `.aops` in the same repository; otherwise the repository's root; outside of a repository the folder
 /// itself, since anybody may own the folders above. Never above the user's home.
 pub fn project(env: &Env, cwd: &Path) -> PathBuf {
-    let start = if env.client.project.as_os_str().is_empty() { cwd } else { &env.client.project };
+    root_from(env, if env.client.project.as_os_str().is_empty() { cwd } else { &env.client.project })
+}
+
+/// The same starting in this folder.
+pub fn root_from(env: &Env, start: &Path) -> PathBuf {
     let owner = fs::metadata(start).ok().map(|about| about.uid());
     // Anybody may create a `/tmp/.git`, and a configuration may start programs.
     let has = |folder: &Path, name: &str| {

@@ -33,6 +33,8 @@ pub struct Protected {
     /// The administrator's folder of Claude Code's settings.
     pub managed: String,
     pub project: String,
+    /// The folder above whose `.aops` is in force, if the session began in a subfolder; usually empty.
+    pub root: String,
     /// The worktree that the session is in now, if it began in another tree; usually empty.
     pub worktree: String,
     /// The running program and the registered one.
@@ -88,8 +90,10 @@ impl Protected {
         add(format!("{}/projects", self.config), SESSIONS, false);
         add(self.user_config.clone(), CONFIGURATION, true);
         add(format!("{}/.claude/checkpoints", self.project), CHECKPOINTS, true);
-        add(format!("{}/.aops", self.project), CONFIGURATION, true);
-        add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
+        for folder in [&self.project, &self.root].into_iter().filter(|folder| !folder.is_empty()) {
+            add(format!("{folder}/.aops"), CONFIGURATION, true);
+            add(format!("{folder}/.aops/config.toml"), CONFIGURATION, true);
+        }
         for agent in AGENTS {
             add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
             add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);

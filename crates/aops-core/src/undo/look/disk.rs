@@ -36,7 +36,11 @@ impl Look<'_> {
     /// The existing paths that this word stands for.
     pub(super) fn expand(&self, word: &Word) -> Result<Vec<PathBuf>, Unkept> {
         let word = &settled(word);
-        let there = |path: &PathBuf| placed(path).filter(|path| stat(path).is_some());
+        let follows = [&[Bit::Char('/')][..], &[Bit::Char('/'), Bit::Char('.')]]
+            .iter()
+            .any(|ending| word.bits.ends_with(ending));
+        let place = |path: &PathBuf| if follows { fs::canonicalize(path).ok() } else { placed(path) };
+        let there = |path: &PathBuf| place(path).filter(|path| stat(path).is_some());
         if let Some(path) = word.literal() {
             return Ok(there(&PathBuf::from(path)).into_iter().collect());
         }

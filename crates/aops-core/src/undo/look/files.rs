@@ -1,20 +1,36 @@
 //! Finds files that a line removes or overwrites, except for those that are committed.
 
 use super::disk::{beside, kind, names, placed, root_above, stat};
-use super::{How, Look, RepositoryWant, Unkept, Want, index};
-use crate::system::files::mode_bits;
-use crate::system::git::git_folder;
+use super::{How, Look, RepositoryWant, Unkept, Want};
+use crate::system::files::{mode_bits, read_short};
+use crate::system::git::{git_common_folder, git_folder, index_paths};
 use aops_shell::danger::is_below_temporary;
 use aops_shell::generated;
-use aops_shell::syntax::Word;
+use aops_shell::syntax::{Bit, Word};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The root of the working tree that contains this path. A root itself belongs to the one around it.
 pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
     root_above(path.parent()?)
+}
+
+/// The index in this git folder surely lists neither this path, relative to the working tree, nor anything
+/// below it. Nothing is started.
+fn is_unlisted(git: &Path, path: &Path) -> bool {
+    let index = git.join("index");
+    if path.as_os_str().is_empty() {
+        return false;
+    }
+    let Some(found) = index_paths(&index, path.as_os_str().as_bytes()) else {
+        return fs::symlink_metadata(&index).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    };
+    // What follows the path: nothing, or the rest of a path below it, or of another name that begins alike.
+    !found.split_inclusive(|byte| *byte == 0).any(|rest| matches!(rest.first(), Some(0 | b'/')))
 }
 
 /// The kernel shows its own state here: writing changes that, and no content is lost.
@@ -88,8 +104,7 @@ impl Look<'_> {
         }
         let Some(root) = repository_of(&path) else { return self.add_with_kin(&path, false) };
         let inside = path.strip_prefix(&root).unwrap_or(&path);
-        let listed = git_folder(&root).and_then(|git| index::lists(&git, inside));
-        if listed == Some(false) {
+        if git_folder(&root).is_some_and(|git| is_unlisted(&git, inside)) {
             return self.add_with_kin(&path, false);
         }
         let state = match RepositoryWant::of_paths(self, &root, &[inside.to_owned()]) {
@@ -112,8 +127,10 @@ impl Look<'_> {
         let [target] = targets.as_slice() else { return Ok(()) };
         let is_folder = target.is_dir();
         for word in sources {
+            // Its contents are meant, not the folder itself.
+            let is_open = word.bits.ends_with(&[Bit::Char('/'), Bit::Char('.')]);
             for source in self.expand(word)? {
-                let goes = if is_folder {
+                let goes = if is_folder && !is_open {
                     target.join(source.file_name().unwrap_or_default())
                 } else {
                     target.clone()
@@ -165,12 +182,10 @@ impl Look<'_> {
 
     fn removed_in(&mut self, root: &Path, paths: &[PathBuf]) -> Result<(), Unkept> {
         let inside = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_owned();
-        let unlisted = |path: &PathBuf| {
-            let is_file = stat(path).is_some_and(|stat| kind(&stat) != FileType::Directory);
-            is_file && git_folder(root).and_then(|git| index::lists(&git, &inside(path))) == Some(false)
-        };
-        if paths.iter().all(unlisted) {
-            return paths.iter().try_for_each(|path| self.add_with_kin(path, true));
+        let git = git_folder(root);
+        let is_unlisted = |path| git.as_ref().is_some_and(|git| is_unlisted(git, &inside(path)));
+        if paths.iter().all(is_unlisted) {
+            return paths.iter().try_for_each(|path| self.removed_untracked(path));
         }
         let names: Vec<PathBuf> = paths.iter().map(inside).collect();
         let mut state = match RepositoryWant::of_paths(self, root, &names) {
@@ -178,6 +193,9 @@ impl Look<'_> {
             Err(Unkept::Git(_)) => RepositoryWant { root: root.to_owned(), ..RepositoryWant::default() },
             state => state?,
         };
+        if self.is_filtered(root, paths, &state) {
+            state.changed.extend(state.tracked.iter().cloned());
+        }
         let mut committed = BTreeSet::new();
         for path in paths {
             self.walk(path, &mut |look, path| {
@@ -201,6 +219,33 @@ impl Look<'_> {
         state.committed = committed.into_iter().collect();
         self.found.repositories.extend(Some(state).filter(|state| !state.committed.is_empty()));
         Ok(())
+    }
+
+    /// A filter may strip something before git compares (the outputs of a notebook): what git calls unchanged
+    /// is in no commit then.
+    fn is_filtered(&self, root: &Path, paths: &[PathBuf], state: &RepositoryWant) -> bool {
+        const FILE: &str = ".gitattributes";
+        let above = paths.iter().flat_map(|path| path.ancestors().take_while(|path| path.starts_with(root)));
+        let below = state.tracked.iter().filter(|name| name.ends_with(FILE)).map(|name| root.join(name));
+        let of_user = self.place.env.home.join(".config/git/attributes");
+        let mut all: BTreeSet<PathBuf> = above.map(|folder| folder.join(FILE)).chain(below).collect();
+        all.extend(
+            [of_user].into_iter().chain(git_common_folder(root).map(|git| git.join("info/attributes"))),
+        );
+        let strips = |word: &str| {
+            word.starts_with("filter=") && word != "filter=lfs"
+                || word == "ident"
+                || word.starts_with("working-tree-encoding=")
+        };
+        all.iter().filter_map(|file| read_short(file)).any(|text| text.split_whitespace().any(strips))
+    }
+
+    /// Git's index lists nothing of it.
+    fn removed_untracked(&mut self, path: &Path) -> Result<(), Unkept> {
+        if stat(path).is_some_and(|stat| kind(&stat) != FileType::Directory) {
+            return self.add_with_kin(path, true);
+        }
+        self.walk(path, &mut |look, path| Ok(look.place.rules.is_empty() && look.is_made_file(path)))
     }
 
     /// Adds every file here and below, except those that `skip` knows to exist elsewhere.
@@ -269,4 +314,36 @@ impl Look<'_> {
 
 fn device_above(path: &Path) -> libc::dev_t {
     path.parent().and_then(stat).map_or(0, |stat| stat.st_dev)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::git::tests::{repository, run};
+
+    #[test]
+    fn the_index_says_what_git_says() {
+        let (_home, env) = repository();
+        let is_unlisted = |name: &str| super::is_unlisted(&env.cwd.join(".git"), Path::new(name));
+        assert!(is_unlisted("a"), "there is no index yet");
+        for name in ["a", "b.txt", "sub/a", "sub/sub/new", "sub2/b"] {
+            let path = env.cwd.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        let git = |args: &[&str]| drop(run(&env, args));
+        git(&["add", "a", "sub/a"]);
+        git(&["add", "-N", "sub/sub/new"]);
+        for version in ["2", "3", "4"] {
+            git(&["update-index", "--index-version", version]);
+            for listed in ["a", "sub/a", "sub", "sub/sub", "sub/sub/new"] {
+                assert!(!is_unlisted(listed), "{version}: {listed}");
+            }
+            for name in ["b.txt", "sub/b", "/a", "su", "ub", "sub2", "sub2/b", "new", "sub/s", "sub/sub/ne"] {
+                assert!(is_unlisted(name), "{version}: {name}");
+            }
+        }
+        fs::write(env.cwd.join(".git/index"), "DIRC").unwrap();
+        assert!(!is_unlisted("b.txt"), "an index that cannot be read is left to git");
+    }
 }

@@ -3,6 +3,7 @@
 use super::network::no_wider;
 use super::source;
 use crate::config::policy::DangerLevel;
+use crate::config::policy::jail::JailLevel;
 use crate::config::policy::key::{KEYS, Key, Project};
 use crate::config::policy::rule::Action;
 use crate::config::policy::value::Form;
@@ -271,6 +272,10 @@ fn what_a_bundle_does_not_name() {
     let check = "[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n";
     assert_eq!(both(check, "gates.checks = \"off\"").0.gates.checks, Level::Enforce);
     assert_eq!(both("", "gates.checks = \"off\"").0.gates.checks, Level::Off);
+    let network = "network.mode = \"list\"\n";
+    assert_eq!(both(network, "jail.level = \"off\"").0.jail.level, JailLevel::Auto, "only the jail holds it");
+    assert_eq!(both(network, "jail.level = \"require\"").0.jail.level, JailLevel::Require);
+    assert_eq!(both("", "jail.level = \"off\"").0.jail.level, JailLevel::Off);
     let taken = read_for(ModeLevel::Strict, HERE, source(rule), source(rule), None).unwrap_err();
     assert!(taken[0].what.contains("is taken"), "{taken:?}");
 }
