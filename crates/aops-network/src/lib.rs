@@ -10,6 +10,7 @@ pub mod derive;
 pub mod hello;
 pub mod body;
 pub mod request;
+pub mod answer;
 pub mod proxy;
 pub mod hosts_file;
 pub mod dns;

@@ -37,7 +37,7 @@ mod programs;
 pub use place::{Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
-pub use secret::is_secret;
+pub use secret::{is_secret, may_be_secret};
 pub use sql::destroys;
 pub use windows::powershell_destroys;
 

@@ -23,7 +23,7 @@ pub mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Protected, system_folders};
+pub use path::{Beside, Protected, system_folders};
 pub use place::{PlacesOnDisk, ProtectedPlace};
 
 /// The longest quoted text in a refusal, in characters.

@@ -277,8 +277,12 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
     let approved = |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
     let passes = kind == EventKind::PreToolUse && turn.verdict.ruling < Ruling::Ask;
     let shown = turn.context.call().into_iter().filter(|_| passes).flat_map(|seen| &seen.danger.dangers);
-    let over =
-        kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
+    // A command that still runs could send what the task has read.
+    let rests = turn.event.stopped().is_some_and(|stop| stop.running.as_ref().is_none_or(Vec::is_empty));
+    let over = kind == EventKind::Stop
+        && rests
+        && turn.verdict.ruling != Ruling::Deny
+        && !turn.session().has_open_task();
     let guarded =
         if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
             network::guard(&folder, true).map(|new| new.then_some(NetworkChange::Guarded))

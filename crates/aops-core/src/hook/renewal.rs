@@ -26,8 +26,8 @@ pub(super) fn renewed(env: &Reading, session: &Session, event: &Event) -> Result
     let starts = event.kind() == EventKind::SessionStart;
     let root = Path::new(&session.memory.place.root);
     // A command can make a nearer `.aops`, which would take the project's own configuration out of force.
-    let is_elsewhere = !starts && !root.as_os_str().is_empty() && env.root() != root;
-    if !starts_or_prompts(event) || is_elsewhere {
+    let is_elsewhere = || !starts && !root.as_os_str().is_empty() && env.root() != root;
+    if !starts_or_prompts(event) || is_elsewhere() {
         return Ok(None);
     }
     let chosen = session.memory.configured.mode.as_ref().and_then(|asked| asked.level);

@@ -287,7 +287,7 @@ impl<'a> Turn<'a> {
                 self.add(Verdict::notice(GateId::Guard, words));
             }
             self.look_at_jail();
-            if let Some((name, file)) = env.moved.first() {
+            if let Some((name, file)) = env.user.moved.first() {
                 let words = format!("`{}` sets `{name}`, which is yours to set: yours holds", file.display());
                 self.add(Verdict::notice(GateId::Guard, words));
             }

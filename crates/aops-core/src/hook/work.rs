@@ -34,7 +34,7 @@ pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict 
 
 /// Finds what the settings run under our name. The person is told about programs that are not ours, and those
 /// are not mistaken for ours later.
-pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
+pub(super) fn find_impostors(env: &Reading, event: &Event, registered: &mut Registered) -> Verdict {
     *registered = impostors::look(env, tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
     if words.is_empty() { Verdict::pass() } else { Verdict::notice(GateId::Guard, words.join("\n")) }

@@ -3,7 +3,7 @@
 //! Reads variables and finds worktrees; writes nothing.
 
 use crate::config::texts;
-use crate::gate::guard::{Protected, system_folders};
+use crate::gate::guard::{Beside, Protected, system_folders};
 use crate::system::env::Env;
 use crate::system::git;
 use std::path::{Path, PathBuf};
@@ -113,8 +113,10 @@ impl Ground {
             sessions: text(&env.data.join("sessions")),
             user_config: text(&env.user_config),
             project: text(project),
-            root: root.as_deref().map(text).unwrap_or_default(),
-            worktree: worktree.as_deref().map(text).unwrap_or_default(),
+            beside: Beside {
+                root: root.as_deref().map(text).unwrap_or_default(),
+                worktree: worktree.as_deref().map(text).unwrap_or_default(),
+            },
             ..Protected::default()
         };
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();

@@ -20,7 +20,7 @@ impl Ground {
         let protected = self.guarded(wishes);
         for (folder, names) in &self.guards.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
-                lock_folder(folder, &protected, Path::new(&self.guards.protected.worktree), wishes);
+                lock_folder(folder, &protected, Path::new(&self.guards.protected.beside.worktree), wishes);
             }
         }
         for place in &protected {
@@ -53,7 +53,7 @@ impl Ground {
     /// even if it cannot refresh its index.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
         let trees = self.trees();
-        let worktree = PathBuf::from(&self.guards.protected.worktree);
+        let worktree = PathBuf::from(&self.guards.protected.beside.worktree);
         for tree in &trees {
             wishes.add(tree, Way::Writable, true);
             wishes.add(&tree.join(".git"), Way::ReadOnly, true);
@@ -86,7 +86,7 @@ impl Ground {
 
     /// The project, and the worktree of it in which the command runs.
     fn trees(&self) -> Vec<PathBuf> {
-        let all = [self.project.clone(), PathBuf::from(&self.guards.protected.worktree)];
+        let all = [self.project.clone(), PathBuf::from(&self.guards.protected.beside.worktree)];
         all.into_iter().filter(|tree| tree.is_absolute()).collect()
     }
 

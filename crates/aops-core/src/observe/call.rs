@@ -365,7 +365,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
 
 /// What a call must not touch, including other clients' files if the call may reach them.
 fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
-    let mut protected = tampering::protected(env, event);
+    let mut protected = tampering::protected(env, session, event);
     protected.on_disk.real = behind(&protected, &session.memory.watched.linked);
     protected.registered = session.memory.watched.held.keys().cloned().collect();
     protected

@@ -79,8 +79,7 @@ fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure>
 
 /// Why this lower mode was not requested by a person outside of a tool call.
 fn lowered_by(env: &Env, event: &Event, level: ModeLevel) -> Option<String> {
-    let protected = tampering::protected(env, event);
-    let project = Path::new(&protected.project).join(".claude");
+    let project = tampering::project(env, event).join(".claude");
     for name in ["settings.json", "settings.local.json"] {
         let file = project.join(name);
         let text = tampering::settings(&file.to_string_lossy());
@@ -173,8 +172,7 @@ fn values(line: &[String], options: &[&str]) -> Option<Vec<String>> {
 }
 
 fn by_settings(env: &Env, event: &Event) -> Option<String> {
-    let protected = tampering::protected(env, event);
-    let folders = [env.config.clone(), Path::new(&protected.project).join(".claude"), env.managed()];
+    let folders = [env.config.clone(), tampering::project(env, event).join(".claude"), env.managed()];
     let names = ["settings.json", "settings.local.json", "managed-settings.json"];
     folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).find_map(|file| {
         let text = tampering::settings(&file.to_string_lossy());

@@ -87,7 +87,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
             let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
         }
     }
-    let project = PathBuf::from(tampering::protected(env, event).project);
+    let project = tampering::project(env, event);
     let mut ground = Ground::here(env, &project);
     ground.layer_mb = jail.layer_mb;
     let state = match what_holds(&ground, Profile::Trial) {

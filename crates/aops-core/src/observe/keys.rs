@@ -156,24 +156,50 @@ fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     let reads_below = READING_BELOW.iter().any(|word| name.contains(word));
     let mut waiting = vec![&root];
     let mut looked = 0;
+    let mut shows = |text: &str| {
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        let is_path = text.len() <= LONGEST_PATH && !text.contains('\n') && !is_address;
+        looked += usize::from(text.contains('/') && is_path);
+        if looked > MOST {
+            return Some(format!("{} with more than {MOST} paths", call.key.tool));
+        }
+        let found = text.len() <= LONGEST_PATH && leads_to_keys(event, text, place, reads_below);
+        found.then(|| format!("{} {text}", call.key.tool))
+    };
     while let Some(value) = waiting.pop() {
-        match value {
-            Value::Array(all) => waiting.extend(all),
-            Value::Object(all) => waiting.extend(all.values()),
-            Value::String(text) if text.len() <= LONGEST_PATH => {
-                let is_address = text.starts_with("http://") || text.starts_with("https://");
-                looked += usize::from(text.contains('/') && !text.contains('\n') && !is_address);
-                if looked > MOST {
-                    return Some(format!("{} with more than {MOST} paths", call.key.tool));
-                }
-                if leads_to_keys(event, text, place, reads_below) {
-                    return Some(format!("{} {text}", call.key.tool));
-                }
+        let found = match value {
+            Value::Array(all) => {
+                waiting.extend(all);
+                shows(&all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("/"))
             }
-            _ => {}
+            Value::Object(all) => {
+                waiting.extend(all.values());
+                in_parts(all).find_map(|path| shows(&path))
+            }
+            Value::String(text) => shows(text),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
         }
     }
     None
+}
+
+/// Paths that fields of one object may make together: a folder and a name, or a folder, one below it, and a
+/// name.
+fn in_parts(fields: &serde_json::Map<String, Value>) -> impl Iterator<Item = String> {
+    let texts = || fields.values().filter_map(Value::as_str).filter(|text| !text.contains('\n'));
+    let folders = texts().filter(|text| text.starts_with(['/', '~', '.']));
+    let names = move || texts().filter(|text| !text.starts_with(['/', '~']) && !text.contains(' '));
+    folders.flat_map(move |folder| {
+        let below = move |name| {
+            let between = names().filter(move |between| *between != name);
+            let deeper = between.map(move |between| format!("{folder}/{between}/{name}"));
+            std::iter::once(format!("{folder}/{name}")).chain(deeper)
+        };
+        names().filter(move |name| *name != folder).flat_map(below)
+    })
 }
 
 /// In the names of foreign tools that read every file of a folder.

@@ -3,9 +3,9 @@
 //! Reads size, times, inode and mode of settings, configuration and program, and the text only if one of
 //! these changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
-use crate::config::texts;
+use crate::config::texts::{self, Reading};
 use crate::gate::EndContext;
-use crate::gate::guard::Protected;
+use crate::gate::guard::{Beside, Protected};
 use crate::host;
 use crate::host::claude::disarm;
 use crate::host::claude::settings::survey;
@@ -14,6 +14,7 @@ use crate::model::call::CallState;
 use crate::model::event::Event;
 use crate::observe::{own_changes, real_paths};
 use crate::session::fact::Fact;
+use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::system::files;
@@ -23,7 +24,7 @@ use crate::text::time;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A settings file above this size is not read: no sensible one is that large.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -40,17 +41,27 @@ pub enum Trip {
     Changed(Vec<String>),
 }
 
-/// What the guard protects during this event: the folders of this environment, and the project in which the
-/// session began.
-pub fn protected(env: &Env, event: &Event) -> Protected {
+/// The folder in which the session's client was started.
+pub fn project(env: &Env, event: &Event) -> PathBuf {
+    let project = &env.client.project;
+    if project.as_os_str().is_empty() { PathBuf::from(&event.cwd) } else { project.clone() }
+}
+
+/// What the guard protects during this event: the folders of this environment, the project in which the
+/// session began, and the folder above whose `.aops` is in force.
+pub fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
+    let known = &session.memory.place.root;
+    let root = if known.is_empty() { texts::project(env, Path::new(&event.cwd)) } else { known.into() };
+    protected_below(env, event, &root)
+}
+
+fn protected_below(env: &Env, event: &Event, root: &Path) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let project =
-        if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
+    let project = project(env, event);
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.pid.clone()).filter(|pid| !pid.is_empty());
     let own = Some(env.host).filter(|client| client.is_registered_by_name());
-    let worktree = git::worktree_at(Path::new(&project), Path::new(&event.cwd));
-    let root = Some(texts::root_from(env, Path::new(&project))).filter(|root| root != Path::new(&project));
+    let worktree = git::worktree_at(&project, Path::new(&event.cwd));
     Protected {
         home: text(&env.home),
         config: text(&env.config),
@@ -59,19 +70,21 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         sessions: text(&env.data.join("sessions")),
         user_config: text(&env.user_config),
         managed: text(&env.managed()),
-        project,
-        root: root.map(|path| text(&path)).unwrap_or_default(),
-        worktree: worktree.map(|path| text(&path)).unwrap_or_default(),
+        beside: Beside {
+            root: Some(root).filter(|root| *root != project).map(text).unwrap_or_default(),
+            worktree: worktree.map(|path| text(&path)).unwrap_or_default(),
+        },
+        project: text(&project),
         binaries: with_link(env, program),
         pids: pids.into_iter().collect(),
         ..Protected::default()
     }
 }
 
-/// The same, also with the other clients in which we are registered. It reads a file of each, so only for a
-/// call that touches something.
-pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
-    let mut protected = protected(env, event);
+/// The same when a session starts, also with the other clients in which we are registered. It reads a file of
+/// each.
+pub fn protected_with_others(env: &Reading, event: &Event) -> Protected {
+    let mut protected = protected_below(env, event, env.root());
     let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
     protected
         .clients
@@ -105,7 +118,7 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
 
 /// Settings and configuration, without the programs.
 fn watched(protected: &Protected) -> impl Iterator<Item = String> {
-    let Protected { config, project, root, user_config, .. } = protected;
+    let Protected { config, project, user_config, beside: Beside { root, .. }, .. } = protected;
     let files = [
         format!("{config}/settings.json"),
         format!("{config}/settings.local.json"),
@@ -194,7 +207,7 @@ pub fn held(protected: &Protected) -> Held {
 /// except for changes that a person made with our verbs.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
     let session = ledger.session();
-    let protected = protected(env, event);
+    let protected = protected(env, session, event);
     let marks = marks(&protected, &session.memory.watched.marks);
     let mut changed = compare(&session.memory.watched.marks, &marks, &protected.binaries);
     if !changed.is_empty() {
@@ -353,7 +366,6 @@ mod tests {
         super::compare(old, new, &[])
     }
 
-    /// E07: an edit of the same length, with the modification time set back.
     /// The client was started in a subfolder, so its project's `.aops` lies above.
     #[test]
     fn the_configuration_that_is_in_force_above_is_protected() {
@@ -364,15 +376,20 @@ mod tests {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
         let env = Env { home: dir.path().join("home"), ..Env::default() };
-        let of = |folder: &Path| protected(&env.for_project(folder), &Event::default());
+        let of = |folder: &Path| {
+            let mut session = Session::default();
+            session.memory.place.root = root.to_string_lossy().into_owned();
+            protected(&env.for_project(folder), &session, &Event::default())
+        };
         let above = root.join(".aops/config.toml").to_string_lossy().into_owned();
-        assert_eq!(of(&root).root, "", "it is the project's own");
+        assert_eq!(of(&root).beside.root, "", "it is the project's own");
         assert!(watched(&of(&sub)).any(|path| path == above));
         assert!(of(&sub).places().iter().any(|place| place.path == above));
         let ground = crate::jail::plan::Ground::of(&env, &sub, &|_| None);
         assert!(ground.guards.protected.places().iter().any(|place| place.path == above));
     }
 
+    /// E07: an edit of the same length, with the modification time set back.
     #[test]
     fn an_edit_of_the_same_length_with_the_old_time_is_seen() {
         let (dir, protected) = world();

@@ -273,11 +273,8 @@ impl<'a> Writer<'a> {
             }
             let entry =
                 read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
-            new.push(
-                entry.ok_or_else(|| {
-                    Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry")
-                })?,
-            );
+            let spoilt = || Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry");
+            new.push(entry.ok_or_else(spoilt)?);
         }
         if new.is_empty() {
             return Ok(());

@@ -34,8 +34,6 @@ pub struct Env {
     pub cwd: PathBuf,
     /// The variables that determine our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
-    /// Of these, the ones that a project's settings set, with that file: they keep the client's values.
-    pub moved: Vec<(String, PathBuf)>,
     pub client: ClientEnv,
     pub user: UserEnv,
     pub run: RunEnv,
@@ -103,6 +101,7 @@ impl Env {
                 mode: text(MODE),
                 no_color: var("NO_COLOR").is_some(),
                 is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
+                moved: moved.iter().map(|one| (one.name.to_owned(), one.by.clone())).collect(),
             },
             run: RunEnv {
                 claimed: var(RUN).is_some(),
@@ -113,7 +112,6 @@ impl Env {
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), text(name)?)))
                 .collect(),
-            moved: moved.iter().map(|one| (one.name.to_owned(), one.by.clone())).collect(),
             now_ms: now_ms(),
             ..Self::default()
         }
@@ -337,7 +335,6 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
     usual
 }
 
-/// A variable, if it is set and not empty.
 /// Without a client of ours, as in a person's terminal, nothing but the person sets variables.
 fn moved_by_projects() -> Vec<MovedVariable> {
     let Some(client) = text("CLAUDE_PID").and_then(|pid| pid.parse().ok()) else { return Vec::new() };
@@ -345,6 +342,7 @@ fn moved_by_projects() -> Vec<MovedVariable> {
     moved(client, &FOLDER_VARIABLES, var, &folders)
 }
 
+/// A variable, if it is set and not empty.
 fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -6,6 +6,7 @@ pub use aops_ledger::{folder, lock};
 
 pub mod held_network;
 mod started;
+pub mod files;
 mod moved;
 pub mod env;
 pub mod random;
@@ -16,7 +17,6 @@ pub mod signal;
 pub mod threads;
 pub mod superusers;
 pub mod process;
-pub mod files;
 pub mod git;
 pub mod lookup;
 pub mod fleet_home;

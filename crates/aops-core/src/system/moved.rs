@@ -1,8 +1,8 @@
 //! Variables that a project's settings set for our program, although they are a person's to set.
 //!
-//! Reads the client's own environment, and settings of projects if that differs from ours. Why: the client gives
-//! the `env` of every settings file to its hooks and commands, and a repository could move us away from the
-//! person's configuration and records.
+//! Reads the client's own environment, and settings of projects if that differs from ours. Why: the client
+//! gives the `env` of every settings file to its hooks and commands, and a repository could move us away from
+//! the person's configuration and records.
 
 use super::files::{is_too_long, read_short};
 use crate::text::json;

@@ -50,6 +50,9 @@ pub struct UserEnv {
     pub no_color: bool,
     /// The terminal supports no escape sequences: `TERM=dumb`, or no `TERM` at all.
     pub is_dumb: bool,
+    /// Of the variables that determine our folders, those that a project's settings set, with that file. They
+    /// keep the values with which the client was started.
+    pub moved: Vec<(String, PathBuf)>,
 }
 
 /// The run to which this process belongs.

@@ -3,7 +3,9 @@
 //! Reads only the call. Invariant: a tool that names no file and runs no line costs one look at its name; a
 //! field whose name shows that it is prose is not searched.
 
-pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, rule};
+pub use aops_shell::danger::{
+    Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, may_be_secret, rule,
+};
 
 use super::input::{self, InputFields};
 use super::table::{ToolTouches, tool as known};
@@ -63,7 +65,7 @@ fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger>
         let path = input::literals(input).into_iter().find(|path| is_secret(path) && !is_free(path));
         return path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default();
     };
-    let glob = fields.glob.as_deref().filter(|glob| tool == "Grep" && is_secret(glob)).map(str::to_owned);
+    let glob = fields.glob.as_deref().filter(|glob| tool == "Grep" && may_be_secret(glob)).map(str::to_owned);
     let path = fields.paths().find(|path| is_secret(path) && !is_free(path)).or(glob);
     path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
 }
@@ -133,7 +135,7 @@ fn one(tool: &str, text: &str, kind: Field, place: &Place) -> Vec<Danger> {
             dangers(&cut(text, &Ground { cwd: place.cwd, home: place.home, variables: &[] }), place)
         }
         Field::Query if destroys(text) => found("sql-destroy", shown()),
-        Field::Other if !text.contains(char::is_whitespace) && is_secret(path(text)) => {
+        Field::Other if !text.contains(char::is_whitespace) && may_be_secret(path(text)) => {
             found("secret-file", format!("{tool} {}", shown()))
         }
         _ => Vec::new(),

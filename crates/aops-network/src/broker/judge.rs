@@ -226,6 +226,7 @@ impl Broker<'_> {
         };
         connection.up.first = [&ours, &rest[..taken]].concat();
         connection.up.body = Some(body);
+        connection.down.head = Some(Vec::new());
         connection.read = Vec::new();
         self.begin(id, connection, name, on)
     }

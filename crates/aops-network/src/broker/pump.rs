@@ -2,6 +2,7 @@
 //!
 //! Invariant: bytes are written before more are read, so a slow reader slows its writer down.
 
+use crate::answer;
 use crate::body::Body;
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -62,6 +63,8 @@ pub(super) struct Flow {
     pub(super) first: Vec<u8>,
     /// If only this much may pass: anything after it is read and dropped.
     pub(super) body: Option<Body>,
+    /// Before the head of an answer is passed on: what has come of it.
+    pub(super) head: Option<Vec<u8>>,
     pipe: Option<Pipe>,
     /// Bytes in the pipe.
     held: usize,
@@ -82,6 +85,12 @@ impl Flow {
             Flowed::Ended => {}
             other => return other,
         }
+        if self.head.is_some() {
+            match self.pass_head(from, to) {
+                Flowed::Ended => {}
+                other => return other,
+            }
+        }
         let flowed =
             if self.body.is_some() { self.go_counted(from, to) } else { self.go_whole(from, to, pipes) };
         self.ended |= flowed == Flowed::Ended;
@@ -97,6 +106,38 @@ impl Flow {
                     self.first.drain(..written);
                     self.moved += written as u64;
                 }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Flowed::Waits,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Flowed::Broken,
+            }
+        }
+        Flowed::Ended
+    }
+
+    /// Returns `Ended` when the head of the answer is written, or nothing more comes.
+    fn pass_head(&mut self, mut from: &TcpStream, to: &TcpStream) -> Flowed {
+        let mut piece = [0; 1 << 12];
+        while let Some(read) = &mut self.head {
+            if let Some(head) = answer::head(read) {
+                let rest = read.split_off(head.length);
+                self.first = head.ours;
+                if head.is_interim {
+                    *read = rest;
+                } else {
+                    self.first.extend(rest);
+                    self.head = None;
+                }
+                match self.write_first(to) {
+                    Flowed::Ended => continue,
+                    other => return other,
+                }
+            }
+            match from.read(&mut piece) {
+                Ok(0) => {
+                    self.first = self.head.take().unwrap_or_default();
+                    return self.write_first(to);
+                }
+                Ok(count) => read.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Flowed::Waits,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Flowed::Broken,
@@ -216,6 +257,27 @@ mod tests {
         writing.join().unwrap().unwrap();
         assert!(reading.join().unwrap().unwrap() == [&b"first"[..], &sent].concat());
         assert_eq!(flow.moved, 3_000_005);
+    }
+
+    /// A server that was asked to close, and does not say that it will.
+    #[test]
+    fn an_answer_says_that_it_is_the_last_of_its_connection() {
+        let (mut writer, from) = pair();
+        let (mut reader, to) = pair();
+        writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
+        let mut flow = Flow { head: Some(Vec::new()), ..Flow::default() };
+        let mut pipes = Pipes::default();
+        let mut interim = [0; 25];
+        while flow.moved < 25 {
+            assert!(matches!(flow.go(&from, &to, &mut pipes), Flowed::Waits));
+        }
+        reader.read_exact(&mut interim).unwrap();
+        writer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+        drop(writer);
+        assert_eq!(run(&mut flow, &from, &to), Flowed::Ended);
+        let mut got = String::new();
+        reader.read_to_string(&mut got).unwrap();
+        assert_eq!(got, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
     }
 
     #[test]

@@ -37,7 +37,7 @@ const PATHS: &[&str] = &[
 const FOLDERS: &[&str] = &[
     "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/cache/", "/.password-store/",
     "/library/keychains/", "/.local/share/keyrings/", "/.config/op/", "/etc/ssl/private/", "/run/secrets/",
-    "/etc/sudoers.d/", "/aops/keys/", "/.claude/checkpoints/kept/", "/.claude/checkpoints/blobs/",
+    "/etc/sudoers.d/", "/aops/keys/", "/.claude/checkpoints/",
 ];
 const PLAIN: &[&str] = &[
     "known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub",
@@ -128,13 +128,14 @@ fn names(word: &Word) -> Vec<String> {
 fn holds_secret(word: &Word) -> bool {
     // Text with brackets, blanks or a scheme is a pattern of another kind or a URL, not a file name.
     let bare = |text: &String| !text.contains(['(', ')', '{', ' ']) && !text.starts_with("http");
-    names(word).iter().filter(|text| bare(text)).any(|text| {
-        let bare = text.replace('…', "");
-        // `.env*` may match `.env`, and `*.pem` matches any key.
-        is_secret(&bare)
-            || bare.contains(['*', '?'])
-                && (is_secret(&bare.replace(['*', '?'], "")) || is_secret(&bare.replace(['*', '?'], "x")))
-    })
+    names(word).iter().filter(|text| bare(text)).any(|text| may_be_secret(&text.replace('…', "")))
+}
+
+/// Whether a path is a file of secrets, or a pattern that matches one: `.env*` may match `.env`, and `*.pem`
+/// matches any key.
+pub fn may_be_secret(path: &str) -> bool {
+    let filled = |with: &str| is_secret(&path.replace(['*', '?'], with));
+    is_secret(path) || path.contains(['*', '?']) && (filled("") || filled("x"))
 }
 
 /// Whether a file is secret because of its folder, whatever its name.

@@ -205,6 +205,17 @@ fn after_a_secret_a_person_allows_a_host_again() {
     let refused = session.ran(line);
     assert!(refused.out.contains("403") && refused.out.contains("seen plain.test"), "{refused:?}");
     assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow paste.rs"), "{refused:?}");
+    // The turn ends, but not what it left running; then that ends too.
+    let stop = |running: serde_json::Value| {
+        let fields = serde_json::json!({"last_assistant_message": "m", "background_tasks": running});
+        let _ = session.inner.event("Stop", fields);
+        let _ = session.inner.prompt("go on");
+        session.ran(line).out.contains("seen paste.rs")
+    };
+    assert!(!stop(serde_json::json!([{"id": "b1", "type": "shell", "status": "running"}])));
+    assert!(stop(serde_json::json!([])));
+    session.ran("cat .env");
+    assert!(!session.ran(line).out.contains("seen paste.rs"));
     world.sandbox.person(&["network", "allow", "paste.rs", "--yes"]).said(&["allowed in"]);
     let again = session.ran(line);
     assert!(again.out.contains("seen paste.rs"), "{again:?}");

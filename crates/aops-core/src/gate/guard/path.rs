@@ -33,10 +33,7 @@ pub struct Protected {
     /// The administrator's folder of Claude Code's settings.
     pub managed: String,
     pub project: String,
-    /// The folder above whose `.aops` is in force, if the session began in a subfolder; usually empty.
-    pub root: String,
-    /// The worktree that the session is in now, if it began in another tree; usually empty.
-    pub worktree: String,
+    pub beside: Beside,
     /// The running program and the registered one.
     pub binaries: Vec<String>,
     /// Process IDs that must not be killed, as text: the client's.
@@ -47,6 +44,15 @@ pub struct Protected {
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
+}
+
+/// Folders that count like the project's own; usually empty.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Above it, where the `.aops` in force lies, if the session began in a subfolder.
+    pub root: String,
+    /// The worktree that the session is in now, if it began in another tree.
+    pub worktree: String,
 }
 
 pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
@@ -75,8 +81,11 @@ impl Protected {
                 all.push(ProtectedPlace { path, what, tree, in_project });
             }
         };
-        let worktree =
-            if self.worktree.is_empty() { String::new() } else { format!("{}/.claude", self.worktree) };
+        let worktree = if self.beside.worktree.is_empty() {
+            String::new()
+        } else {
+            format!("{}/.claude", self.beside.worktree)
+        };
         for base in [&self.config, &format!("{}/.claude", self.project), &worktree] {
             if base.is_empty() {
                 continue;
@@ -90,7 +99,7 @@ impl Protected {
         add(format!("{}/projects", self.config), SESSIONS, false);
         add(self.user_config.clone(), CONFIGURATION, true);
         add(format!("{}/.claude/checkpoints", self.project), CHECKPOINTS, true);
-        for folder in [&self.project, &self.root].into_iter().filter(|folder| !folder.is_empty()) {
+        for folder in [&self.project, &self.beside.root].into_iter().filter(|folder| !folder.is_empty()) {
             add(format!("{folder}/.aops"), CONFIGURATION, true);
             add(format!("{folder}/.aops/config.toml"), CONFIGURATION, true);
         }

@@ -97,3 +97,28 @@ fn words_of_a_tool_are_a_line() {
         assert_eq!(found(input), Vec::<&str>::new(), "{input}");
     }
 }
+
+/// A search shows the content of what its pattern matches, also of what was saved before a command removed
+/// it.
+#[test]
+fn a_search_for_secrets_is_a_look_at_them() {
+    let found = |tool: &str, input: &str| of(tool, input, None, &ground(&[]), None).len();
+    for (tool, input) in [
+        ("Grep", r#"{"pattern":"KEY","glob":".env*"}"#),
+        ("Grep", r#"{"pattern":"KEY","glob":"**/*.pem"}"#),
+        ("Grep", r#"{"pattern":"KEY","path":"/home/u/proj/.claude/checkpoints"}"#),
+        ("Grep", r#"{"pattern":"KEY","path":".claude/checkpoints/"}"#),
+        ("mcp__fs__search_files", r#"{"path":"/home/u/proj/.claude/checkpoints","pattern":"KEY"}"#),
+        ("mcp__fs__search_files", r#"{"path":".","pattern":".env*"}"#),
+    ] {
+        assert_eq!(found(tool, input), 1, "{tool} {input}");
+    }
+    for (tool, input) in [
+        ("Grep", r#"{"pattern":"KEY","glob":"*.ts"}"#),
+        ("Grep", r#"{"pattern":"KEY","glob":"**/*","path":".claude"}"#),
+        ("mcp__fs__search_files", r#"{"path":".","pattern":"**/*.rs"}"#),
+        ("mcp__fs__search_files", r#"{"path":".claude","pattern":"*"}"#),
+    ] {
+        assert_eq!(found(tool, input), 0, "{tool} {input}");
+    }
+}
