@@ -132,6 +132,15 @@ fn what_an_abort_drops_and_a_branch_that_is_made_anew_are_kept() {
         assert!(said.starts_with("kept as "), "{verb}: {said}");
         assert!(files(&newest(&sandbox), &sandbox).contains(&"a.txt".to_owned()), "{verb}");
     }
+    for line in ["git checkout --ours a.txt", "git checkout -q --theirs -- a.txt", "git restore --ours a.txt"]
+    {
+        let _ = sandbox.command("git").args(["merge", "other"]).output().unwrap();
+        sandbox.put("a.txt", "resolved\n");
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert_eq!(files(&newest(&sandbox), &sandbox), ["a.txt"], "{line}");
+        sandbox.git(&["merge", "--abort"]);
+    }
     for line in ["git checkout -q -B other HEAD~1", "git switch -q -C other HEAD~1"] {
         sandbox.git(&["switch", "-q", "-C", "other", "HEAD"]);
         sandbox.git(&["commit", "-q", "--allow-empty", "-m", "named by this branch alone"]);
@@ -354,8 +363,10 @@ fn a_full_store_is_asked_about() {
     let sandbox = guarded();
     sandbox.configure(&format!("{NO_TRACKER}[mode]\nlevel = \"guard\"\n[undo]\nkeep_mb = 1\n"));
     let session = begun(&sandbox);
-    sandbox.put("large.bin", &"x".repeat(1 << 20));
-    assert!(run(&session, &sandbox, "rm large.bin").contains("kept as 1"));
+    for (name, size) in [("small.bin", 1 << 18), ("large.bin", 3 << 18)] {
+        sandbox.put(name, &"x".repeat(size));
+        assert!(run(&session, &sandbox, &format!("rm {name}")).contains("kept as "), "{name}");
+    }
     sandbox.put("data.csv", "1,2\n");
     let said = session.ask_bash("rm data.csv");
     assert_eq!(decision(&said), "ask", "{}", said.out);

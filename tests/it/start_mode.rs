@@ -5,7 +5,7 @@ use crate::support::{Answer, BINARY, Sandbox, Session, client_pid};
 use serde_json::{Value, json};
 
 fn ready(config: &str) -> Sandbox {
-    let sandbox = Sandbox::repository("0.0");
+    let sandbox = Sandbox::repository("0.0").of_client(client_pid());
     sandbox.configure(&format!("tracker.command = \"none\"\n{config}"));
     sandbox
 }
@@ -42,7 +42,7 @@ fn own() -> u32 {
 /// makes it strict.
 #[test]
 fn nobody_chose_a_mode() {
-    let sandbox = Sandbox::unchosen();
+    let sandbox = Sandbox::unchosen().of_client(client_pid());
     let show = |client: &str| {
         let session = sandbox.session();
         let mut command = sandbox.command(BINARY);

@@ -41,6 +41,8 @@ pub(crate) struct Sandbox {
     sessions: AtomicU32,
     /// The process that stands for the client, where it is not the usual one.
     client: Option<u32>,
+    /// The usual one, which has this environment.
+    stand_in: OnceLock<Child>,
 }
 
 impl Sandbox {
@@ -49,8 +51,14 @@ impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
         let project = PROJECT.to_owned();
-        let sandbox =
-            Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0), client: None };
+        let sandbox = Self {
+            root,
+            project,
+            variables: Vec::new(),
+            sessions: AtomicU32::new(0),
+            client: None,
+            stand_in: OnceLock::new(),
+        };
         for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
             fs::create_dir(folder).unwrap();
         }
@@ -259,6 +267,11 @@ impl Sandbox {
         variables
     }
 
+    /// The process that stands for this world's client.
+    pub(crate) fn client_pid(&self) -> u32 {
+        self.client.unwrap_or_else(|| self.stand_in.get_or_init(|| stand_in(self.environment())).id())
+    }
+
     /// What the client adds for a hook or a tool call in a headless run.
     pub(crate) fn inside_client(&self) -> Vec<(String, OsString)> {
         vec![
@@ -267,7 +280,7 @@ impl Sandbox {
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
             ("CLAUDE_CODE_SESSION_ATTENDED".into(), "0".into()),
             ("CLAUDE_CODE_ENTRYPOINT".into(), "sdk-cli".into()),
-            ("CLAUDE_PID".into(), self.client.unwrap_or_else(client_pid).to_string().into()),
+            ("CLAUDE_PID".into(), self.client_pid().to_string().into()),
         ]
     }
 
@@ -277,16 +290,19 @@ impl Sandbox {
     }
 }
 
+/// A process that stands for the client of no world.
+pub(crate) fn client_pid() -> u32 {
+    static CLIENT: OnceLock<Child> = OnceLock::new();
+    CLIENT.get_or_init(|| stand_in(Vec::new())).id()
+}
+
 /// A process that stands for the client. What a test runs as a person is not started by it, so this process
 /// is not the one. It ends when this one does: nothing is written to it.
 #[expect(clippy::disallowed_methods, reason = "the one process that only has to be there")]
-pub(crate) fn client_pid() -> u32 {
-    static CLIENT: OnceLock<Child> = OnceLock::new();
-    let start = || {
-        let mut command = Command::new("cat");
-        command.env_clear().stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-    };
-    CLIENT.get_or_init(start).id()
+fn stand_in(variables: Vec<(String, OsString)>) -> Child {
+    let mut command = Command::new("cat");
+    command.env_clear().envs(variables);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// A path as the client makes one name of it.

@@ -15,7 +15,7 @@ const STARTS: [(&str, &[&str]); 12] = [
     ("tmux", &["\"tmux\"", "Tmux::open(", ".sit_down(", "cockpit("]),
     ("ssh-keygen", &["\"ssh-keygen\""]),
     ("openssl", &["\"openssl\"", "\"openssl "]),
-    ("chromium", &["\"chromium\"", "Browser::open(", "browser::program("]),
+    ("chromium", &["\"chromium\"", "Browser::open(", "browser::program(", "browser::show("]),
     ("postgres", &["program(\"postgres\")", "program(\"psql\")", "Postgres::"]),
     ("rpm", &["unplugged(\"rpm\")"]),
     ("zsh", &["\"zsh\""]),

@@ -464,6 +464,64 @@ fn a_jail_that_is_switched_off_answers_nothing() {
     assert!(!is_answered(&session, "ls"));
 }
 
+/// A person who switches answers off, or breaks the file that says what is wanted, means the next line too.
+#[test]
+fn what_a_person_switches_off_in_a_turn_ends_at_once() {
+    for now in [
+        READING.replace("\"reading\"", "\"off\""),
+        format!("{READING}[jail]\nlevel = \"off\"\n"),
+        format!("{READING}no = such key\n"),
+    ] {
+        let world = answering(READING);
+        let session = world.prompted();
+        assert!(is_answered(&session, "ls"));
+        world.sandbox.configure(&now);
+        assert!(!is_answered(&session, "ls"), "{now}");
+        world.sandbox.configure(READING);
+        assert!(is_answered(&session, "ls"));
+    }
+}
+
+/// Our own verbs are usually started directly, but nobody was asked about an answered line.
+#[test]
+fn a_verb_of_ours_that_is_answered_is_held_too() {
+    let world = answering(&READING.replace("guard", "strict"));
+    let session = world.prompted();
+    for line in ["aops-hook status", "aops-hook sessions", "aops-hook policy show"] {
+        let line = line.replace("aops-hook", BINARY);
+        let (call, ran) = run_answered(&session, &line);
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "quiet-read"), "{line}: {call:?} {ran:?}");
+        assert!(!ran.told.contains("without the jail"), "{line}: {ran:?}");
+    }
+    assert!(is_answered(&session, "ls"), "the session is not blocked");
+}
+
+/// By `/add-dir`, until the client is started again.
+#[test]
+fn a_folder_that_a_person_added_may_be_read() {
+    let world = answering(READING);
+    let session = world.prompted();
+    assert!(!is_answered(&session, "cat /etc/hostname"));
+    let _ = session.inner.event("DirectoryAdded", json!({"directory": "/etc", "source": "command"}));
+    assert!(is_answered(&session, "cat /etc/hostname"));
+    let _ = session.inner.start("resume");
+    assert!(!is_answered(&session, "cat /etc/hostname"));
+}
+
+#[test]
+fn what_belongs_to_the_client_to_git_and_to_us_is_never_answered() {
+    let world = answering(READING);
+    world.sandbox.put(".claude/settings.json", "{}");
+    world.sandbox.put(".aops/axioms.md", "x\n");
+    commit_all(&world);
+    world.sandbox.put(".git/hooks/pre-commit", "x\n");
+    let session = world.prompted();
+    for path in [".claude/settings.json", ".aops/axioms.md", ".git/hooks/pre-commit"] {
+        assert!(!is_answered(&session, &format!("cat {path}")), "{path}");
+    }
+    assert!(is_answered(&session, "cat a.txt"));
+}
+
 #[test]
 fn a_line_that_the_jail_hinders_is_left_to_the_person_for_the_task() {
     let world = answering(CONTAINED);

@@ -1,7 +1,7 @@
 //! What a command reaches of other processes: signals, and the keys that a session keeps in the kernel.
 
 use super::world::{Jailed, JailedSession, Ran};
-use crate::support::{BINARY, client_pid};
+use crate::support::BINARY;
 use serde_json::json;
 use std::fs;
 use std::process::{Child, Stdio};
@@ -46,7 +46,7 @@ fn a_command_that_changes_nothing_signals_nobody_outside() {
     let path = [planted.parent().unwrap().as_os_str(), &system].join(std::ffi::OsStr::new(":"));
     world.sandbox = world.sandbox.with("PATH", path);
     let mut outside = process();
-    let pids = format!("{} {}", client_pid(), outside.id());
+    let pids = format!("{} {}", world.sandbox.client_pid(), outside.id());
     world.sandbox.put("pids", &pids);
     for (profile, ran) in shut_and_reviewed(&world, &format!("python3 kill.py {pids}"), "cksum pids") {
         // In a throwaway layer they are not even there.

@@ -140,8 +140,7 @@ fn what_is_kept_by_links_costs_four_calls_a_file() {
     };
     let (few, many) = (made(50), made(250));
     assert!(many.0 - few.0 <= 220, "the hook: {few:?} {many:?}");
-    // Many files get a second thread, and before it a look at the processors: up to 30 calls where old cgroups are.
-    assert!(many.1 - few.1 <= 3 * 200 + 90, "the starter: {few:?} {many:?}");
+    assert!(many.1 - few.1 <= 3 * 200 + 60, "the starter: {few:?} {many:?}");
 }
 
 /// A throwaway layer copies nothing and walks nothing, however large the project is.

@@ -17,12 +17,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each of them, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 35] = [
+const INSIDE: [&str; 36] = [
     "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
     "asked::a_line_with_an_unknown_host_is_not_answered_but_asked_about",
     "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
     "asked::a_persons_answer_holds_at_once_in_a_running_session",
     "asked::after_a_secret_a_person_allows_a_host_again",
+    "asked::after_a_secret_uploads_stay_closed_while_something_runs",
     "asked::the_danger_and_the_host_of_a_line_are_asked_about_at_once",
     "asked::a_program_outside_of_the_jail_is_asked_about_each_time",
     "asked::where_nobody_is_asked_the_end_lists_what_was_refused",

@@ -5,10 +5,9 @@ use super::whole_loop::bash;
 use crate::client::{Client, install};
 use crate::jail::network::{outside::Outside, run_inside};
 use crate::model::{Model, Turn};
+use crate::report::browser;
 use crate::support::Sandbox;
 use serde_json::json;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 #[test]
 #[ignore = "a long run, in a machine of its own"]
@@ -58,11 +57,8 @@ fn inside_the_real_client_hosts_are_asked_for_and_servers_seen() {
     assert!(results[0].contains("aops-hook network allow plain.test"), "{results:#?}");
     assert!(results[1].contains("seen plain.test"), "{results:#?}");
     assert!(results[3].contains("said 200"), "{results:#?}");
-    // The person's browser.
-    let mut browser = TcpStream::connect(("127.0.0.1", 8300)).unwrap();
-    browser.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
-    let mut said = String::new();
-    browser.read_to_string(&mut said).unwrap();
-    assert!(said.starts_with("HTTP/1.0 200"), "{said}");
+    let page = browser::show(&sandbox, &sandbox.tmp().join("profile"), "http://localhost:8300/");
+    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    assert!(page.contains("Directory listing for /"), "{page}");
     assert_eq!(outside.escaped(), [""; 0]);
 }

@@ -3,6 +3,7 @@
 use crate::support::Sandbox;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 pub(super) struct Browser {
     dom: String,
@@ -26,29 +27,32 @@ pub(crate) fn program(sandbox: &Sandbox) -> PathBuf {
     found.expect("no Chromium on PATH: install the package `chromium` (as root, `.ci/run` does)")
 }
 
+/// The document at this address, of this machine alone: the browser would call its vendor.
+pub(crate) fn show(sandbox: &Sandbox, profile: &Path, address: &str) -> Output {
+    let mut browser = sandbox.command(program(sandbox).to_str().unwrap());
+    browser
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost", "--proxy-server=127.0.0.1:9"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom", address])
+        .timeout(std::time::Duration::from_mins(3))
+        .output()
+        .unwrap()
+}
+
 impl Browser {
     pub(super) fn open(sandbox: &Sandbox, page: &Path) -> Self {
         let (copy, profile) = (sandbox.tmp().join("opened.html"), sandbox.tmp().join("profile"));
         let html = fs::read_to_string(page).unwrap();
         fs::write(&copy, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
-        let output = sandbox
-            .command(program(sandbox).to_str().unwrap())
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--no-first-run",
-            ])
-            // The browser would call its vendor; here it has no network.
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9"])
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"])
-            .arg(format!("file://{}", copy.display()))
-            .timeout(std::time::Duration::from_mins(3))
-            .output()
-            .unwrap();
+        let output = show(sandbox, &profile, &format!("file://{}", copy.display()));
         let dom = String::from_utf8_lossy(&output.stdout).into_owned();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && dom.contains("</html>"), "{output:?}");

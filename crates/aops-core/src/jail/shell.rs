@@ -199,6 +199,8 @@ impl Order {
             wants,
             watched,
         } = chosen;
+        // Nobody was asked about an answered line, so the kernel holds it, whatever it calls.
+        let own = own.filter(|_| judged.is_none());
         if own.is_some() {
             profile = Profile::None;
             notice = "";

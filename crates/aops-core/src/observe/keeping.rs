@@ -98,7 +98,8 @@ fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
 fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found, Unkept> {
     let found = look::look(place, losses, Bounds::of(policy))?;
     let store = if found.is_empty() { None } else { Store::look(place.root).ok().flatten() };
-    let full = store.and_then(|store| retain::is_full(place.env, &store, policy).ok().flatten());
+    let full = |store: Store| retain::is_full(place.env, &store, policy, found.bytes()).ok().flatten();
+    let full = store.and_then(full);
     full.map_or(Ok(found), |full| Err(Unkept::Full(full.kept_mb)))
 }
 

@@ -8,6 +8,7 @@ mod rules;
 mod hidden;
 mod places;
 
+use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::Reading;
@@ -85,6 +86,7 @@ fn look(
         return Err(format!("its text leaves it to the client: {said:?}"));
     }
     let level = if said == Quiet::Contained { AnswerLevel::Contained } else { AnswerLevel::Reading };
+    still_wanted(env, session)?;
     let is_off = session.policy().jail.level == JailLevel::Off;
     let state = session.memory.client.jail.as_ref().filter(|_| !is_off).ok_or("there is no jail")?;
     if !state.holds(level.profile()) {
@@ -99,7 +101,8 @@ fn look(
     if let Some(why) = environment::disturbance(&variables, &environment::held(&ground)) {
         return Err(why);
     }
-    let rules = rules::read(env, Path::new(&event.cwd), &project)?;
+    let mut rules = rules::read(env, Path::new(&event.cwd), &project)?;
+    rules.folders.extend(session.memory.place.added.iter().map(PathBuf::from));
     forbidden(&rules, &line, &said, level)?;
     let Paths { reads, hides } = Paths::of(
         &line,
@@ -118,6 +121,17 @@ fn look(
         rules: rules.count,
     };
     Ok((answer, line))
+}
+
+/// Within a turn the configuration stays as it is, but a person who switches answers off means the next line.
+fn still_wanted(env: &Reading, session: &Session) -> Result<(), String> {
+    let chosen = session.memory.configured.mode.as_ref().and_then(|asked| asked.level);
+    let now = in_force::load_in(env, chosen).map_err(|failure| failure.to_string())?.policy;
+    let then = session.policy();
+    if now.quiet == then.quiet && now.jail.level == then.jail.level {
+        return Ok(());
+    }
+    Err("`[quiet]` or `[jail] level` has changed since the turn began".to_owned())
 }
 
 /// The paths that a line names, and those that it must not see.

@@ -39,6 +39,8 @@ use std::sync::LazyLock;
 
 /// At most this many names are kept in `subagents`; further ones are not recorded.
 const MOST_SUBAGENTS: usize = 64;
+/// At most this many folders that a person added are remembered.
+const MOST_ADDED: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -235,6 +237,7 @@ impl Session {
     fn apply_plain_event(&mut self, seen: &Seen, refused: bool) {
         match seen.kind() {
             EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
+            EventKind::DirectoryAdded => self.add_folder(seen.words("directory")),
             EventKind::TaskCreated if !refused => self.add_todo(),
             EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
@@ -242,6 +245,12 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    /// One folder more than are remembered is none of them, so the client asks about it.
+    fn add_folder(&mut self, folder: Option<String>) {
+        let added = &mut self.memory.place.added;
+        added.extend(folder.filter(|folder| added.len() < MOST_ADDED && !added.contains(folder)));
     }
 
     fn observe(&mut self, observed: Option<&Observed>) {
@@ -286,6 +295,7 @@ impl Session {
             // A compaction does not start a client: timers and hooks survive it.
             if start.source.known().is_some_and(StartSource::is_new_client) {
                 memory.timers.lost = seen.timers.lost;
+                memory.place.added.clear();
                 memory.client.plan_hook = None;
             }
             memory.client.plan_hook = start.plan_hook.clone().or(memory.client.plan_hook.take());

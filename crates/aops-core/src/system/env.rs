@@ -338,8 +338,20 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
 /// Without a client of ours, as in a person's terminal, nothing but the person sets variables.
 fn moved_by_projects() -> Vec<MovedVariable> {
     let Some(client) = text("CLAUDE_PID").and_then(|pid| pid.parse().ok()) else { return Vec::new() };
+    if is_at_home() {
+        return Vec::new();
+    }
     let folders: Vec<PathBuf> = path(PROJECT).into_iter().chain(std::env::current_dir().ok()).collect();
     moved(client, &FOLDER_VARIABLES, var, &folders)
+}
+
+/// We were started by the path below this home at which `install` registers us, and no other variable is set:
+/// nothing was moved.
+fn is_at_home() -> bool {
+    let mut moving = FOLDER_VARIABLES.iter().filter(|name| **name != "HOME");
+    let called = std::env::args_os().next().map(PathBuf::from);
+    moving.all(|name| var(name).is_none())
+        && path("HOME").is_some_and(|home| called == Some(home.join(".local/bin/aops-hook")))
 }
 
 /// A variable, if it is set and not empty.

@@ -277,9 +277,17 @@ pub fn is_too_long(path: &Path) -> bool {
 
 /// The text of a file, whatever bytes it has; `None` if it is not a plain file, or too long.
 pub fn read_short(path: &Path) -> Option<String> {
-    let (file, _) = open_to_read(path).ok().filter(|(_, long)| *long <= LARGEST)?;
+    read_short_or(path, || None)
+}
+
+/// The same, with another result for a file that is too long.
+pub fn read_short_or(path: &Path, too_long: impl FnOnce() -> Option<String>) -> Option<String> {
+    let (file, _) = open_to_read(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).ok().filter(|read| *read as u64 <= LARGEST)?;
+    let read = file.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
+    if read as u64 > LARGEST {
+        return too_long();
+    }
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -4,10 +4,13 @@
 //! gives the `env` of every settings file to its hooks and commands, and a repository could move us away from
 //! the person's configuration and records.
 
-use super::files::{is_too_long, read_short};
+use super::files::read_short_or;
 use crate::text::json;
+use rustix::buffer::spare_capacity;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +32,7 @@ pub(super) fn moved(
     here: impl Fn(&str) -> Option<OsString>,
     folders: &[PathBuf],
 ) -> Vec<MovedVariable> {
-    let environment = std::fs::read(format!("/proc/{client}/environ")).unwrap_or_default();
+    let environment = environment_of(client).unwrap_or_default();
     let theirs = |name: &str| value_in(&environment, name);
     let changed: Vec<&'static str> =
         names.iter().copied().filter(|name| here(name) != theirs(name)).collect();
@@ -52,9 +55,22 @@ pub(super) fn moved(
     changed.into_iter().filter_map(found).collect()
 }
 
+/// What the kernel knows it was started with: two calls, since a short read is the whole.
+fn environment_of(client: i32) -> io::Result<Vec<u8>> {
+    let file = File::open(format!("/proc/{client}/environ"))?;
+    let mut bytes = Vec::new();
+    while bytes.len() == bytes.capacity() {
+        bytes.reserve(1 << 16);
+        if rustix::io::read(&file, spare_capacity(&mut bytes))? == 0 {
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
 /// `None` if no plain file is there. One that is too long for us may be short enough for the client.
 fn text_of(file: &Path) -> Option<String> {
-    if is_too_long(file) { Some(ESCAPED.to_owned()) } else { read_short(file) }
+    read_short_or(file, || Some(ESCAPED.to_owned()))
 }
 
 /// A text in which a name may be spelt in any way.

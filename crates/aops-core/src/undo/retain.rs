@@ -77,11 +77,11 @@ fn remove(env: &Env, store: &Store, keeping: &Keeping) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether nothing more may be kept, so that a person must be asked instead.
-pub fn is_full(env: &Env, store: &Store, policy: &Policy) -> Result<Option<Full>, Failure> {
+/// Whether this much more may not be kept, so that a person must be asked instead.
+pub fn is_full(env: &Env, store: &Store, policy: &Policy, more: u64) -> Result<Option<Full>, Failure> {
     let young: Vec<Keeping> = all(store)?.into_iter().filter(|keeping| age(env, keeping) < DAY_MS).collect();
     let kept: u64 = young.iter().map(Keeping::bytes).sum();
     let most_mb = policy.undo.keep_mb;
     let full = Full { keepings: young.len(), kept_mb: kept.div_ceil(1 << 20), most_mb };
-    Ok((kept >= most_mb << 20).then_some(full))
+    Ok((kept + more > most_mb << 20).then_some(full))
 }

@@ -32,6 +32,8 @@ pub enum Target {
     Named(String),
     /// A commit that the line does not name.
     Unknown,
+    /// One side of a conflict, which needs no rule: only what was resolved by hand is nowhere else.
+    Side,
 }
 
 /// `None` if the command loses none of these, or cannot be listed completely.
@@ -176,6 +178,9 @@ fn changes(verb: &str, words: &[Word]) -> GitLoss {
         named_target(word.map(|word| word.lossy()).as_ref())
     };
     let (paths, target) = match verb {
+        "checkout" | "restore" if has(words, &["--ours", "--theirs"]) && !from_file => {
+            ([named, behind].concat(), Target::Side)
+        }
         _ if from_file => (Vec::new(), Target::Unknown),
         "restore" => ([named, behind].concat(), source()),
         "rm" => ([named, behind].concat(), Target::Same),

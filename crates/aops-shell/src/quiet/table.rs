@@ -157,9 +157,24 @@ pub(super) fn left(simple: &Simple) -> Option<Left> {
         _ if PROCESSES.contains(&name) => Some(Left::Processes),
         _ if SUPERUSER.contains(&name) => Some(Left::Superuser),
         _ if installs => Some(Left::Installs),
+        _ if announces(simple) => Some(Left::Outside),
         _ if reaches(simple) => Some(Left::Network),
         _ => None,
     }
+}
+
+/// Words by which a target of `make`, a script of `npm run` or an unknown program says that it acts outside.
+const ANNOUNCED: &[&str] = &["deploy", "install", "publish", "release", "upload"];
+
+/// `make deploy`, `npm run publish:beta`, `cmake --install build`, `npx create-app`
+fn announces(simple: &Simple) -> bool {
+    let says = |word: &Word| {
+        let text = word.lossy();
+        let parts = text.strip_prefix("--").filter(|name| *name == "install").unwrap_or(&text);
+        !parts.starts_with('-') && parts.split([':', '-']).any(|part| ANNOUNCED.contains(&part))
+    };
+    let fetches = simple.name() == Some("npx") && simple.words.iter().any(|word| word.starts_with("create-"));
+    fetches || simple.words.iter().skip(1).any(says)
 }
 
 /// `python -m pip install x`

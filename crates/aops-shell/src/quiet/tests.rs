@@ -51,7 +51,7 @@ fn the_network_is_one_programs_with_words_of_the_line() {
 const CONTAINED: &str =
     "cargo test\nnpm test\nnpm run build 2>&1 | tail -5\npython3 script.py\n./run.sh\nmkdir -p a/b
 rm -rf dist\npytest -q > /tmp/out.txt\nmake -j4\nnpx vitest run\n$CC a.c\ngo build ./...\nsed -i s/a/b/ x.txt
-timeout 60 cargo nextest run\ncd web && npm run lint";
+timeout 60 cargo nextest run\ncargo build --release\n./test_install.py\npytest tests/test_deploy.py\ncd web && npm run lint";
 
 #[test]
 fn what_is_unknown_and_stays_here_can_be_contained() {
@@ -68,6 +68,11 @@ fn what_acts_outside_is_left_to_a_person() {
             "git push\ngit commit -m x\ngit add .\ngit rebase main\ncargo test && git commit -am x\ngit stash",
         ),
         (Left::Outside, "cargo test && git push\nnpm publish\ngh pr create -t x -b y\nmake && npm publish"),
+        (
+            Left::Outside,
+            "make install\nmake deploy\nnpm run deploy:prod\nnpm run publish-docs\ncmake --install build\nninja install",
+        ),
+        (Left::Outside, "mvn install\npython3 setup.py install\nnpx create-app x\nnpx prisma migrate deploy"),
         (
             Left::Installs,
             "npm install\npip install x\ncargo add serde\nyarn\npython3 -m pip install x\nbrew install jq",

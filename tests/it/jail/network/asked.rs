@@ -205,17 +205,6 @@ fn after_a_secret_a_person_allows_a_host_again() {
     let refused = session.ran(line);
     assert!(refused.out.contains("403") && refused.out.contains("seen plain.test"), "{refused:?}");
     assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow paste.rs"), "{refused:?}");
-    // The turn ends, but not what it left running; then that ends too.
-    let stop = |running: serde_json::Value| {
-        let fields = serde_json::json!({"last_assistant_message": "m", "background_tasks": running});
-        let _ = session.inner.event("Stop", fields);
-        let _ = session.inner.prompt("go on");
-        session.ran(line).out.contains("seen paste.rs")
-    };
-    assert!(!stop(serde_json::json!([{"id": "b1", "type": "shell", "status": "running"}])));
-    assert!(stop(serde_json::json!([])));
-    session.ran("cat .env");
-    assert!(!session.ran(line).out.contains("seen paste.rs"));
     world.sandbox.person(&["network", "allow", "paste.rs", "--yes"]).said(&["allowed in"]);
     let again = session.ran(line);
     assert!(again.out.contains("seen paste.rs"), "{again:?}");
@@ -223,6 +212,36 @@ fn after_a_secret_a_person_allows_a_host_again() {
     world.sandbox.person(&["network", "deny", "paste.rs", "--yes"]).said(&["denied in"]);
     assert!(!session.ran(line).out.contains("seen paste.rs"));
     assert_eq!(outside.escaped(), [""; 0]);
+}
+
+/// The task ends, but what it left running could still send what it has read.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn after_a_secret_uploads_stay_closed_while_something_runs() {
+    let world = attended(
+        "mode = \"list\"\nallow = [\"paste.rs\"]\n[danger]\nsecret-file = \"off\"\n[mode]\nlevel = \"guard\"\n",
+    );
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    world.sandbox.put(".env", "KEY=1\n");
+    let session = world.prompted();
+    broker(&world, &session);
+    put_script(
+        &world,
+        "up.py",
+        "print(reach(b'paste.rs', 80, b'GET /x HTTP/1.1\\r\\nHost: paste.rs\\r\\n\\r\\n', 9999))\n",
+    );
+    let reaches = || session.ran("python3 up.py").out.contains("seen paste.rs");
+    assert!(reaches(), "nothing was read yet");
+    session.ran("cat .env");
+    assert!(!reaches());
+    let stops = |running: Value| {
+        let _ =
+            session.inner.event("Stop", json!({"last_assistant_message": "m", "background_tasks": running}));
+        let _ = session.inner.prompt("go on");
+        reaches()
+    };
+    assert!(!stops(json!([{"id": "b1", "type": "shell", "status": "running"}])));
+    assert!(stops(json!([])));
 }
 
 /// A line that is dangerous and names an unknown host: one dialog, one yes for both.

@@ -59,6 +59,9 @@ impl Seen {
                 }
                 Err(_) => return Err(away()),
             };
+            if is_guarded(path) || is_guarded(&real) {
+                return Err(format!("`{}` belongs to the client, to git or to us", path.display()));
+            }
             if !self.holds(&real) && !PLAIN.iter().any(|plain| path == Path::new(plain)) {
                 return Err(away());
             }
@@ -99,6 +102,15 @@ impl Seen {
     fn holds(&self, real: &Path) -> bool {
         self.folders.iter().any(|folder| real.starts_with(folder))
     }
+}
+
+/// The client's settings, hooks of git, and our own files. A session may work in one of its worktrees.
+fn is_guarded(path: &Path) -> bool {
+    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+    let worktree = parts.windows(2).rposition(|two| two == [".claude", "worktrees"]).map_or(0, |at| at + 3);
+    let inside = parts.get(worktree..).unwrap_or_default();
+    inside.iter().any(|part| matches!(*part, ".claude" | ".aops"))
+        || inside.windows(2).any(|two| two == [".git", "hooks"])
 }
 
 /// The matches of a pattern.

@@ -209,7 +209,7 @@ impl Look<'_> {
         is_new: &dyn Fn(&Path) -> bool,
     ) -> Result<bool, Unkept> {
         let names = match target {
-            Target::Same => return Ok(false),
+            Target::Same | Target::Side => return Ok(false),
             Target::Unknown => self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?,
             Target::Named(name) => {
                 let commit = format!("{name}^{{commit}}");
