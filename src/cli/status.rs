@@ -113,7 +113,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(describe_kept(&session));
     rows.extend(demands(&session, &owed, io.env.now_ms));
-    rows.extend(parked.iter().map(|(files, about)| ("parked", describe_parked(*files, about), Tone::Plain)));
+    rows.extend(parked.iter().map(|(files, about)| ("parked:", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session));
     rows.extend(times(io, &session.state));

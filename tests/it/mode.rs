@@ -2,7 +2,7 @@
 
 use crate::install::{Home, PROGRAM, Said};
 use crate::policy::setting;
-use crate::support::{BINARY, Sandbox};
+use crate::support::{BINARY, Sandbox, client_pid};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -354,7 +354,7 @@ fn a_projects_settings_do_not_move_the_persons_configuration() {
         (said.out, session.write("a.txt").out.contains("deny"))
     };
     for name in ["settings.json", "settings.local.json"] {
-        let sandbox = Sandbox::new().with("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg");
+        let sandbox = Sandbox::new().of_client(client_pid()).with("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg");
         sandbox.configure("");
         sandbox.put(".cfg/aops/config.toml", lax);
         let moves = json!({"env": {"XDG_CONFIG_HOME": "/proc/self/cwd/.cfg"}});

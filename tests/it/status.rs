@@ -118,7 +118,7 @@ fn a_task_whose_place_a_question_took_is_parked() {
         session.hydrate("simple-question", "new");
         session.stop("It greets.").silent();
         let changed = if in_git { "1 file changed, not committed" } else { "something changed" };
-        let words = format!("parked    {changed} (add a greeting); `aops-hook task resume` takes it up");
+        let words = format!("parked:   {changed} (add a greeting); `aops-hook task resume` takes it up");
         sandbox.person(&["status"]).said(&[&words]);
         let asked = json!({"session_id": session.id, "cwd": sandbox.project()}).to_string();
         statusline(&sandbox, asked).said(&["unfinished: add a greeting (`aops-hook task`)"]);

@@ -148,7 +148,7 @@ pub static ASSETS: &[Asset] = assets! {
         "qa-verifier" "step-agent" "sync" "tracker" "unasked";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-ask" "check-failed" "check-halt"
-        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger" "halted" "outgrown" "rule-ask" "rule"
+        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger" "halted" "outgrown" "rule-ask" "rule-warn" "rule"
         "sandbox-brought" "sandbox-planning" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "stop-unverified" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";

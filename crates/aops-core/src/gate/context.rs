@@ -267,6 +267,8 @@ pub struct TaskFacts {
     pub formats: bool,
     /// What it does to issues in the tracker.
     pub tracks: Vec<Tracks>,
+    /// Of the tracker it only shows something.
+    pub looks: bool,
 }
 
 #[derive(Debug, Default)]

@@ -43,7 +43,12 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             Action::Ask | Action::Deny => Ruling::Deny,
         };
         let asks = ruling == Ruling::Ask && context.attended;
-        let phrase = Phrase::new(if asks { "refusals/rule-ask.md" } else { "refusals/rule.md" }, values);
+        let template = match rule.action {
+            Action::Warn => "refusals/rule-warn.md",
+            _ if asks => "refusals/rule-ask.md",
+            _ => "refusals/rule.md",
+        };
+        let phrase = Phrase::new(template, values);
         let id = Some(one_line(&rule.id, 64));
         let said = Verdict { ruling, gate: Some(GATE), rule: id, phrase: Some(phrase), ..Verdict::pass() };
         if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }

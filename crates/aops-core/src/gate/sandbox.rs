@@ -121,10 +121,11 @@ pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
 fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase {
     let plan = ("agent", context.agent(AgentId::Hydrator));
     let end = ("at_the_end", owed::announce(session.policy(), context));
-    Phrase::new(
-        "refusals/outgrown.md",
-        vec![("why", why), plan, ("critic", context.agent(AgentId::Critic)), end],
-    )
+    // Without the jail only the user's own test command is known to add nothing.
+    let tests = jail::is_on(session) || session.policy().evidence.test.is_some();
+    let may = if tests { "tested and committed" } else { "committed" };
+    let critic = ("critic", context.agent(AgentId::Critic));
+    Phrase::new("refusals/outgrown.md", vec![("why", why), plan, critic, ("may", may.to_owned()), end])
 }
 
 /// The workflow requires a review, but the critic gate only warns, and there was no review.
@@ -206,7 +207,7 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
     let by_server = call.key.tool.starts_with("mcp__") && !looks(&call.key.tool);
     let comments =
         !seen.task.tracks.is_empty() && seen.task.tracks.iter().all(|tracks| tracks.how == How::Comments);
-    let only_reads = may == May::OnlyRead && (by_server || !comments);
+    let only_reads = may == May::OnlyRead && (by_server || !comments && !seen.task.looks);
     let tracks = effect == Effect::Tracker && (only_reads || may == May::RunTests && by_server);
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();

@@ -246,7 +246,7 @@ fn rules() {
     let attended = Context { attended: true, ..writes() };
     refused(&of(&[Action::Deny]), &call("Bash"), &attended, "rules", "rule.md");
     refused(&of(&[Action::Ask]), &call("Bash"), &writes(), "rules", "rule.md");
-    told(&of(&[Action::Warn]), &call("Bash"), &writes(), "rules", "rule.md");
+    told(&of(&[Action::Warn]), &call("Bash"), &writes(), "rules", "rule-warn.md");
     assert_eq!(said(&of(&[Action::Warn, Action::Ask]), &call("Bash"), &attended).1, Ruling::Ask);
     refused(&of(&[Action::Deny, Action::Warn]), &call("Bash"), &attended, "rules", "rule.md");
     passes(&of(&[Action::Deny]), &call("Write"), &writes());

@@ -40,6 +40,7 @@ pub(super) fn asked(
     seen.task.formats =
         format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
     seen.task.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
+    seen.task.looks = seen.task.tracks.is_empty() && tracking::only_looks(&policy.tracker.command, &reach);
     seen.reach = reach;
     seen
 }

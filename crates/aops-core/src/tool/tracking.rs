@@ -78,6 +78,21 @@ pub fn of(command: &str, tool: &str, input: &str, reach: &Targets) -> Vec<Tracks
     found.take(MOST).collect()
 }
 
+/// Verbs that only show issues.
+const SHOWING: [&str; 9] = ["blocked", "count", "info", "list", "ready", "search", "show", "stats", "status"];
+
+/// Whether the line runs the tracker, and only to show something.
+pub fn only_looks(command: &str, reach: &Targets) -> bool {
+    let mut runs = reach.runs.iter().filter_map(|run| {
+        let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
+        let (program, rest) = words.split_first()?;
+        let is_tracker = program == command || PROGRAMS.contains(&base(program));
+        is_tracker.then(|| rest.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_default())
+    });
+    let shows = |verb: String| SHOWING.contains(&verb.as_str());
+    runs.next().is_some_and(shows) && runs.all(shows)
+}
+
 /// For example `mcp__beads__close` with its `issue_id`.
 fn of_tool(name: &str, input: &str) -> Option<Tracks> {
     let (server, tool) = name.split_once("__").filter(|(server, _)| matches!(*server, "bd" | "beads"))?;
