@@ -8,6 +8,7 @@ fn in_mode(level: &str) -> Sandbox {
     let gates = "[gates]\ncommit = \"enforce\"\npush = \"enforce\"\nreflect = \"enforce\"\n";
     sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{level}\"\n{gates}"));
     sandbox.put("test.sh", "exit 0\n");
+    sandbox.put(".gitignore", "*.log\nout/\n");
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "test"]);
     sandbox.git(&["push", "-q"]);
@@ -44,6 +45,42 @@ fn a_sync_that_brings_nothing_voids_nothing() {
         let _ = session.fail(&sync, "Exit code 1\nunknown command \"sync\" for \"bd\"");
         session.stop("Done.").silent();
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// They touch ignored and temporary files alone, or leave the tree as it was.
+const NOTHING: [&str; 7] = [
+    "seq 1 3 > x.log",
+    "mkdir -p out && touch out/y",
+    "touch test.sh",
+    "printf 'exit 0\\n' > test.sh",
+    "echo b > b.txt && rm b.txt",
+    "mkdir -p newdir",
+    "git fetch -q",
+];
+
+#[test]
+fn what_leaves_the_tree_as_it_was_voids_nothing() {
+    for mode in ["loop", "strict"] {
+        let sandbox = in_mode(mode);
+        let session = verified(&sandbox);
+        session.bash("git push -q");
+        for line in NOTHING {
+            session.bash(line);
+            assert_eq!(owed(&session.stop("Done.")), [""; 0], "{mode}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_leaves_the_tree_as_it_was_is_no_work() {
+    for mode in ["loop", "strict"] {
+        for line in NOTHING {
+            let sandbox = in_mode(mode);
+            let session = sandbox.working();
+            session.bash(line);
+            assert_eq!(owed(&session.stop("Done.")), [""; 0], "{mode}: {line}");
+        }
     }
 }
 

@@ -133,6 +133,23 @@ pub fn only_syncs(line: &Line, around: &LineSetting) -> bool {
     clear && line.commands.iter().all(|simple| plain(simple))
 }
 
+/// Whether it changes nothing but what git knows of other repositories.
+pub fn only_fetches(line: &Line, around: &LineSetting) -> bool {
+    let fetches = |simple: &Simple| {
+        let is_fetch =
+            matches!(simple.words.as_slice(), [git, verb, ..] if git.is("git") && verb.is("fetch"));
+        // `git fetch origin main:main` moves a branch.
+        is_fetch && simple.words[2..].iter().all(|word| word.is_firm() && !word.lossy().contains(':'))
+    };
+    let stays = |simple: &Simple| simple.writes.iter().all(is_nowhere) && !simple.function;
+    let is_clear = !line.unclear && line.guessed.is_none() && commands::variables(line).is_ok();
+    is_clear
+        && line.commands.iter().all(|simple| {
+            stays(simple)
+                && (fetches(simple) || program(line, simple, around).is_ok_and(|is| is == Effect::Read))
+        })
+}
+
 fn syncs(simple: &Simple, around: &LineSetting) -> bool {
     let words: Vec<String> = simple.words.iter().map(Word::lossy).collect();
     let here = simple.folders.iter().all(|folder| folder.is(around.ground.cwd));

@@ -48,10 +48,10 @@ fn the_oldest_go_first_with_their_refs_and_contents() {
     assert_eq!(numbers(&sandbox), [5]);
     assert_eq!(retain(&env, &store, &policy(1, 1)).unwrap(), Retained::default());
     assert_eq!(
-        is_full(&env, &store, &policy(1, 1)).unwrap(),
+        is_full(&env, &store, &policy(1, 1), 1).unwrap(),
         Some(Full { keepings: 1, kept_mb: 3, most_mb: 1 })
     );
-    assert_eq!(is_full(&env, &store, &policy(1, 3)).unwrap(), None);
+    assert_eq!(is_full(&env, &store, &policy(1, 3), 1).unwrap(), None);
 }
 
 /// What is listed can be read after the others went.

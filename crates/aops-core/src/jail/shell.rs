@@ -200,12 +200,11 @@ impl Order {
             watched,
         } = chosen;
         // Nobody was asked about an answered line, so the kernel holds it, whatever it calls.
-        let own = own.filter(|_| judged.is_none());
-        if own.is_some() {
+        if own.is_some() && judged.is_none() {
             profile = Profile::None;
             notice = "";
         }
-        let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
+        let direct = own.filter(|_| judged.is_none()).map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network.open = online || by_agent && jail.test_network && judged.is_none();
         ground.hidden = judged.hides();
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());

@@ -38,8 +38,9 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         offline: jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof)),
         jailed,
     };
-    let is_same =
-        verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
+    let is_same = verified::is_unchanged(env, session, event, open)
+        || growth::is_idle(env, session, event, open)
+        || open.means.effect == Some(Effect::Close) && verified::fetches(env, event);
     let measured = &mut recorded.measured;
     measured.unchanged = is_same;
     if is_same {

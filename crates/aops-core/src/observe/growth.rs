@@ -11,6 +11,7 @@ use super::checks::proposed_text;
 use super::jailed::is_background;
 use super::real_paths;
 use super::scratch::temporary_folders;
+use super::verified;
 use crate::checkpoint::capture::{is_ignored, was_ignored};
 use crate::checkpoint::form::Id;
 use crate::checkpoint::rollback::root;
@@ -29,7 +30,7 @@ use crate::text::json;
 use crate::text::sha256::{Sum, sha256};
 use crate::tool::table::edited_field;
 use crate::tool::targets;
-use aops_shell::class::{LineSetting, is_only_unknown};
+use aops_shell::class::{LineSetting, is_only_unknown, only_syncs};
 use aops_shell::lasting::lasts;
 use aops_shell::leftovers::only_checks;
 use aops_shell::outside::{asks_here, outside};
@@ -170,8 +171,8 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
     }
 }
 
-/// Mode `strict`: tests, linters and requests to a server of this machine are not work if they left the tree
-/// as it was.
+/// Mode `strict`: tests, linters, requests to a server of this machine, and changes of named files are not
+/// work if they left the tree as it was.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let asked =
         session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
@@ -181,7 +182,12 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
     let around = LineSetting { ground, project: None, listed: &|_, _| None };
-    let idles = |line: &Line| only_checks(&line.text) && is_only_unknown(line, &around) || asks_here(line);
+    let idles = |line: &Line| {
+        only_checks(&line.text) && is_only_unknown(line, &around)
+            || asks_here(line)
+            || only_syncs(line, &around)
+            || verified::changes_here(env, session, event, line)
+    };
     let line = targets::line(&call.key.tool, &call.input, &ground);
     let own = line
         .filter(|line| idles(line) && lasts(line).is_none())

@@ -4,6 +4,8 @@
 //! Invariants: a tree that is unknown, or not this one, has no digest; a line that is known to act on
 //! anything but the tree is never "unchanged".
 
+use super::real_paths;
+use super::scratch::temporary_folders;
 use crate::checkpoint::capture::{Limits, tree_digest};
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
@@ -16,10 +18,10 @@ use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::system::git;
 use crate::tool::targets;
-use aops_shell::class::{LineSetting, is_only_unknown, only_syncs};
+use aops_shell::class::{LineSetting, is_only_unknown, only_changes_named, only_fetches, only_syncs};
 use aops_shell::outside::outside;
-use aops_shell::syntax::Ground;
-use std::path::Path;
+use aops_shell::syntax::{Ground, Line, Word};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A tree that takes longer to read has no digest this time.
@@ -46,6 +48,36 @@ fn digest(env: &Env, session: &Session, event: &Event) -> Option<String> {
     tree_digest(env, &store, &limits).ok()
 }
 
+/// It brings what others did, and leaves the tree as it is.
+pub(super) fn fetches(env: &Env, event: &Event) -> bool {
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let line = event.call().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
+    line.is_some_and(|line| only_fetches(&line, &LineSetting { ground, project: None, listed: &|_, _| None }))
+}
+
+/// This line changes nothing but files that it names in the project or in a temporary folder: whether there
+/// is work in it, the tree shows.
+pub(super) fn changes_here(env: &Env, session: &Session, event: &Event, line: &Line) -> bool {
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let (Some(call), Some(root)) = (event.call(), root(env, session, event)) else { return false };
+    let reach = targets::of(&call.key.tool, &call.input, Some(line), &ground);
+    let is_ours =
+        |path: &Path| path.iter().any(|part| part == ".git" || part == ".claude" || part == ".aops");
+    let is_here = |path: PathBuf| {
+        let real = real_paths::real(&path).unwrap_or(path);
+        let inside = real.strip_prefix(&root).is_ok_and(|inside| !is_ours(inside));
+        inside || temporary_folders().iter().any(|folder| real.starts_with(folder))
+    };
+    let is_named = |word: &Word| word.literal().is_some_and(|path| is_here(PathBuf::from(path)));
+    only_changes_named(line, &around)
+        && !reach.over
+        && reach.hidden.is_empty()
+        && reach.paths.iter().all(|target| is_named(&target.path))
+}
+
 /// This call of the main agent left the tree as it was verified.
 pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let (Some(verified), Some(call)) = (&session.memory.progress.proven.tree, event.call()) else {
@@ -60,7 +92,9 @@ pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &O
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
     let around = LineSetting { ground, project: None, listed: &|_, _| None };
-    let stays = targets::line(&call.key.tool, &call.input, &ground)
-        .is_some_and(|line| only_syncs(&line, &around) || is_only_unknown(&line, &around) && !outside(&line));
+    let stays = targets::line(&call.key.tool, &call.input, &ground).is_some_and(|line| {
+        let is_unknown = is_only_unknown(&line, &around) && !outside(&line);
+        is_unknown || only_syncs(&line, &around) || changes_here(env, session, event, &line)
+    });
     stays && digest(env, session, event).as_ref() == Some(verified)
 }
