@@ -312,16 +312,17 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
     }
+    // Nothing shows who typed a `!` line, but a slash command reaches us as the person's prompt.
+    let typed = if name == "task drop" { "type `/aops-task drop` here, or " } else { "" };
+    let hint = format!("hint: ask the user to {typed}run `aops-hook {name}` in their own terminal");
     if let Some(outer) = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default()) {
         return refused(format!(
-            "`{name}` needs a person at a terminal, and this was started inside session `{outer}`\n\
-            hint: ask the user to run `aops-hook {name}` in their own terminal"
+            "`{name}` needs a person at a terminal, and this was started inside session `{outer}`\n{hint}"
         ));
     }
     if io.env.client.is_around {
         return refused(format!(
-            "`{name}` needs a person at a terminal, and this is inside a tool call\n\
-            hint: ask the user to run `aops-hook {name}` in their own terminal"
+            "`{name}` needs a person at a terminal, and this is inside a tool call\n{hint}"
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {

@@ -237,6 +237,10 @@ impl<'a> Replay<'a> {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
             context.earlier.past = self.past.get(&key).cloned();
         }
+        // An edit is as large as it was then; the file has changed since.
+        if let (Asked::Call(asked), Some(seen)) = (answered.asked, context.call_mut()) {
+            seen.does.grows.clone_from(&asked.means().grows);
+        }
         let Asked::Event(seen) = answered.asked else { return };
         if let Some(owed) = seen.owed() {
             let owes = |id: DebtId| owed.contains(&id.into());

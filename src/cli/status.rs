@@ -5,6 +5,7 @@
 //! really blocked; `statusline` prints no error and always exits with 0, since the client shows its output in
 //! the prompt, and for an unknown state it prints nothing.
 
+mod agents;
 mod bundled;
 mod kept;
 mod parked;
@@ -13,6 +14,7 @@ mod shut;
 mod unfinished;
 mod waived;
 
+use agents::describe_agents;
 use bundled::describe_bundle;
 use kept::describe_kept;
 pub(super) use parked::describe_changed;
@@ -42,7 +44,7 @@ use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{AtWork, Waiver};
-use aops_core::session::state::{State, Subagent};
+use aops_core::session::state::State;
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::text::json::{self, Json};
 use aops_core::text::plain::count;
@@ -115,7 +117,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked:", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
-    rows.push(agents(&session));
+    rows.push(describe_agents(&session));
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
@@ -264,18 +266,6 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     };
     rows.push(("audit", words, tone));
     rows
-}
-
-fn agents(session: &Session) -> NamedFact {
-    let state = &session.state;
-    let works = |name: &String| session.memory.agents.at_work.iter().any(|agent| agent.name.name() == name);
-    let said = |(name, agent): (&String, &Subagent)| match agent.said() {
-        // Its verdict was about an earlier state of the work.
-        _ if works(name) => format!("{name} (at work)"),
-        Some(verdict) => format!("{name} {verdict}"),
-        None => name.clone(),
-    };
-    ("agents", state.subagents.iter().map(said).collect::<Vec<_>>().join(", "), Tone::Plain)
 }
 
 fn times(io: &Io, state: &State) -> Vec<NamedFact> {

@@ -214,11 +214,7 @@ fn choose(
     let held = how == TaskMove::Resume;
     ledger.append(io.env, vec![Fact::Task(TaskChosen { alone, at, by: by.to_owned(), held, how })])?;
     ledger.exported()?;
-    let words = match how {
-        TaskMove::Drop => "let go: it owes nothing more, and its files stay as they are",
-        TaskMove::Resume => "in hand again, with its plan and what it owes; your next prompt goes on with it",
-        TaskMove::Want => "goes on with the first edit of its files, or with a plan that continues it",
-    };
+    let words = how.result();
     let value = json!({"session_id": found.session_id, "task": task, "how": how});
     io.answer(&value, format!("{task}: {words}"))
 }

@@ -539,3 +539,28 @@ fn a_folder_that_another_session_works_in_is_asked_about() {
     assert!(!tried.out.contains("another session"), "{}", tried.out);
     assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
 }
+
+/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of what
+/// was kept.
+#[test]
+fn a_file_that_a_refused_call_left_may_be_edited() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    let refuse: [fn(&Session, &Call); 3] = [
+        |session, call| drop(session.batch(&[call])),
+        |session, _| drop(session.prompt("leave it")),
+        |session, _| drop(session.stop("Done.")),
+    ];
+    for (n, refuse) in refuse.into_iter().enumerate() {
+        let name = format!("notes{n}.txt");
+        let path = sandbox.put(&name, "untracked\n");
+        let call = session.call("Bash", json!({"command": format!("rm {name}")}));
+        session.pre(&call).silent();
+        assert_eq!(newest(&sandbox)["call_id"], json!(call.id), "{name} is kept");
+        refuse(&session, &call);
+        assert!(path.exists());
+        session.write(&name).silent();
+        session.bash(&format!("rm {name}x; echo more >> {name}"));
+        assert_eq!(newest(&sandbox)["call_id"], json!(call.id), "{name}: what was kept is still there");
+    }
+}

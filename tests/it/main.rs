@@ -112,6 +112,7 @@ mod verify_commit;
 mod waive;
 mod watch;
 mod weight;
+mod weight_of_moves;
 mod why;
 mod wire_answers;
 mod workflow;

@@ -30,6 +30,34 @@ fn replay_of_an_unchanged_world_changes_nothing() {
     sandbox.person(&["replay"]).said(&["verdicts judged again, none would change"]);
 }
 
+/// An edit was as large as it was then, whatever the file has become.
+#[test]
+fn replay_of_an_outgrown_task_changes_nothing() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n"));
+    let session = sandbox.begun("add greetings");
+    let big = |n: usize| {
+        let file = sandbox.project().join(format!("{n}.txt"));
+        let content = "hello\n".repeat(30);
+        let call = session.call("Write", json!({"file_path": file, "content": content}));
+        let answer = session.pre(&call);
+        if answer.code == Some(0) {
+            sandbox.put(&format!("{n}.txt"), &content);
+            let _ = session.post(&call);
+        }
+        answer
+    };
+    (0..3).for_each(|n| big(n).silent());
+    big(3).refused(&["4 files, 120 lines"]);
+    session.hydrate("minor-edit", "new");
+    big(3).silent();
+    let said = sandbox.person(&["replay", &session.id, "--json"]).json();
+    assert_eq!((&said["changed"], &said["left_out"]), (&json!([]), &json!({})), "{said:#}");
+    // Limits that came later judge the sizes of then.
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n[small]\nfiles = 9\n"));
+    sandbox.person(&["replay"]).said(&["1 would change", "deny by `sandbox` → pass"]);
+}
+
 /// A plain file then; today the client's settings are there, and no tool call may write them.
 #[test]
 fn replay_shows_each_changed_verdict() {

@@ -259,3 +259,31 @@ fn nothing_is_called_shut_before_the_first_prompt() {
         .pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"})))
         .silent();
 }
+
+/// What is owed and what an agent said of an earlier state do not contradict each other.
+#[test]
+fn a_verdict_about_an_earlier_state_is_outdated() {
+    for mode in ["loop", "strict"] {
+        let sandbox = Sandbox::repository("0");
+        sandbox.configure(&format!("{}mode.level = \"{mode}\"\n", crate::support::NO_TRACKER));
+        let session = sandbox.begun("add a greeting");
+        session.hydrate("feature-dev", "new");
+        session.critic("PROCEED").silent();
+        session.write("a.txt").silent();
+        session.qa("VERIFIED").silent();
+        let shown = || sandbox.person(&["status"]).out;
+        assert!(shown().contains("qa-verifier VERIFIED\n"), "{}", shown());
+        session.write("b.txt").silent();
+        let now = shown();
+        assert!(
+            now.contains("owed      qa-verifier") && now.contains("qa-verifier VERIFIED (outdated)"),
+            "{now}"
+        );
+        assert!(now.contains("critic PROCEED,"), "the plan still holds: {now}");
+        session.qa("VERIFIED").silent();
+        assert!(shown().contains("qa-verifier VERIFIED\n"), "{}", shown());
+        session.hydrate("feature-dev", "new");
+        let next = shown();
+        assert!(next.contains("critic PROCEED (outdated)"), "{next}");
+    }
+}

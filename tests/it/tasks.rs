@@ -124,6 +124,64 @@ fn a_person_takes_a_task_up_again() {
     sandbox.person(&["task", "resume"]).failed(2, &["no task was interrupted"]);
 }
 
+/// What a person types into the client: the slash command reaches us as their prompt.
+#[test]
+fn a_slash_command_is_the_persons_word() {
+    let said = |answer: &crate::support::Answer| {
+        answer.json()["systemMessage"].as_str().unwrap_or_default().to_owned()
+    };
+    let sandbox = in_loop();
+    let session = parked(&sandbox);
+    let none = session.prompt("/aops-task drop 2");
+    assert!(said(&none).contains("there is no task 2"), "{none:?}");
+    session.prompt("/aops-task list").silent();
+    assert_eq!(listed(&sandbox).len(), 2);
+    let taken = session.prompt("/aops-task resume");
+    assert!(said(&taken).contains("add a greeting: in hand again"), "{taken:?}");
+    assert_eq!(listed(&sandbox), [(json!("in hand"), Value::Null)]);
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let dropped = session.prompt("/aops:aops-task drop");
+    assert!(said(&dropped).contains("add a greeting: let go"), "{dropped:?}");
+    session.stop("Done.").silent();
+    assert!(said(&session.prompt("/aops-task drop")).contains("no task was interrupted"));
+    let log = sandbox.person(&["log", &session.id]).out;
+    assert!(log.contains("a person, by `/aops-task`, let the task go"), "{log}");
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// Esc, and the command as the next prompt: the task is parked by the one and let go by the other.
+#[test]
+fn a_slash_command_right_after_esc() {
+    for sandbox in [in_loop(), Sandbox::repository("0.0")] {
+        let session = sandbox.working();
+        for name in ["a.txt", "b.txt"] {
+            session.write(name).silent();
+        }
+        interrupt(&session, &prompt_id(&session), ESC);
+        let dropped = session.prompt("/aops-task drop");
+        let said = dropped.json()["systemMessage"].as_str().unwrap_or_default().to_owned();
+        assert!(said.starts_with("add a greeting: let go"), "{dropped:?}");
+        session.stop("Done.").silent();
+        assert!(listed(&sandbox).is_empty(), "{:?}", listed(&sandbox));
+        assert!(!session.prompt("what is this?").out.contains("parked: "));
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// What a timer or an agent sends under the same words chooses nothing.
+#[test]
+fn a_slash_command_that_no_person_typed_chooses_nothing() {
+    let sandbox = in_loop();
+    let session = parked(&sandbox);
+    let inside = json!({"prompt": "/aops-task drop", "agent_id": "a1", "agent_type": "worker"});
+    let _ = session.event("UserPromptSubmit", inside);
+    let timer = session.call("CronCreate", json!({"cron": "* * * * *", "prompt": "/aops-task drop"}));
+    let _ = session.pre(&timer);
+    let _ = session.post(&timer);
+    let _ = session.prompt("/aops-task drop");
+    assert_eq!(listed(&sandbox)[0], (json!("parked"), json!(4)));
+}
+
 /// In mode `strict` every prompt waits for a plan; a person who takes a task up has said what the next one is
 /// about.
 #[test]

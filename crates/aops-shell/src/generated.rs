@@ -48,6 +48,16 @@ const BESIDE: &[&str] = &["-journal", "-shm", "-wal"];
 /// Files that only keep a generated folder in the repository.
 const KEEPERS: &[&str] = &[".gitignore", ".gitkeep", ".keep"];
 
+/// Endings of source files that a tool writes and projects often commit.
+#[rustfmt::skip]
+const MADE_SOURCES: &[&str] = &[
+    ".designer.cs", ".freezed.dart", ".g.cs", ".g.dart", ".gen.go", ".generated.ts", ".gr.dart", ".js.map", ".css.map", ".min.css",
+    ".min.js", ".mjs.map", ".pb.cc", ".pb.go", ".pb.gw.go", ".pb.h", "_grpc.pb.go", "_pb.js", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py",
+    "_string.go",
+];
+/// Folders of such files.
+const MADE_FOLDERS: &[&str] = &["__generated__", "gen", "generated"];
+
 /// Lock files of package managers, in lower case.
 #[rustfmt::skip]
 const LOCKS: &[&str] = &[
@@ -76,6 +86,24 @@ pub fn may_be_made(path: &str) -> bool {
 /// Whether a part of the path is a folder name that only tools use, wherever it is.
 pub fn is_made_everywhere(path: &str) -> bool {
     path.split('/').any(|part| name(part) == Some(Everywhere))
+}
+
+/// Whether a tool usually writes this source file. Written by hand it is work, so the caller must know that a
+/// tool did.
+pub fn is_made_source(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let (above, own) = path.rsplit_once('/').unwrap_or(("", &path));
+    ends(own, MADE_SOURCES) || above.split('/').any(|part| MADE_FOLDERS.contains(&part))
+}
+
+/// Whether only a tool makes a file at this path.
+pub fn is_tools(path: &str) -> bool {
+    folders(path).next().is_some() || is_made_file(path) && !is_database(path)
+}
+
+/// Whether a tool may have made a file at this path.
+pub fn may_be_tools(path: &str) -> bool {
+    is_tools(path) || may_be_made(path) || is_made_source(path)
 }
 
 /// Whether this is a pattern for files that a tool recreates: `*.pyc`.
@@ -181,5 +209,12 @@ mod tests {
             !is_lock_file("package.json") && !is_lock_file("src/lock.rs") && !is_lock_file("yarn.lock/x")
         );
         assert!(is_work_in("build/x") && !is_work_in("build/.gitkeep"));
+        for path in ["a/b.pb.go", "x_pb2.py", "app.min.js", "src/__generated__/y.ts", "gen/a.go"] {
+            assert!(is_made_source(path) && may_be_tools(path) && !is_tools(path), "{path}");
+        }
+        for path in ["a/b.go", "generator/x.rs", "min.js", "pb2.py", "gen"] {
+            assert!(!is_made_source(path), "{path}");
+        }
+        assert!(is_tools("dist/a.js") && is_tools("a.pyc") && !is_tools("a.db") && may_be_tools("out/x"));
     }
 }

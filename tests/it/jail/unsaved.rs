@@ -52,6 +52,27 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
     assert!(world.project().join("out/app").exists());
 }
 
+/// A whole folder of packages is one name, also with hundreds of files in it.
+#[test]
+fn a_generated_folder_that_is_gone_is_one_name() {
+    let world = world();
+    world.sandbox.put(
+        "install.sh",
+        "for n in $(seq 60); do mkdir -p node_modules/p$n .venv/lib/p$n; echo x > node_modules/p$n/i.js\n\
+         echo x > .venv/lib/p$n/a.py; done; mkdir -p web/dist empty/build; echo x > web/dist/app.js\n",
+    );
+    let session = world.prompted();
+    let ran = session.ran("sh install.sh");
+    let words = format!(
+        "Not saved: \"sh install.sh\" {WHY} .venv/, node_modules/ and web/dist/app.js are gone. {NEXT}"
+    );
+    assert_eq!(ran.told, words, "{ran:?}");
+    // In a folder that is there, it is the file.
+    world.sandbox.put("node_modules/p1/i.js", "x\n");
+    let ran = session.ran("sh install.sh");
+    assert!(ran.told.contains(".venv/, node_modules/p10/i.js, "), "{ran:?}");
+}
+
 #[test]
 fn a_formatter_a_migration_and_a_command_that_fails_say_what_is_gone() {
     let world = world();

@@ -110,7 +110,7 @@ impl World {
     fn weigh(&mut self, name: &str, event: &Event, context: &mut Context) {
         let (weighs, tool) = (self.session.measures(), event.call().map(|call| call.key.tool.as_str()));
         let file =
-            |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, was: String::new() };
+            |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, ..ChangedFile::default() };
         match (name, tool) {
             ("PreToolUse", Some("Write")) if weighs => {
                 let lot = self.lot();

@@ -171,8 +171,11 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
         bash("tail -f /dev/null"),
         Turn::text("It is a project."),
         Turn::text("One task is set aside."),
+        Turn::text("A terminal is needed."),
+        Turn::text("It is let go."),
     ])
     .reporting("prompt-hydrator", &plan("minor-edit"));
+    std::os::unix::fs::symlink(crate::support::BINARY, sandbox.home().join("aops-hook")).unwrap();
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&ALLOWED);
     terminal.type_prompt("greet the reader");
@@ -189,6 +192,18 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
         assert!(heard.contains(words), "{words}: {heard}");
     }
     assert!(!heard.contains("Stop hook feedback"), "a task that is set aside owes nothing: {heard}");
+    // Nothing shows us who typed a `!` line, so it names the way that works here.
+    terminal.press("!");
+    terminal.wait_for("the shell's prompt", |screen| {
+        screen.lines().any(|line| line.trim_start().starts_with('!'))
+    });
+    terminal.type_on("~/aops-hook task drop");
+    terminal.shows(&["type `/aops-task drop` here", "● A terminal is needed."]);
+    terminal.type_prompt("/aops-task drop");
+    terminal.shows(&["let go: it owes nothing more", "● It is let go."]);
+    let heard = model.requests().last().unwrap().said_by("user").join("\n");
+    assert!(heard.contains("no task is open, and none was interrupted"), "{heard}");
+    assert_eq!(sandbox.person(&["task", "list", "--json"]).json(), json!([]));
 }
 
 /// What `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` does at a terminal, as `docs/install.md` says: agents stay in

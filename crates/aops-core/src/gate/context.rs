@@ -11,7 +11,7 @@ use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{CallEnded, Checked, Quieted, Reached, Step, Unasked};
+use crate::session::fact::{CallEnded, Checked, Quieted, Reached, Step, TaskMove, Unasked};
 use crate::session::fold::Session;
 use crate::session::growth::ChangedFile;
 use crate::session::memory::{AtWork, PlanShown, RunStep};
@@ -119,6 +119,8 @@ pub struct PromptContext {
     pub meant: Prompt,
     /// Positions of parked tasks that have nothing uncommitted left.
     pub over: Vec<u64>,
+    /// A person's slash command drops or resumes a task: which of the list, the newest first.
+    pub task: Option<(TaskMove, Option<u64>)>,
 }
 
 /// One of our agents that we wait for has stopped.

@@ -55,6 +55,9 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 what: happened::of_event(session, event, verdict, context),
                 ..seen(event, context, said(verdict))
             })));
+            facts.extend(
+                parked::chosen(session, context).and_then(Result::ok).map(|(fact, _)| Fact::Task(fact)),
+            );
             facts.extend(verdicts::reported(session, event, verdict, context));
             facts.extend(waived(session, verdict, context));
             facts

@@ -109,9 +109,10 @@ fn cleans(targets: &Targets) -> bool {
 }
 
 fn refuse_verb(line: &str) -> String {
+    let typed = if line.contains("task drop") { "type `/aops-task drop`, or to " } else { "" };
     format!(
         "`{}` is for a person, not for a tool call\n\
-         hint: ask the user to run it in a terminal of their own; `aops-hook status` and `log` are free",
+         hint: ask the user to {typed}run it in a terminal of their own; `aops-hook status` and `log` are free",
         clip(line)
     )
 }

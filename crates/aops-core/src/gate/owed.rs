@@ -69,8 +69,8 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
 /// paths are relative to the project's root, these to the repository's.
 pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
     let progress = &session.memory.progress;
-    let known = progress.weight.grown.count().0 > 0
-        && progress.weight.grown.more_files == 0
+    let known = !progress.weight.grown.files.is_empty()
+        && progress.weight.grown.is_whole()
         && progress.weight.unmeasured_ms.is_none();
     let project = format!("{}/", session.memory.place.root.trim_end_matches('/'));
     let is_below = |folder: &str| folder.is_empty() || project.ends_with(&format!("/{folder}"));

@@ -12,6 +12,7 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, GoesOn, LeftChanged, TaskChosen, TaskMove, TurnBefore};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
+use crate::session::parked::MOST_PARKED;
 use crate::session::prompt::Prompt;
 use crate::text::plain::{count, title};
 use crate::text::template::one_line;
@@ -32,8 +33,58 @@ fn over_of(context: &Context) -> &[u64] {
     if let Found::Prompt(prompt) = &context.found { &prompt.over } else { &[] }
 }
 
+/// The task that the person's slash command drops or resumes, and what it is about; or why there is none.
+pub(super) fn chosen(session: &Session, context: &Context) -> Option<Result<(TaskChosen, String), String>> {
+    let Found::Prompt(prompt) = &context.found else { return None };
+    let (how, n) = prompt.task?;
+    let of_parked = |task: &Parked| task.intent.clone().or_else(|| task.hydration.original_prompt.clone());
+    let mut all: Vec<Option<String>> = (0..)
+        .zip(&session.memory.parked)
+        .filter(|(at, _)| !over_of(context).contains(at))
+        .map(|(_, task)| of_parked(task))
+        .collect();
+    // The turn that was just interrupted is parked by this event.
+    let left = context.earlier.unstopped.as_ref().filter(|turn| turn.interrupted && session.is_unfinished());
+    let parks = left.map(|turn| left_by(session, turn, None));
+    let in_hand = session.state.task.as_ref().and_then(|task| task.intent.clone());
+    let over = matches!(parks, Some(TurnBefore::Left));
+    if matches!(parks, Some(TurnBefore::Parked(_))) {
+        all.push(in_hand.clone());
+        all.drain(..all.len().saturating_sub(MOST_PARKED));
+    }
+    let is_unfinished = session.is_unfinished() && !over && !matches!(parks, Some(TurnBefore::Parked(_)));
+    let at = usize::try_from(n.unwrap_or(1)).ok().and_then(|n| all.len().checked_sub(n));
+    let task = match at {
+        Some(at) => all[at].clone(),
+        None if n.is_some() => return Some(Err(format!("there is no task {}", n.unwrap_or_default()))),
+        None if how == TaskMove::Drop && is_unfinished => in_hand,
+        None => return Some(Err("no task was interrupted".to_owned())),
+    };
+    let resumes = how == TaskMove::Resume;
+    let chosen = TaskChosen {
+        alone: resumes && !is_unfinished,
+        at: at.map(|at| at as u64),
+        by: "a person, by `/aops-task`,".to_owned(),
+        held: resumes,
+        how,
+    };
+    Some(Ok((chosen, one_line(title(&task.unwrap_or_default()), 60))))
+}
+
+/// What the person's choice did, for the person.
+fn tell_chosen(chosen: Result<(TaskChosen, String), String>) -> Verdict {
+    let words = match chosen {
+        Ok((chosen, task)) => format!("{task}: {}", chosen.how.result()),
+        Err(why) => format!("{why}\nhint: `/aops-task list` shows them"),
+    };
+    Verdict::notice(GateId::Owed, words)
+}
+
 /// Tells the person which task is parked, and how to continue it. A small one owes nothing anyway.
 pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    if let Some(chosen) = chosen(session, context) {
+        return tell_chosen(chosen);
+    }
     let looped = matches!(session.mode(), ModeLevel::Loop | ModeLevel::Strict);
     let prompts = event.kind() == EventKind::UserPromptSubmit && session.is_unfinished();
     let turn =
@@ -45,7 +96,7 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     let task = session.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
     let words = format!(
         "parked: {} ({} changed, not committed)\n\
-         hint: `aops-hook task resume` goes on with it, `aops-hook task drop` lets it go",
+         hint: `/aops-task resume` goes on with it, `/aops-task drop` lets it go; in a terminal: `aops-hook task resume`, `aops-hook task drop`",
         one_line(title(task), 120),
         count(turn.files, "file")
     );

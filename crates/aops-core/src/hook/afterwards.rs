@@ -26,7 +26,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::{hosts, keeping};
 use crate::proof::unheld::Commands;
 use crate::proof::{append, life};
-use crate::session::fact::{Fact, NetworkChange, NetworkChanged, Reached, Reported};
+use crate::session::fact::{Fact, NetworkChange, NetworkChanged, Reached, Reported, Step};
 use crate::session::memory::OpenCall;
 use crate::system::env::{Env, Trial};
 use crate::system::files::make_all;
@@ -48,12 +48,13 @@ const SECRET: &str = "secret-file";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// This many rows from the top also follow an event that is recorded late.
-const LATE: usize = 6;
+const LATE: usize = 7;
 
 static FOLLOWS: &[Follows] = &[
     (starts_session, note_start),
     (starts_session, tend_kept),
     (ends_session, end_trials),
+    (settles_calls, part_kept),
     (gives_back, give_back),
     (is_blocked, write_halt_report),
     (may_reflect, queue_reflection),
@@ -228,6 +229,26 @@ fn end_trials(turn: &mut Turn) -> Verdict {
     enter::end_all(&turn.ledger.place().path);
     if turn.session().policy().network.mode != NetworkMode::Off {
         network::end(&turn.ledger.place().path);
+    }
+    Verdict::pass()
+}
+
+/// The event ends calls whose own end nothing reports: a person said no, or pressed Esc.
+fn settles_calls(turn: &Turn) -> bool {
+    settled(turn).next().is_some() && !turn.env.dry_run
+}
+
+fn settled<'a>(turn: &'a Turn) -> impl Iterator<Item = &'a Step> {
+    turn.recorded.iter().filter_map(|fact| match fact {
+        Fact::Call(step) => Some(step),
+        _ => None,
+    })
+}
+
+/// What such a call left in place is the person's file again and no second name of what was kept.
+fn part_kept(turn: &mut Turn) -> Verdict {
+    for step in settled(turn) {
+        keeping::part(turn.env, turn.session(), turn.event, &step.call.id);
     }
     Verdict::pass()
 }

@@ -378,6 +378,7 @@ impl<'a> Turn<'a> {
         let has_effect = |fact: &&Fact| {
             matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Commit(_) | Fact::Verdict(_))
                 || reflects(fact)
+                || self.event.call().is_none() && matches!(fact, Fact::Call(step) if step.to.is_terminal())
         };
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;

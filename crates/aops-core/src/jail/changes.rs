@@ -1,9 +1,10 @@
 //! What a command changed in a throwaway layer: compares the files of the upper folders with those below.
 //!
 //! Reads both. Invariants: a file that could not be compared counts as changed; a lost file that no tool can
-//! make again is listed or at least counted.
+//! make again is listed or at least counted; a new generated folder is listed as one.
 
 use crate::model::profile::{Loss, Losses, LostFile};
+use aops_shell::generated::is_folder;
 use aops_shell::leftovers::{is_cache, is_made_again};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use std::fs::File;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const MOST_ENTRIES: usize = 20_000;
 const MOST_LISTED: usize = 1_000;
 const DEEPEST: usize = 64;
+/// So many files of a new generated folder are listed by name.
+const FEW: usize = 5;
 /// At most this many bytes are compared: of one file, and in total.
 const LARGEST: u64 = 1 << 20;
 const LARGEST_ALL: u64 = 32 << 20;
@@ -57,14 +60,17 @@ impl Looked {
             }
             let below = path.join(&name);
             let shown = inside.join(&below).to_string_lossy().into_owned();
-            let is_folder = item.file_type() == FileType::Directory;
-            if is_cache(&if is_folder { format!("{shown}/") } else { shown.clone() }) {
+            let has_folder = item.file_type() == FileType::Directory;
+            if is_cache(&if has_folder { format!("{shown}/") } else { shown.clone() }) {
                 continue;
             }
             self.entries += 1;
             let too_many = self.entries > MOST_ENTRIES || below.components().count() > DEEPEST;
-            match is_folder.then(|| open(folder, &name)) {
+            match has_folder.then(|| open(folder, &name)) {
                 _ if too_many => self.more += u64::from(!is_made_again(&shown)),
+                Some(Ok(deeper)) if is_folder(&shown) && is_new(covered, &below) => {
+                    self.walk_made(&deeper, covered, inside, &below);
+                }
                 Some(Ok(deeper)) => self.walk(&deeper, covered, inside, &below),
                 Some(Err(_)) => self.more += 1,
                 None => {
@@ -73,6 +79,21 @@ impl Looked {
                 }
             }
         }
+    }
+
+    /// A generated folder that was not there before: with more than a few files it is one loss,
+    /// `node_modules/`.
+    fn walk_made(&mut self, folder: &OwnedFd, covered: &Covered, inside: &Path, path: &Path) {
+        let mut found = Self { entries: self.entries, compared: self.compared, ..Self::default() };
+        found.walk(folder, covered, inside, path);
+        self.entries = found.entries;
+        self.compared = found.compared;
+        found.sources.append(&mut found.made_again);
+        if found.sources.len() > FEW || found.more > 0 {
+            let path = format!("{}/", inside.join(path).to_string_lossy());
+            found.sources = vec![LostFile { loss: Loss::Made, path }];
+        }
+        found.sources.into_iter().for_each(|lost| self.add(Some(lost)));
     }
 
     /// What was lost in this file; `None` if it is as before.
@@ -138,6 +159,10 @@ impl Looked {
         self.sources.append(&mut self.made_again);
         Losses { files: self.sources, full_mb, more: self.more, ports: Vec::new() }
     }
+}
+
+fn is_new(covered: &Covered, below: &Path) -> bool {
+    statat(&covered.original, below, AtFlags::SYMLINK_NOFOLLOW).is_err()
 }
 
 fn kind(stat: &Stat) -> FileType {

@@ -124,11 +124,16 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
     if !prompt.claims_authority(halted) {
         return (prompt, None);
     }
+    let why = doubt(env, session, event);
+    (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
+}
+
+/// Why we cannot attribute a prompt to a person.
+pub fn doubt(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let inside = event.agent_id.is_some() || event.agent_type.is_some();
     let why = inside.then(|| "it was sent inside an agent".to_owned());
     let why = why.or_else(|| of_client(env, session, event)).or_else(|| of_hook(env, session, event));
-    let why = why.or_else(|| of_missing_start(env, session, event)).or_else(|| of_timer(env, session, event));
-    (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
+    why.or_else(|| of_missing_start(env, session, event)).or_else(|| of_timer(env, session, event))
 }
 
 /// A hook of the project may have sent the first prompt, unless the prompt was given on the client's command

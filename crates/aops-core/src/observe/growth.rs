@@ -5,6 +5,7 @@
 //! the task did not make never count, but an edit of a file that is ignored only by a rule of the task itself
 //! does; without a checkpoint edits are added up, and commands are not measured.
 
+mod light;
 mod own;
 
 use super::checks::proposed_text;
@@ -60,18 +61,20 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
         let source = input.text_of("new_source").unwrap_or_default();
         let lines = known.map_or(0, |known| known.lines) + source.lines().count().max(1) as u64;
         let was = known.map_or_else(|| digest(now.as_deref()), |known| known.was.clone());
-        return Some(ChangedFile { is: sha256(&[b"notebook", source.as_bytes()]), lines, path, was });
+        let is = sha256(&[b"notebook", source.as_bytes()]);
+        return Some(ChangedFile { is, light: false, lines, path, was });
     }
     let next = proposed_text(tool, &call.input, &place)?;
     let Some(known) = known else {
         let lines = count(now.as_deref().unwrap_or_default(), &next);
-        return Some(ChangedFile { is: sha256(&[&next]), lines, path, was: digest(now.as_deref()) });
+        let was = digest(now.as_deref());
+        return Some(ChangedFile { is: sha256(&[&next]), light: false, lines, path, was });
     };
-    let lines = match start(root.as_deref(), &known.was) {
+    let lines = match start(root.as_deref(), &known.was).filter(|_| !known.light) {
         Some(start) => count(&start, &next),
         None => known.lines + count(now.as_deref().unwrap_or_default(), &next),
     };
-    Some(ChangedFile { is: sha256(&[&next]), lines, path, was: known.was.clone() })
+    Some(ChangedFile { is: sha256(&[&next]), lines, path, ..known.clone() })
 }
 
 /// The file of an edit that was made without asking us. Its old content is unknown, so all its lines count.
@@ -88,7 +91,7 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     let known = session.memory.progress.weight.grown.file(&path);
     let lines = known.map_or(0, |known| known.lines) + count(&[], now.as_deref().unwrap_or_default());
     let was = known.map_or_else(String::new, |known| known.was.clone());
-    Some(ChangedFile { is: digest(now.as_deref()), lines, path, was })
+    Some(ChangedFile { is: digest(now.as_deref()), light: false, lines, path, was })
 }
 
 /// The file is as the edit would leave it.
@@ -165,7 +168,7 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let Some(own) = Own::find(env, session, event, open) else { return };
     let (growth, moved) = own.measure(env, session, event);
     // Among files that are only counted a change may go unnoticed; to weigh a task, their number is enough.
-    if session.memory.progress.weight.unplanned || growth.more_files == 0 {
+    if session.memory.progress.weight.unplanned || growth.is_whole() {
         let lasts = may_go_on(env, event);
         *measured = Measured { grown: Some(growth), lasts, moved, unchanged: measured.unchanged };
     }

@@ -117,6 +117,15 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping, bounds))
 }
 
+/// What was kept for a call whose end nobody reported shares no content any more with what is still there.
+pub fn part(env: &Env, session: &Session, event: &Event, call_id: &str) {
+    let Some(root) = rollback::root(env, session, event) else { return };
+    if let Ok(Some(_)) = before::kept_for(&root, call_id) {
+        // If it fails, the files stay protected as they are.
+        let _ = before::settle(env, &root, call_id, Bounds::of(session.policy()));
+    }
+}
+
 /// Whether everything uncommitted in the tree can be kept. Needed because nobody approved what the command
 /// may change.
 pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> Keeps {

@@ -3,9 +3,10 @@
 //! Reads the tree if a task is parked or about to be; writes nothing. Invariants: only a task's own files
 //! count; committed or unchanged files do not; without git no task is known to be over.
 
-use super::real_paths;
+use super::{authority, real_paths};
 use crate::gate::{Context, Found};
 use crate::model::event::{Event, EventKind};
+use crate::session::fact::TaskMove;
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
 use crate::session::prompt::Prompt;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// At most this many paths of a task are listed; the others are only counted.
 const MOST: usize = 32;
 
-/// When a person prompts while tasks are parked, finds out which of them are over.
+/// When a person prompts while tasks are parked, finds out which of them are over; and which task their slash
+/// command chooses.
 pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     let prompts = event.kind() == EventKind::UserPromptSubmit && context.prompt() != Prompt::Machine;
     let Found::Prompt(prompt) = &mut context.found else { return };
@@ -24,6 +26,10 @@ pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Co
         let living = living(env, Some(Path::new(&event.cwd)), session);
         let over = |at: &u64| !living.iter().any(|(living, _)| *living as u64 == *at);
         prompt.over = (0..session.memory.parked.len() as u64).filter(over).collect();
+    }
+    if prompt.meant == Prompt::Ours && prompts && context.stage.is_none() && session.blocked().is_none() {
+        let asked = TaskMove::asked_by(event.prompt());
+        prompt.task = asked.filter(|_| authority::doubt(env, session, event).is_none());
     }
 }
 
@@ -61,10 +67,10 @@ pub(super) fn left_of_task(
         return (grown.files.iter().map(|file| file.path.clone()).collect(), grown.count().0);
     };
     let tree = Tree::of(&status, session);
-    if grown.count().0 > 0 {
+    if !grown.files.is_empty() {
         let paths: Vec<String> =
             grown.files.iter().map(|file| &file.path).filter(|path| tree.is_left(path)).cloned().collect();
-        let files = paths.len() as u64 + grown.more_files;
+        let files = paths.len() as u64 + grown.more_files + grown.more_light;
         return (paths, files);
     }
     // Changes are not measured here, so take what is uncommitted now and was not when the task began.

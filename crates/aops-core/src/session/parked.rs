@@ -7,6 +7,9 @@ use crate::session::hydration::Hydration;
 use crate::session::task_progress::TaskProgress;
 use serde::{Deserialize, Serialize};
 
+/// At most this many tasks stay parked; the oldest is dropped first.
+pub const MOST_PARKED: usize = 4;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     /// A question of the person replaced it; it was not interrupted.

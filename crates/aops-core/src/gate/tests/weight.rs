@@ -25,7 +25,7 @@ fn small(change: impl FnOnce(&mut Session)) -> Session {
 fn edit(path: &str, lines: u64) -> Context {
     let is = "new".to_owned();
     let path = path.to_owned();
-    let grows = Some(ChangedFile { is, lines, path, was: String::new() });
+    let grows = Some(ChangedFile { is, lines, path, ..ChangedFile::default() });
     calls(CallContext {
         does: CallEffect { effect: Effect::Write, grows, ..CallEffect::default() },
         ..CallContext::default()
@@ -60,7 +60,7 @@ fn what_a_small_task_weighs() {
             lines: lines / files + u64::from(n < lines % files),
             path: format!("{n:03}"),
             is: "new".into(),
-            was: String::new(),
+            ..ChangedFile::default()
         });
         small(|_| {}).weigh(&Growth::of(all.collect()))
     };
@@ -188,7 +188,7 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     );
     assert!(smooth["accomplishment"].contains("1 change"), "{smooth:?}");
     let rough = written(&small(|session| {
-        let file = ChangedFile { is: "n".into(), lines: 7, path: "a".into(), was: String::new() };
+        let file = ChangedFile { is: "n".into(), lines: 7, path: "a".into(), ..ChangedFile::default() };
         let progress = &mut session.memory.progress;
         progress.friction = true;
         progress.proven.tested = true;

@@ -6,6 +6,7 @@
 //! and what git took out of commits does not belong to the task; a change that was once the task's own stays
 //! so, also in commits and in a stash.
 
+use super::light::{Light, Weight};
 use super::{count, root, stays_here, stored};
 use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
 use crate::checkpoint::form::Id;
@@ -64,7 +65,7 @@ impl Own {
             Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
         // With files that are only counted, we do not know whose they are.
-        let since_ms = open.means.since_ms.filter(|_| progress.weight.grown.more_files == 0);
+        let since_ms = open.means.since_ms.filter(|_| progress.weight.grown.is_whole());
         let since_ms = since_ms.map(|since| since.min(progress.weight.unmeasured_ms.unwrap_or(since)));
         let start_ms = time::parse(&start.timing.created_at).unwrap_or(0);
         Some(Self { store, then: start.artifacts, start_ms, changes, since_ms, limits })
@@ -74,12 +75,11 @@ impl Own {
     /// command.
     pub(super) fn measure(&self, env: &Env, session: &Session, event: &Event) -> (Growth, bool) {
         let before = &session.memory.progress.weight.grown;
+        let light = Light::find(env, &self.store, &self.changes, event, self.limits.until);
         let Some(since) = self.since_ms else {
             let outside = before.files.iter().filter(|file| file.path.starts_with('/')).cloned();
-            return (
-                Growth::of(outside.chain(self.changes.iter().map(|one| self.count(one, None))).collect()),
-                false,
-            );
+            let inside = self.changes.iter().map(|one| self.count(one, None, &light));
+            return (Growth::of(outside.chain(inside).collect()), false);
         };
         let git = Moved::since(&self.store.root, since);
         let stash = stash(event);
@@ -93,18 +93,21 @@ impl Own {
         let moved = new.iter().any(|one| brought.contains(&one.path));
         // Changes that git removed are not undone: they are in a commit or a stash.
         let kept = stash.is_some() || git.is_some_and(|git| git.is_head());
-        let known = self.known(before, since, kept);
-        let own = new.into_iter().filter(|one| !brought.contains(&one.path)).map(|one| self.count(one, None));
+        let known = self.known(before, since, kept, &light);
+        let own = new
+            .into_iter()
+            .filter(|one| !brought.contains(&one.path))
+            .map(|one| self.count(one, None, &light));
         (own.fold(known, |growth, file| growth.with(file)), moved)
     }
 
     /// The files that already belong to the task, with their present content.
-    fn known(&self, before: &Growth, since: i64, kept: bool) -> Growth {
+    fn known(&self, before: &Growth, since: i64, kept: bool, light: &Light) -> Growth {
         before.files.iter().filter(|file| !file.path.starts_with('/')).fold(before.clone(), |growth, file| {
             let at = self.changes.binary_search_by(|one| one.path.as_str().cmp(&file.path)).ok();
             match at.map(|at| &self.changes[at]) {
-                Some(one) if text(one.is) == file.is => growth,
-                Some(one) => growth.with(self.count(one, Some(file))),
+                Some(one) if text(one.is) == file.is && light.agrees(file) => growth,
+                Some(one) => growth.with(self.count(one, Some(file), light)),
                 None => {
                     let is = text(find(&self.then.files, &file.path).map(|start| start.sha256));
                     let touched = || is_since(changed_at(&self.store.root, &file.path), since);
@@ -139,16 +142,23 @@ impl Own {
         unknown().filter(|one| is_since(one.at, since) || came(one)).collect()
     }
 
-    /// Counts the lines against the file as it was before the task first changed it. If the time is up, the
-    /// file counts without lines.
-    fn count(&self, change: &Change, known: Option<&ChangedFile>) -> ChangedFile {
+    /// Counts the lines against the file as it was before the task first changed it, under whatever name. If
+    /// the time is up, the file counts without lines.
+    fn count(&self, change: &Change, known: Option<&ChangedFile>, light: &Light) -> ChangedFile {
         let in_time = self.limits.until.is_none_or(|until| Instant::now() < until);
         let start = text(change.was);
         let was = known.map_or(&start, |known| &known.was);
         let old = || stored(&self.store, was).or_else(|| stored(&self.store, &start)).unwrap_or_default();
+        let weight = light.weight(&change.path);
+        let lines = match &weight {
+            Weight::Against(content) if in_time => count(content, &change.content),
+            Weight::Whole if in_time => count(&old(), &change.content),
+            _ => 0,
+        };
         ChangedFile {
             is: text(change.is),
-            lines: if in_time { count(&old(), &change.content) } else { 0 },
+            light: !matches!(weight, Weight::Whole),
+            lines,
             path: change.path.clone(),
             was: was.clone(),
         }

@@ -30,11 +30,55 @@ pub enum TaskMove {
 }
 
 impl TaskMove {
+    /// What `/aops-task drop` or `/aops-task resume` asks for, and of which task of the list.
+    pub fn asked_by(text: &str) -> Option<(Self, Option<u64>)> {
+        let mut words = text.split_whitespace().filter(|word| !word.starts_with('-'));
+        let how = match (words.next()?, words.next()?) {
+            ("/aops-task" | "/aops:aops-task", "drop") => Self::Drop,
+            ("/aops-task" | "/aops:aops-task", "resume") => Self::Resume,
+            _ => return None,
+        };
+        let n = words.next().map(|n| n.parse().ok().filter(|n| *n > 0));
+        (words.next().is_none() && n != Some(None)).then(|| (how, n.flatten()))
+    }
+
+    /// What a task is after this, for the person who chose it.
+    pub fn result(self) -> &'static str {
+        match self {
+            Self::Drop => "let go: it owes nothing more, and its files stay as they are",
+            Self::Resume => "in hand again, with its plan and what it owes; your next prompt goes on with it",
+            Self::Want => "goes on with the first edit of its files, or with a plan that continues it",
+        }
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Self::Drop => "let the task go",
             Self::Resume => "took the task up again",
             Self::Want => "wants the task to go on",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TaskMove::{self, Drop, Resume};
+
+    #[test]
+    fn a_slash_command_may_choose_a_task() {
+        for (text, want) in [
+            ("/aops-task drop", Some((Drop, None))),
+            (" /aops:aops-task drop 2 --yes", Some((Drop, Some(2)))),
+            ("/aops-task resume 1", Some((Resume, Some(1)))),
+            ("/aops-task", None),
+            ("/aops-task list", None),
+            ("/aops-task drop 0", None),
+            ("/aops-task drop it", None),
+            ("/aops-task drop 1 2", None),
+            ("/review drop", None),
+            ("drop", None),
+        ] {
+            assert_eq!(TaskMove::asked_by(text), want, "{text}");
         }
     }
 }

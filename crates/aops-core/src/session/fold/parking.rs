@@ -10,12 +10,10 @@ use crate::session::fact::{GoesOn, PromptHeard, Step, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{OpenCall, Parked, Prompts, TaskAudit, TaskProgress};
+use crate::session::parked::MOST_PARKED;
 use crate::session::prompt::Prompt;
 use crate::session::state::{Hydration, Task};
 use crate::text::json::cut;
-
-/// At most this many tasks stay parked; the oldest is dropped first.
-const MOST: usize = 4;
 
 impl Session {
     /// A person or an agent decided about a task. A task that no longer exists is ignored.
@@ -77,7 +75,7 @@ impl Session {
             writes: task.writes,
         };
         self.memory.parked.push(parked);
-        let surplus = self.memory.parked.len().saturating_sub(MOST);
+        let surplus = self.memory.parked.len().saturating_sub(MOST_PARKED);
         self.memory.parked.drain(..surplus);
     }
 
@@ -199,6 +197,7 @@ pub(super) fn join(before: &Growth, after: &Growth) -> Growth {
     }
     Growth {
         more_files: all.more_files + after.more_files,
+        more_light: all.more_light + after.more_light,
         more_lines: all.more_lines + after.more_lines,
         ..all
     }
