@@ -1,10 +1,8 @@
 //! Parses the fenced block that each of our agents must end its report with.
 //!
 //! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by
-//! nothing but white space; only a report without one is read in another form (`block`); a missing or
-//! ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
-
-mod block;
+//! nothing but white space; a missing or ill-typed key is an error, an unknown key is ignored. The error
+//! tells the agent what to fix.
 
 use crate::config::workflow::Gate;
 use crate::model::agent::{Agent, AgentId};
@@ -14,7 +12,6 @@ use crate::session::reflection::FIELDS;
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use crate::tool::tracking::is_id;
-use block::{Fault, NO_BLOCK, Prose};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -93,16 +90,7 @@ pub fn read(
     report: &str,
     workflows: &BTreeMap<String, Vec<Gate>>,
 ) -> Result<AgentReport, String> {
-    let key = match agent.id {
-        AgentId::Hydrator => "workflow",
-        AgentId::Framework => "reflection",
-        _ => "verdict",
-    };
-    let block = match block::find(report, key) {
-        Ok(block) => block,
-        Err(Fault::Form(why)) => return Err(why.to_owned()),
-        Err(Fault::NoBlock) => return in_prose(agent, report).ok_or_else(|| NO_BLOCK.to_owned()),
-    };
+    let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
     if let Some(name) = said_twice(&json) {
@@ -153,8 +141,7 @@ fn says(report: &str, word: &str) -> Option<usize> {
     let name = "\"verdict\"";
     report.match_indices(name).map(|(at, _)| at).find(|at| {
         let value = report[at + name.len()..].trim_start().strip_prefix(':').unwrap_or_default();
-        let said = value.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
-        said.is_some_and(|said| said.eq_ignore_ascii_case(word))
+        value.trim_start().strip_prefix('"').is_some_and(|rest| rest.starts_with(&format!("{word}\"")))
     })
 }
 
@@ -175,6 +162,53 @@ fn said_twice(json: &Json) -> Option<String> {
         }
         Json::List(items) => items.iter().find_map(said_twice),
         _ => None,
+    }
+}
+
+/// A line with this indentation is code in Markdown, so it is not a fence.
+fn is_code(line: &str) -> bool {
+    let indent = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    indent.map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>() >= 4
+}
+
+/// The text inside the only `aops` fence, which must end the report.
+fn fenced(report: &str) -> Result<&str, String> {
+    let mut found: Option<(usize, usize)> = None;
+    let mut open: Option<(usize, bool, usize)> = None; // ticks, whether it is `aops`, start of its text
+    let mut at = 0;
+    let mut after = "";
+    for line in report.split_inclusive('\n') {
+        let text = line.trim();
+        let end = at + line.len();
+        let ticks = if is_code(line) { 0 } else { text.bytes().take_while(|b| *b == b'`').count() };
+        match open {
+            None if ticks >= 3 && !text[ticks..].contains('`') => {
+                let ours = text[ticks..].trim() == "aops";
+                if ours && found.is_some() {
+                    return Err(
+                        "the report has more than one `aops` block; it must have exactly one".to_owned()
+                    );
+                }
+                open = Some((ticks, ours, end));
+            }
+            Some((width, ours, from)) if ticks >= width && text[ticks..].is_empty() => {
+                if ours {
+                    found = Some((from, at));
+                    after = &report[end..];
+                }
+                open = None;
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    match (found, open) {
+        (None, Some((_, true, _))) => Err("the `aops` block is not closed".to_owned()),
+        (None, _) => Err("the report has no block fenced with the info string `aops`".to_owned()),
+        (Some(_), _) if !after.trim().is_empty() => {
+            Err("something stands after the `aops` block; it must come last".to_owned())
+        }
+        (Some((from, to)), _) => Ok(&report[from..to]),
     }
 }
 
@@ -216,13 +250,15 @@ fn critic(json: &Json) -> Result<AgentReport, String> {
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         problems: texts(json, "problems")?,
-        verdict: Some(verdict(json, CRITIC)?.into()),
+        verdict: Some(
+            verdict(json, &[AgentVerdict::Proceed, AgentVerdict::Revise, AgentVerdict::Halt])?.into(),
+        ),
         ..AgentReport::default()
     })
 }
 
 fn custodiet(json: &Json) -> Result<AgentReport, String> {
-    let verdict = verdict(json, CUSTODIET)?;
+    let verdict = verdict(json, &[AgentVerdict::Ok, AgentVerdict::Block])?;
     let problems = match json.get("violation") {
         None | Some(Json::Null) if verdict == AgentVerdict::Ok => Vec::new(),
         _ => vec![text(json, "violation")?],
@@ -234,7 +270,7 @@ fn custodiet(json: &Json) -> Result<AgentReport, String> {
 }
 
 fn qa(json: &Json) -> Result<AgentReport, String> {
-    let verdict = verdict(json, QA)?;
+    let verdict = verdict(json, &[AgentVerdict::Verified, AgentVerdict::Issues])?;
     let problems = match json.get("issues") {
         None if verdict == AgentVerdict::Verified => Vec::new(),
         _ => texts(json, "issues")?,
@@ -280,56 +316,13 @@ fn texts(json: &Json, name: &str) -> Result<Vec<String>, String> {
 }
 
 fn kept(text: &Json, longest: usize) -> Option<String> {
-    Some(kept_text(&text.text()?, longest))
+    Some(json::cut(&redact(&text.text()?), longest).to_owned())
 }
-
-fn kept_text(text: &str, longest: usize) -> String {
-    json::cut(&redact(text), longest).to_owned()
-}
-
-/// The verdicts of each agent: the one that lets the work go on first, then the one that sends it back.
-const CRITIC: &[AgentVerdict] = &[AgentVerdict::Proceed, AgentVerdict::Revise, AgentVerdict::Halt];
-const CUSTODIET: &[AgentVerdict] = &[AgentVerdict::Ok, AgentVerdict::Block];
-const QA: &[AgentVerdict] = &[AgentVerdict::Verified, AgentVerdict::Issues];
 
 fn verdict(json: &Json, of: &[AgentVerdict]) -> Result<AgentVerdict, String> {
+    let said = AgentVerdict::of(&text(json, "verdict")?).filter(|said| of.contains(said));
     let names = || of.iter().map(|verdict| verdict.name()).collect::<Vec<_>>().join(", ");
-    worded(&text(json, "verdict")?, of).ok_or_else(|| format!("`verdict` must be one of {}", names()))
-}
-
-/// The verdict that this word means: in any case, marked up, or as reviewers commonly say it.
-fn worded(word: &str, of: &[AgentVerdict]) -> Option<AgentVerdict> {
-    let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_uppercase();
-    let known = AgentVerdict::of(&word).filter(|said| of.contains(said));
-    known.or_else(|| match word.as_str() {
-        "ACCEPT" | "ACCEPTED" | "APPROVE" | "APPROVED" | "PASS" | "PASSED" => of.first().copied(),
-        "FAIL" | "FAILED" | "REJECT" | "REJECTED" => of.get(1).copied(),
-        "OKAY" => of.iter().find(|one| **one == AgentVerdict::Ok).copied(),
-        "BLOCKED" => of.iter().find(|one| **one == AgentVerdict::Block).copied(),
-        "ISSUE" => of.iter().find(|one| **one == AgentVerdict::Issues).copied(),
-        _ => None,
-    })
-}
-
-/// The verdict of a report that has no block, but one line such as `**Verdict:** approve`. One that lets the
-/// work go on must begin or end the report.
-fn in_prose(agent: &Agent, report: &str) -> Option<AgentReport> {
-    let of = match agent.id {
-        AgentId::Critic => CRITIC,
-        AgentId::Custodiet => CUSTODIET,
-        AgentId::QaVerifier => QA,
-        AgentId::Hydrator | AgentId::Framework => return None,
-    };
-    let Prose { word, at_border, points } = block::prose(report)?;
-    let verdict = worded(word, of)?;
-    let problems: Vec<String> =
-        points.into_iter().take(MOST).map(|point| kept_text(point, LONGEST / 4)).collect();
-    match verdict.refuses() {
-        true if problems.is_empty() => None,
-        true => Some(AgentReport { problems, verdict: Some(verdict.into()), ..AgentReport::default() }),
-        false if !at_border => None,
-        false => Some(AgentReport { verdict: Some(verdict.into()), ..AgentReport::default() }),
-    }
+    said.ok_or_else(|| format!("`verdict` must be one of {}", names()))
 }
 
 #[cfg(test)]

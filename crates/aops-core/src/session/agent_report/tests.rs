@@ -27,6 +27,7 @@ fn one_fence_at_the_end() {
         (&format!("{}{}", fence(ok), fence(ok)), "more than one"),
         (&fence("[]"), "one JSON object"),
         (&fence("{"), "not JSON"),
+        (&format!("```json\n{ok}\n```"), "no block"),
         (&format!("```aopsx\n{ok}\n```"), "no block"),
         (&format!("    ```aops\n    {ok}\n    ```\n"), "no block"),
         (&format!("\t```aops\n\t{ok}\n\t```\n"), "no block"),
@@ -77,7 +78,7 @@ fn each_agents_form() {
             r#"{"workflow":"feature-dev","intent":"i","task":"new","acceptance_criteria":"a","steps":[]}"#,
             "acceptance_criteria",
         ),
-        ("critic", r#"{"verdict":"verified","acceptance_criteria":[],"problems":[]}"#, "PROCEED"),
+        ("critic", r#"{"verdict":"proceed","acceptance_criteria":[],"problems":[]}"#, "PROCEED"),
         ("critic", r#"{"verdict":"PROCEED","problems":[]}"#, "acceptance_criteria"),
         ("custodiet", r#"{"verdict":"BLOCK"}"#, "violation"),
         ("custodiet", r#"{"verdict":"BLOCK","violation":" "}"#, "violation"),
@@ -125,60 +126,4 @@ fn what_forbids_is_read_in_any_form() {
         assert_eq!(said(name, &format!(r#"{{"verdict": "{verdict}"}}"#)), None, "{name} {verdict}");
     }
     assert_eq!(said("prompt-hydrator", block), None);
-}
-
-/// What a reviewer plainly said is read; what could be a quotation, or two answers, is not.
-#[test]
-fn a_verdict_that_is_worded_differently_is_read() {
-    let said = |name: &str, report: &str| {
-        check(name, report).map(|finding| (finding.verdict.unwrap().to_string(), finding.problems.join("; ")))
-    };
-    let proceed =
-        |word: &str| format!(r#"{{"verdict": "{word}", "acceptance_criteria": ["a"], "problems": []}}"#);
-    for word in ["PROCEED", "proceed", "Proceed", "**PROCEED**", "`proceed`.", "approve", "Approved"] {
-        assert_eq!(said("critic", &fence(&proceed(word))), Ok(("PROCEED".into(), String::new())), "{word}");
-    }
-    let block = proceed("PROCEED");
-    for report in [
-        format!("Fine.\n\n```AOPS\n{block}\n```"),
-        format!("Fine.\n\n```aops json\n{block}\n```"),
-        format!("Fine.\n\n```json\n{block}\n```\n"),
-        format!("Fine.\n\n```\n{block}\n```\n"),
-        format!("Fine.\n{block}\n"),
-        "All six hold.\n\n**Verdict:** approve\n".to_owned(),
-        "## Verdict: PROCEED\n\nAll six hold.".to_owned(),
-    ] {
-        assert_eq!(said("critic", &report).map(|(verdict, _)| verdict), Ok("PROCEED".into()), "{report}");
-    }
-    let refused = [
-        (
-            "qa-verifier",
-            "Verdict: issues\n\n- the test is red\n- no docs\n",
-            "ISSUES",
-            "the test is red; no docs",
-        ),
-        ("custodiet", "It left the plan.\nVerdict: **blocked**", "BLOCK", "It left the plan."),
-        ("critic", "1. no test\n\nVerdict: revise\n\nThat is all.", "REVISE", "no test"),
-    ];
-    for (name, report, verdict, problems) in refused {
-        assert_eq!(said(name, report), Ok((verdict.into(), problems.into())), "{report}");
-    }
-    assert_eq!(said("qa-verifier", "Verdict: Verified.").map(|(verdict, _)| verdict), Ok("VERIFIED".into()));
-    for report in [
-        format!("```json\n{block}\n```\nand so on"),
-        format!("```json\n{block}\n```\n```json\n{block}\n```"),
-        "> Verdict: PROCEED".to_owned(),
-        "    Verdict: PROCEED\nVerdict: REVISE".to_owned(),
-        "Verdict: PROCEED, I think".to_owned(),
-        "One.\nVerdict: PROCEED\nTwo.".to_owned(),
-        "Verdict: REVISE".to_owned(),
-        "Verdict: fine".to_owned(),
-        "I would PROCEED".to_owned(),
-        "```\nVerdict: PROCEED\n```".to_owned(),
-        // A block of ours decides alone.
-        format!("Verdict: PROCEED\n\n{}", fence("{}")),
-    ] {
-        assert!(said("critic", &report).is_err(), "{report}");
-    }
-    assert!(check("prompt-hydrator", "Verdict: PROCEED").is_err());
 }

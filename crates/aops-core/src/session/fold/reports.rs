@@ -325,10 +325,7 @@ impl Session {
         }
         match verdict.known() {
             Some(AgentVerdict::Proceed) if self.task_phase() == Phase::Review => {
-                // A review in words names none: those of the plan stay.
-                if !finding.acceptance_criteria.is_empty() {
-                    self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
-                }
+                self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
                 self.move_task(Phase::Execute, Some(Sandbox::Open));
             }
             Some(AgentVerdict::Revise) => {
