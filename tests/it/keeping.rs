@@ -138,7 +138,7 @@ fn what_an_abort_drops_and_a_branch_that_is_made_anew_are_kept() {
         sandbox.put("a.txt", "resolved\n");
         let said = run(&session, &sandbox, line);
         assert!(said.starts_with("kept as "), "{line}: {said}");
-        assert_eq!(files(&newest(&sandbox), &sandbox), ["a.txt"], "{line}");
+        assert!(files(&newest(&sandbox), &sandbox).contains(&"a.txt".to_owned()), "{line}");
         sandbox.git(&["merge", "--abort"]);
     }
     for line in ["git checkout -q -B other HEAD~1", "git switch -q -C other HEAD~1"] {

@@ -134,13 +134,13 @@ pub struct ModeAsked {
 /// Where the session is, and what it found there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
+    /// Folders that the person added since the client started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
     /// The digest of the files that were uncommitted when the session began. The list itself is in the entry
     /// that recorded it, so that not every event has to carry it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
-    /// Folders that the person added since the client started.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub added: Vec<String>,
     /// The boot during which the ledger was last opened: only a reboot explains a lost tail.
     pub boot: String,
     /// The project's root.
