@@ -122,9 +122,14 @@ class Commit:
         self.parent_tree = git("rev-parse", f"{self.parents[0]}^{{tree}}").decode().strip() if self.parents else EMPTY[len(id)]
         self.bytes = git("diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none", self.parent_tree, self.tree)
         self.change = hashlib.sha256(self.bytes).hexdigest()
-        words = self.bytes.split(b"\0")[:-1]
-        self.records = {(words[at + 1], *record(words[at])) for at in range(0, len(words), 2)}
+        self.records = parse_records(self.bytes)
         self.paths = {path for path, _, _ in self.records}
+
+
+def parse_records(said):
+    """Path, and both sides, of each change that `git diff-tree` names."""
+    words = said.split(b"\0")[:-1]
+    return {(words[at + 1], *record(words[at])) for at in range(0, len(words), 2)}
 
 
 def record(about):
@@ -526,7 +531,8 @@ def replay(commit, world, outside):
     here = [Commit(id, raw) for id, raw in zip(ids, objects(ids)) if raw is not None]
     here = {one.id: one for one in here if not one.merge and any(about(statement, one) for statement in world.statements)}
     parts = lambda used: [[one for one in world.statements if about(one, original)] for original in used]
-    likely = sorted((one for one in here.values() if commit.paths and commit.paths <= one.paths), key=lambda one: one.origin != commit.origin)
+    near = lambda one: commit.paths <= one.paths or one.origin == commit.origin
+    likely = sorted((one for one in here.values() if commit.paths and near(one)), key=lambda one: one.origin != commit.origin)
     for one in likely[:32]:
         if merged(one.parent_tree, commit.parent_tree, one.tree, world.scratch) == commit.tree:
             return parts([one])
@@ -551,22 +557,65 @@ def replay(commit, world, outside):
         else:
             if tree == commit.tree and used:
                 return parts(used)
-    return None
+    return chosen(commit, [here[row[0]] for row in history if row[0] in here], world, parts)
+
+
+def chosen(commit, branch, world, parts):
+    """Originals that follow each other, merged at once; or some of them, one by one, whatever is between."""
+    if not commit.paths:
+        return None
+    for first in branch:
+        run = [first]
+        while after := next((one for one in branch if one.parents == [run[-1].id]), None):
+            run.append(after)
+            if merged(first.parent_tree, commit.parent_tree, after.tree, world.scratch) == commit.tree:
+                return parts(run)
+
+    def search(tree, used, rest):
+        for at, one in enumerate(rest):
+            after = merged(one.parent_tree, tree, one.tree, world.scratch)
+            if after is None:
+                continue
+            all = used + [one] if after != tree else used
+            found = all if after == commit.tree and all else len(all) < 4 and search(after, all, rest[at + 1 :])
+            if found:
+                return found
+        return None
+
+    used = search(commit.parent_tree, [], [one for one in branch if one.paths <= commit.paths])
+    return parts(used) if used else None
+
+
+def composed(run):
+    """What the changes of a run do together, by path; None where one does not begin where the one before ends."""
+    sides = {}
+    for path, before, after in (record for one in run for record in one.records):
+        first, last = sides.get(path, (before, before))
+        if last != before:
+            return None
+        sides[path] = (first, after)
+    return {path: both for path, both in sides.items() if both[0] != both[1]}
 
 
 def restored(commit, world):
-    """The statements about a commit that is not here, if its tree and change can be had again from this one, and give it."""
+    """The statements about commits that are not here, if their tree and change can be had again from this one, and give it."""
     known = {}
     for one in world.statements:
         if one.base and one.records is not None:
             known.setdefault(one.commit, one)
-    for original in known.values():
-        if not commit.paths or not commit.paths <= {path for path, _, _ in original.records}:
+    squashed = [(original, True) for original in known.values()]
+    depth, above = 0, commit
+    while above:
+        depth, above = depth + 1, above.parents and world.range.get(above.parents[0])
+    for original, at_once in [(original, False) for original in known.values()] + squashed:
+        run, base = [original], original.base
+        while world.tree(base) is None and base in known and len(run) <= len(known):
+            run, base = [known[base], *run], known[base].base
+        below, first, long = world.tree(base), commit, 1 if at_once else len(run)
+        run = run if at_once else [original]
+        near = commit.paths <= {path for one in run for path, _, _ in one.records}
+        if not commit.paths or not near and (at_once or long != depth):
             continue
-        long, base = 1, original.base
-        while world.tree(base) is None and base in known and long <= len(known):
-            long, base = long + 1, known[base].base
-        below, first = world.tree(base), commit
         for _ in range(long - 1):
             first = first and first.parents and world.range.get(first.parents[0])
         if below is None or not first:
@@ -578,10 +627,11 @@ def restored(commit, world):
         if back(commit.tree) != tree or (long > 1 and back(commit.parent_tree) != parent):
             continue
         words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none", parent, tree]
-        is_it = hashlib.sha256(git(*words, more=beside(world.scratch))).hexdigest() == original.change
+        records = parse_records(git(*words, more=beside(world.scratch)))
+        is_it = composed(run) == {path: (before, after) for path, before, after in records}
         if is_it and merged(parent, commit.parent_tree, tree, world.scratch) == commit.tree:
             of = lambda one: (one.commit, one.change, one.facts["tree"])
-            return [[one for one in world.statements if of(one) == of(original)]]
+            return [[one for one in world.statements if of(one) == of(part)] for part in run]
     return None
 
 

@@ -9,6 +9,7 @@ mod pages;
 mod restored;
 mod second;
 pub(crate) mod shop;
+mod squashed;
 mod ways;
 
 use shop::Shop;
@@ -21,6 +22,44 @@ fn every_code_has_a_case() {
         let word = code.name();
         assert!(cases.contains(&format!(" {word}\"")) || cases.contains(&format!("\"{word}\"")), "{word}");
     }
+}
+
+/// What must pass and what must fail, by the numbers of the contract: 20 honest cases, and 35 forgeries, the last
+/// on the side that attests.
+#[test]
+fn every_case_of_the_contract_has_a_test() {
+    let honest = [
+        "as_committed",
+        "a_message_amended",
+        "rebased_while_other_files_moved",
+        "rebased_while_the_same_file_changed_elsewhere",
+        "a_cherry_pick",
+        "a_merge_that_adds_nothing",
+        "a_squash_of_three_on_a_moved_base",
+        "a_squash_where_the_base_changed_the_same_file",
+        "two_sessions_in_one_commit",
+        "another_clone_without_a_network",
+        "the_notes_of_two_clones_merged",
+        "a_mailed_patch",
+        "an_unattended_run_without_a_witness",
+        "a_person_who_signs",
+        "committed_by_hand_with_contents_as_left",
+        "attested_late",
+        "the_commits_of_a_run_by_workers",
+        "a_key_rotated_later",
+        "a_repository_with_sha_256_ids",
+        "the_notes_of_a_fork",
+    ];
+    assert_eq!(honest.len(), 20);
+    for name in honest {
+        let is_test = format!("#[test]\nfn {name}() {{");
+        assert!(include_str!("verify_commit/honest.rs").contains(&is_test), "{name}");
+    }
+    for number in 1..=34 {
+        let is_test = format!("#[test]\nfn f{number:02}_");
+        assert!(include_str!("verify_commit/forged.rs").contains(&is_test), "{number}");
+    }
+    assert!(include_str!("attest.rs").contains("#[test]\nfn what_others_wrote_is_named() {"));
 }
 
 /// A clone on another machine has no session: nothing was verified, and that is no pass.

@@ -12,6 +12,9 @@ use crate::steps::Steps;
 use crate::world::{Commit, Merge, World};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Of more statements only those are tried whose paths are in the range.
+const MOST_READ: usize = 200;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// The statement names this commit.
@@ -136,10 +139,13 @@ fn by_replay(
     let wanted: Vec<&Commit> = open.iter().map(|at| &commits[*at]).collect();
     let touched: BTreeSet<&[u8]> =
         wanted.iter().flat_map(|commit| &commit.change.records).map(|record| &record.path[..]).collect();
-    let may_count = |one: &&Attested| {
+    let is_near = |one: &Attested| {
         let listed = one.change.as_ref().map(|change| &change.records[..]);
         listed.is_none_or(|records| records.iter().any(|record| touched.contains(&record.path[..])))
     };
+    // Where the base renamed a file, a commit has other paths than its original.
+    let is_small = pool.attested.len() <= MOST_READ;
+    let may_count = |one: &&Attested| is_small || is_near(one);
     let ids: BTreeSet<&str> =
         pool.attested.iter().filter(may_count).map(|one| one.statement.commit()).collect();
     if touched.is_empty() || ids.is_empty() {
@@ -174,9 +180,9 @@ fn by_restoring(
 ) -> Result<(), Trouble> {
     let open = open(commits, bound);
     for (at, used) in open.iter().zip(restore::find(&open, commits, pool, world)?) {
-        let Some(original) = used.map(|used| &pool.attested[used]) else { continue };
-        let part = places(pool, |one| speaks_of_the_same(one, original));
-        bound[*at] = Some(Bound { binding: Binding::Replay, parts: vec![part] });
+        let Some(used) = used else { continue };
+        let part = |used: &usize| places(pool, |one| speaks_of_the_same(one, &pool.attested[*used]));
+        bound[*at] = Some(Bound { binding: Binding::Replay, parts: used.iter().map(part).collect() });
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
-//! Attested commits that are not here are found again: what a rebase made of one, taken back by git's merge
-//! onto what the attested one stood on, is the attested tree.
+//! Attested commits that are not here are found again: what a rebase made of one, or a squash of several,
+//! taken back by git's merge onto what the attested ones stood on, is the attested tree.
 //!
 //! Invariant: nobody's word is taken for a tree. It counts only under its own name, which is attested, and
-//! only where the digest of its change is attested too: then it is the commit as it was, and is merged
+//! only where the change that leads to it is attested too: then it is the commit as it was, and is merged
 //! forward like one that is here (`replay`).
 
-use crate::change::Change;
+use crate::change::{Change, Record};
 use crate::code::Trouble;
 use crate::pool::Pool;
-use crate::statement::is_object_id;
+use crate::statement::{Side, is_object_id};
 use crate::world::{Commit, Merge, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Attested commits that are tried for one, in rounds: the likeliest first.
-const ROUNDS: [usize; 2] = [1, 7];
+/// How many are tried for one commit, in rounds, the likeliest first: attested commits, then runs of them.
+const ROUNDS: [usize; 3] = [1, SINGLE - 1, RUNS];
+const SINGLE: usize = 8;
+const RUNS: usize = 8;
 const MOST_ORIGINALS: usize = 2000;
 /// Attested commits between one and a commit that is here.
 const LONGEST_BRANCH: usize = 500;
@@ -28,10 +30,10 @@ fn paths(change: &Change) -> Paths<'_> {
 struct Original<'a> {
     /// Its place in the pool.
     at: usize,
-    /// The parent's id, and its own tree and digest of the change.
+    /// The parent's id, and its own tree.
     base: &'a str,
     tree: &'a str,
-    digest: &'a str,
+    change: &'a Change,
     paths: Paths<'a>,
 }
 
@@ -45,8 +47,7 @@ fn originals(pool: &Pool) -> Originals<'_> {
         let id = one.statement.commit();
         let base = target.base_commit.as_deref().filter(|base| is_object_id(base) && base.len() == id.len());
         let (Some(base), Some(facts), Some(change)) = (base, one.facts(), &one.change) else { continue };
-        let digest = one.statement.change();
-        let original = || Original { at, base, tree: &facts.tree, digest, paths: paths(change) };
+        let original = || Original { at, base, tree: &facts.tree, change, paths: paths(change) };
         if found.len() < MOST_ORIGINALS {
             found.entry(id).or_insert_with(original);
         }
@@ -69,6 +70,33 @@ fn branch<'a>(of: &Original, all: &Originals, here: &'a HashMap<String, String>)
         base = all.get(base)?.base;
     }
     None
+}
+
+/// The attested commits from the first that stands on a commit that is here up to this one.
+fn run_to<'a>(last: &'a Original<'a>, long: usize, all: &'a Originals<'a>) -> Option<Vec<&'a Original<'a>>> {
+    let above = |one: &&'a Original<'a>| all.get(one.base);
+    let mut run: Vec<&Original> = std::iter::successors(Some(last), above).take(long).collect();
+    run.reverse();
+    (run.len() == long).then_some(run)
+}
+
+/// What the changes of a run do together; `None` if one does not begin where the one before it ends.
+fn together(run: &[&Original]) -> Option<Vec<Record>> {
+    let mut sides: BTreeMap<&[u8], (&Side, &Side)> = BTreeMap::new();
+    for record in run.iter().flat_map(|one| &one.change.records) {
+        let known = sides.entry(&record.path).or_insert((&record.before, &record.before));
+        if *known.1 != record.before {
+            return None;
+        }
+        known.1 = &record.after;
+    }
+    let changed = sides.into_iter().filter(|(_, (before, after))| before != after);
+    let record = |(path, (before, after)): (&[u8], (&Side, &Side))| Record {
+        path: path.to_vec(),
+        before: before.clone(),
+        after: after.clone(),
+    };
+    Some(changed.map(record).collect())
 }
 
 /// The commits of the range, by first parents.
@@ -99,13 +127,14 @@ impl<'a> Range<'a> {
     }
 }
 
-/// One commit of the range, taken for this original.
+/// One commit of the range, taken for these originals.
 struct Attempt<'a> {
     /// Its place among those that are asked for.
     of: usize,
     commit: &'a Commit,
-    original: &'a Original<'a>,
-    /// Of the original's parent.
+    /// One after the other, the oldest first.
+    run: Vec<&'a Original<'a>>,
+    /// Of the parent of the first.
     parent_tree: String,
     /// Merges that must give these trees.
     back: Vec<(Merge, String)>,
@@ -115,18 +144,17 @@ fn merge(base: &str, ours: &str, theirs: &str) -> Merge {
     Merge { base: Some(base.to_owned()), ours: ours.to_owned(), theirs: theirs.to_owned() }
 }
 
-/// For each of these commits of the range the place of a statement whose commit gives it.
+/// For each of these commits of the range the places of statements whose commits give it.
 pub fn find(
     open: &[usize],
     commits: &[Commit],
     pool: &Pool,
     world: &mut dyn World,
-) -> Result<Vec<Option<usize>>, Trouble> {
+) -> Result<Vec<Option<Vec<usize>>>, Trouble> {
     let mut found = vec![None; open.len()];
     let all = originals(pool);
     let touched: Vec<Paths> = open.iter().map(|at| paths(&commits[*at].change)).collect();
-    let fits = |paths: &Paths, one: &Original| !paths.is_empty() && paths.is_subset(&one.paths);
-    if !touched.iter().any(|paths| all.values().any(|one| fits(paths, one))) {
+    if touched.iter().all(BTreeSet::is_empty) || all.is_empty() {
         return Ok(found);
     }
     let bases: BTreeSet<&str> = all.values().map(|one| one.base).collect();
@@ -134,51 +162,89 @@ pub fn find(
     let trees = world.trees(&bases)?;
     let here: HashMap<String, String> =
         bases.into_iter().zip(trees).filter_map(|(id, tree)| Some((id, tree?))).collect();
+    let branches: Vec<(&Original, Branch)> =
+        all.values().filter_map(|one| Some((one, branch(one, &all, &here)?))).collect();
     let range = Range::new(commits);
     let mut lists: Vec<Vec<Attempt>> = Vec::new();
     for (of, paths) in touched.iter().enumerate() {
-        let likely = all.values().filter(|one| fits(paths, one));
-        let branches = likely.filter_map(|one| Some((one, branch(one, &all, &here)?)));
-        let mut branches: Vec<(&Original, Branch)> = branches.collect();
-        let depth = range.depth(open[of]);
-        branches.sort_by_key(|(one, branch)| (one.paths.len() != paths.len(), branch.long.abs_diff(depth)));
-        let most = ROUNDS.iter().sum();
-        let attempt = |(one, branch)| Attempt::new(of, open[of], &range, (one, branch), &all);
-        lists.push(branches.into_iter().take(most).filter_map(attempt).collect());
+        let about = About { of, at: open[of], paths, range: &range };
+        lists.push(about.single(&branches, &all).into_iter().chain(about.runs(&branches, &all)).collect());
     }
     for many in ROUNDS {
         let tried = lists.iter_mut().enumerate().filter(|(of, _)| found[*of].is_none());
         let tried = tried.flat_map(|(_, list)| list.drain(..many.min(list.len()))).collect();
         for attempt in holding(tried, world)? {
-            found[attempt.of].get_or_insert(attempt.original.at);
+            found[attempt.of].get_or_insert_with(|| attempt.run.iter().map(|one| one.at).collect());
         }
     }
     Ok(found)
 }
 
-impl<'a> Attempt<'a> {
-    fn new(
-        of: usize,
-        at: usize,
-        range: &Range<'a>,
-        (original, branch): (&'a Original<'a>, Branch),
-        all: &Originals,
-    ) -> Option<Self> {
-        let commit = &range.commits[at];
-        let onto = range.below(at, branch.long)?;
-        let mut back = vec![(merge(onto, branch.below, &commit.tree), original.tree.to_owned())];
-        let parent_tree = if branch.long == 1 {
-            branch.below.to_owned()
-        } else {
-            let parent = all.get(original.base)?.tree.to_owned();
-            back.push((merge(onto, branch.below, &commit.parent_tree), parent.clone()));
-            parent
+/// A commit of the range for which originals are looked for.
+struct About<'a> {
+    of: usize,
+    at: usize,
+    paths: &'a Paths<'a>,
+    range: &'a Range<'a>,
+}
+
+impl<'a> About<'a> {
+    fn fits(&self, paths: &Paths) -> bool {
+        !self.paths.is_empty() && self.paths.is_subset(paths)
+    }
+
+    /// One original, with its branch as it was rebased.
+    fn single(&self, branches: &[(&'a Original<'a>, Branch)], all: &Originals) -> Vec<Attempt<'a>> {
+        let depth = self.range.depth(self.at);
+        // Where the base renamed a file, the commit has other paths, but its place in the branch.
+        let fits = |one: &Original, branch: &Branch| {
+            self.fits(&one.paths) || !self.paths.is_empty() && branch.long == depth
         };
-        Some(Self { of, commit, original, parent_tree, back })
+        let mut likely: Vec<&(&Original, Branch)> =
+            branches.iter().filter(|(one, branch)| fits(one, branch)).collect();
+        likely.sort_by_key(|(one, branch)| {
+            let is_same = one.paths.len() == self.paths.len();
+            (!self.fits(&one.paths), !is_same, branch.long.abs_diff(depth))
+        });
+        let attempt = |(one, branch): &&(&'a Original<'a>, Branch)| {
+            let parent = if branch.long > 1 { Some(all.get(one.base)?.tree) } else { None };
+            self.attempt(vec![*one], branch, parent)
+        };
+        likely.iter().take(SINGLE).filter_map(attempt).collect()
+    }
+
+    /// A branch or its beginning, squashed to this one commit.
+    fn runs(&self, branches: &[(&'a Original<'a>, Branch)], all: &'a Originals<'a>) -> Vec<Attempt<'a>> {
+        let mut runs: Vec<(usize, Vec<&Original>, &Branch)> = Vec::new();
+        for (last, branch) in branches.iter().filter(|(_, branch)| branch.long > 1) {
+            let Some(run) = run_to(last, branch.long, all) else { continue };
+            let paths: Paths = run.iter().flat_map(|one| &one.paths).copied().collect();
+            runs.extend(self.fits(&paths).then_some((paths.len(), run, branch)));
+        }
+        runs.sort_by_key(|(paths, run, _)| (*paths, std::cmp::Reverse(run.len())));
+        let attempt = |(_, run, branch): (usize, Vec<&'a Original<'a>>, &Branch)| {
+            self.attempt(run, &Branch { long: 1, below: branch.below }, None)
+        };
+        runs.into_iter().take(RUNS).filter_map(attempt).collect()
+    }
+
+    /// `parent`: the attested tree of the parent of the first, where that is not here.
+    fn attempt(
+        &self,
+        run: Vec<&'a Original<'a>>,
+        branch: &Branch,
+        parent: Option<&str>,
+    ) -> Option<Attempt<'a>> {
+        let commit = &self.range.commits[self.at];
+        let onto = self.range.below(self.at, branch.long)?;
+        let mut back = vec![(merge(onto, branch.below, &commit.tree), run.last()?.tree.to_owned())];
+        back.extend(parent.map(|tree| (merge(onto, branch.below, &commit.parent_tree), tree.to_owned())));
+        let parent_tree = parent.unwrap_or(branch.below).to_owned();
+        Some(Attempt { of: self.of, commit, run, parent_tree, back })
     }
 }
 
-/// Those whose original comes back whole, and then gives the commit.
+/// Those whose originals come back whole, and then give the commit.
 fn holding<'a>(tried: Vec<Attempt<'a>>, world: &mut dyn World) -> Result<Vec<Attempt<'a>>, Trouble> {
     // Of a branch the way back of one commit is that of the next one's parent.
     let merges: HashSet<&Merge> = tried.iter().flat_map(|one| &one.back).map(|(merge, _)| merge).collect();
@@ -187,12 +253,16 @@ fn holding<'a>(tried: Vec<Attempt<'a>>, world: &mut dyn World) -> Result<Vec<Att
     let leads_to = |merge: &Merge, wanted: &String| trees.get(merge).and_then(Option::as_ref) == Some(wanted);
     let is_back = |one: &Attempt| one.back.iter().all(|(merge, wanted)| leads_to(merge, wanted));
     let back: Vec<Attempt> = tried.into_iter().filter(is_back).collect();
-    let pairs: Vec<(String, String)> =
-        back.iter().map(|one| (one.parent_tree.clone(), one.original.tree.to_owned())).collect();
+    let last = |one: &Attempt| one.run.last().map_or_else(String::new, |last| last.tree.to_owned());
+    let pairs: Vec<(String, String)> = back.iter().map(|one| (one.parent_tree.clone(), last(one))).collect();
+    let is_attested = |mut change: Change, one: &Attempt| {
+        change.records.sort();
+        together(&one.run).is_some_and(|records| records == change.records)
+    };
     let same = world.changes(&pairs)?.into_iter().zip(back);
     let back: Vec<Attempt> =
-        same.filter(|(change, one)| change.digest() == one.original.digest).map(|(_, one)| one).collect();
-    let forward = |one: &Attempt| merge(&one.parent_tree, &one.commit.parent_tree, one.original.tree);
+        same.filter_map(|(change, one)| is_attested(change, &one).then_some(one)).collect();
+    let forward = |one: &Attempt| merge(&one.parent_tree, &one.commit.parent_tree, &last(one));
     let merges: Vec<Merge> = back.iter().map(forward).collect();
     let given = world.merges(&merges)?.into_iter().zip(back);
     Ok(given.filter(|(tree, one)| tree.as_ref() == Some(&one.commit.tree)).map(|(_, one)| one).collect())

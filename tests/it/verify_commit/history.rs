@@ -1,5 +1,5 @@
-//! Rebases and squash merges of whole histories: which share is bound, and by what. A copy with a byte, a
-//! mode or a file changed is never bound.
+//! Amends, rebases, picks, squashes, merges and clones of whole histories: which share is bound, and by what. A
+//! copy with a byte, a mode or a file changed is never bound.
 
 use super::shop::{SESSION_ID, Shop, facts, long};
 use aops_attest::statement::MOST_FILES;
@@ -9,20 +9,36 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// How many are bound by what; `-` for nothing.
+type Bindings = BTreeMap<String, usize>;
+
 /// Of one history.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Commits that `git rebase` made on a moved base, by binding.
-    rebased: BTreeMap<String, usize>,
-    /// Squash merges, by binding.
-    squashed: BTreeMap<String, usize>,
+    /// The newest commit of a branch, with another message.
+    amended: Bindings,
+    /// Commits that `git rebase` made on a moved base.
+    rebased: Bindings,
+    /// The newest commit of a branch, picked onto what the branch was merged to.
+    picked: Bindings,
+    squashed: Bindings,
+    /// Branches with git's own merge of them.
+    merged: Bindings,
+    /// Branches in a clone that has them, and no notes.
+    cloned: Bindings,
     /// The same where the branch's own commits are nowhere.
-    rebased_without: BTreeMap<String, usize>,
-    squashed_without: BTreeMap<String, usize>,
+    rebased_without: Bindings,
+    squashed_without: Bindings,
     /// Merges whose rebase or squash has a conflict, which is a change of its own.
     conflicts: usize,
     forged: usize,
     forged_bound: Vec<String>,
+}
+
+fn add(to: &mut Bindings, found: Vec<String>) {
+    for binding in found {
+        *to.entry(binding).or_default() += 1;
+    }
 }
 
 /// A merge that a person made: its first parent, the tip of the branch, and the branch's commits, oldest
@@ -67,8 +83,8 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    fn new(shop: &Shop) -> Self {
-        let folder = shop.sandbox.tmp().join("elsewhere");
+    fn new(shop: &Shop, name: &str) -> Self {
+        let folder = shop.sandbox.tmp().join(name);
         shop.git(&["init", "-q", "--bare", folder.to_str().unwrap()]);
         Self { folder }
     }
@@ -114,9 +130,22 @@ fn try_git(shop: &Shop, words: &[&str]) -> Option<String> {
 
 fn measure(shop: &mut Shop, most: usize) -> Counts {
     let mut counts = Counts::default();
-    let elsewhere = Elsewhere::new(shop);
+    let elsewhere = Elsewhere::new(shop, "elsewhere");
+    let clone = Elsewhere::new(shop, "clone");
     for merged in merges(shop, most) {
         let file = attest(shop, &merged.commits);
+        let (Merged { onto, tip, .. }, parent) = (&merged, format!("{}^", merged.tip));
+        let from = format!("{}^", merged.commits[0]);
+        add(&mut counts.cloned, clone.bindings(shop, &shop.git(&["rev-parse", &from]), tip, &file));
+        let amended = shop.git(&["commit-tree", "-p", &parent, "-m", "amended", &format!("{tip}^{{tree}}")]);
+        add(&mut counts.amended, bindings(shop, &format!("{parent}..{amended}"), &file));
+        shop.git(&["checkout", "-q", "-f", "--detach", onto]);
+        if try_git(shop, &["cherry-pick", tip]).is_some() {
+            add(&mut counts.picked, bindings(shop, &format!("{onto}..HEAD"), &file));
+        } else {
+            // It needs the commits before it, or nothing is left of it.
+            let _ = try_git(shop, &["cherry-pick", "--abort"]);
+        }
         let is_moved = shop.git(&["merge-base", &merged.onto, &merged.tip]) != merged.onto;
         if is_moved {
             rebase(shop, &elsewhere, &merged, &file, &mut counts);
@@ -130,12 +159,11 @@ fn measure(shop: &mut Shop, most: usize) -> Counts {
             continue; // nothing is left of it
         }
         let squash = shop.git(&["commit-tree", "-p", &merged.onto, "-m", "squash", &tree]);
-        for binding in bindings(shop, &format!("{}..{squash}", merged.onto), &file) {
-            *counts.squashed.entry(binding).or_default() += 1;
-        }
-        for binding in elsewhere.bindings(shop, &merged.onto, &squash, &file) {
-            *counts.squashed_without.entry(binding).or_default() += 1;
-        }
+        add(&mut counts.squashed, bindings(shop, &format!("{}..{squash}", merged.onto), &file));
+        add(&mut counts.squashed_without, elsewhere.bindings(shop, &merged.onto, &squash, &file));
+        let both = ["commit-tree", "-p", &merged.onto, "-p", &merged.tip, "-m", "merge", &tree];
+        let merge = shop.git(&both);
+        add(&mut counts.merged, bindings(shop, &format!("{}..{merge}", merged.onto), &file));
     }
     counts
 }
@@ -154,11 +182,9 @@ fn rebase(shop: &mut Shop, elsewhere: &Elsewhere, merged: &Merged, file: &str, c
     }
     let found = bindings(shop, &range, file);
     let tip = shop.head();
-    for binding in elsewhere.bindings(shop, &merged.onto, &tip, file) {
-        *counts.rebased_without.entry(binding).or_default() += 1;
-    }
-    for (commit, binding) in made.iter().zip(&found) {
-        *counts.rebased.entry(binding.clone()).or_default() += 1;
+    add(&mut counts.rebased_without, elsewhere.bindings(shop, &merged.onto, &tip, file));
+    add(&mut counts.rebased, found);
+    for commit in &made {
         for (what, forged) in forgeries(shop, commit) {
             counts.forged += 1;
             let here = bindings(shop, &format!("{forged}^..{forged}"), file);
@@ -217,8 +243,10 @@ fn copy(shop: &Shop, commit: &str, mode: &str, blob: &str, path: &str) -> String
 /// All of them are bound where the original commits are there, and no forged one.
 #[track_caller]
 fn holds(counts: &Counts) {
-    let unbound = |found: &BTreeMap<String, usize>| found.get("-").copied();
-    assert_eq!((unbound(&counts.rebased), unbound(&counts.squashed)), (None, None), "{counts:?}");
+    let Counts { amended, rebased, picked, squashed, merged, cloned, .. } = counts;
+    for found in [amended, rebased, picked, squashed, merged, cloned] {
+        assert_eq!(found.get("-"), None, "{counts:?}");
+    }
     assert!(counts.forged > 0 && counts.forged_bound.is_empty(), "{counts:?}");
 }
 
@@ -256,7 +284,7 @@ fn a_made_up_history_is_bound_whole() {
     let counts = measure(&mut shop, 99);
     holds(&counts);
     assert!(counts.rebased_without.contains_key("replay"), "{counts:?}");
-    let all = |found: &BTreeMap<String, usize>| found.values().sum::<usize>();
+    let all = |found: &Bindings| found.values().sum::<usize>();
     assert!(all(&counts.rebased) >= 5 && all(&counts.squashed) == 5, "{counts:?}");
     assert!(counts.rebased.contains_key("change") && counts.rebased.contains_key("replay"), "{counts:?}");
 }
@@ -295,8 +323,12 @@ fn real_histories() {
         let counts = measure(&mut shop, most);
         let mut told = String::new();
         for (what, found) in [
+            ("amended", &counts.amended),
             ("rebased", &counts.rebased),
+            ("picked", &counts.picked),
             ("squashed", &counts.squashed),
+            ("merged", &counts.merged),
+            ("cloned", &counts.cloned),
             ("rebased, without the branch", &counts.rebased_without),
             ("squashed, without the branch", &counts.squashed_without),
         ] {

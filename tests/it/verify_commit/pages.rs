@@ -181,13 +181,14 @@ fn a_person_approves_a_range() {
     shop.run(&words).said(&[" A4 claude-code"]);
 }
 
-/// The request's own ref has the commits as they were pushed: a squash on the target branch is bound by them.
+/// The request's own ref has the commits as they were pushed: a squash on the target branch is bound by them,
+/// also where the base has one of them already, so that they cannot be made again from it.
 #[test]
 fn the_action_fetches_the_originals() {
     let (mut shop, path) = job();
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
     shop.git(&["update-ref", "refs/pull/7/head", "HEAD"]);
-    shop.move_base("a.txt", &long(&[(38, "moved")]));
+    shop.move_base("a.txt", &long(&[(3, "three"), (38, "moved")]));
     shop.squash();
     // The forge keeps no branch of the request.
     shop.git(&["branch", "-q", "-D", "main"]);

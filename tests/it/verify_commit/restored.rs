@@ -4,7 +4,7 @@
 use super::shop::{Shop, long};
 
 /// Leaves what `base` and `HEAD` have and the notes; nothing of where the commits came from.
-fn forget_originals(shop: &mut Shop) {
+pub(super) fn forget_originals(shop: &mut Shop) {
     let bare = shop.sandbox.tmp().join("forge.git");
     shop.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
     let notes = "refs/notes/aops-attest:refs/notes/aops-attest";
