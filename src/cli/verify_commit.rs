@@ -77,6 +77,7 @@ fn arguments(row: clap::Command) -> clap::Command {
         option("signers", "REF:PATH", "Trust the keys in this list, read from a commit before the range"),
         many("witness", "KEY", "Trust this witness"),
         option("quorum", "N", "So many witnesses must have seen it; default: all")
+            .requires("witness")
             .value_parser(clap::value_parser!(u64)),
         many("require", "LIST", "A level (A0 to A4) and properties, with commas; default: A0")
             .value_delimiter(','),

@@ -65,7 +65,10 @@ fn made_by(told: &Told, all: &[&Attested]) -> String {
     let mut models = BTreeSet::new();
     for (client, model) in told.findings.iter().map(|finding| told.makers(finding)) {
         clients.extend(client);
-        models.extend(model);
+        models.extend(model.filter(|model| !model.is_empty()));
+    }
+    if models.is_empty() {
+        models.insert("an unknown model".to_owned());
     }
     let names = |names: BTreeSet<String>| plain(&listed(&names.into_iter().collect::<Vec<_>>()));
     let sessions: BTreeSet<&String> = told.findings.iter().flat_map(|finding| &finding.sessions).collect();
