@@ -62,10 +62,10 @@ const NOTHING: [&str; 7] = [
 #[test]
 fn what_leaves_the_tree_as_it_was_voids_nothing() {
     for mode in ["loop", "strict"] {
-        let sandbox = in_mode(mode);
-        let session = verified(&sandbox);
-        session.bash("git push -q");
         for line in NOTHING {
+            let sandbox = in_mode(mode);
+            let session = verified(&sandbox);
+            session.bash("git push -q");
             session.bash(line);
             assert_eq!(owed(&session.stop("Done.")), [""; 0], "{mode}: {line}");
         }

@@ -65,7 +65,7 @@ fn made_by(told: &Told, all: &[&Attested]) -> String {
     let mut models = BTreeSet::new();
     for (client, model) in told.findings.iter().map(|finding| told.makers(finding)) {
         clients.extend(client);
-        models.extend(model.filter(|model| !model.is_empty()));
+        models.extend(model.into_iter().filter(|model| !model.is_empty()));
     }
     if models.is_empty() {
         models.insert("an unknown model".to_owned());
