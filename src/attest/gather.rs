@@ -25,7 +25,7 @@ use aops_core::session::fact::{self, Fact, Reported, Step};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waived;
 use aops_core::session::observed::{
-    self, CommitMade, Committed, ExitSeen, ExitWitness, Observed, PromptSeen,
+    self, CommitMade, Committed, ExitSeen, ExitWitness, Observed, PromptSeen, UnseenWhy,
 };
 use aops_core::session::question::Answerer;
 use aops_core::text::redact::redact;
@@ -68,7 +68,9 @@ pub struct Story {
     tampering: Vec<u64>,
     runs: Vec<u64>,
     /// Snapshots of the working tree that are missing: nobody saw what changed there since the one before.
-    unseen: Vec<u64>,
+    /// Without a reason: the first one, which has nothing before it.
+    unseen: Vec<At<Option<&'static str>>>,
+    is_looked_at: bool,
     commands: Vec<At<(Hold, Profile, bool)>>,
     servers: Vec<At<String>>,
     policies: Vec<At<(Mode, Vec<String>)>>,
@@ -179,8 +181,12 @@ impl Story {
             self.prompts.push(At { seq, what: prompt.clone() });
         }
         if observed.unseen {
-            self.unseen.push(seq);
+            let is_first = !self.is_looked_at && observed.unseen_why == Some(UnseenWhy::Before);
+            let why = observed.unseen_why.map_or("unknown", UnseenWhy::name);
+            self.unseen.push(At { seq, what: (!is_first).then_some(why) });
         }
+        let has_files = !observed.files.is_empty() || !observed.outside.is_empty();
+        self.is_looked_at |= observed.unseen || has_files;
         let by = [(Writer::Outside, &observed.outside), (Writer::Session, &observed.files)];
         let changed = by.into_iter().flat_map(|(by, files)| files.iter().map(move |file| (by, file)));
         let changed = changed.map(|(by, file)| Changed { seq, by, file: file.clone() });
@@ -269,7 +275,7 @@ impl Story {
     /// The last change of any file, in any of the session's trees. A change that nobody could see counts too.
     fn last_change(&self) -> u64 {
         let seen = self.changes.values().flatten().map(|change| change.seq);
-        seen.chain(self.unseen.iter().copied()).max().unwrap_or(0)
+        seen.chain(self.unseen.iter().map(|one| one.seq)).max().unwrap_or(0)
     }
 }
 
@@ -368,9 +374,12 @@ impl Summary<'_> {
     }
 
     pub fn refusals(&self) -> BTreeMap<String, u64> {
-        let mut counts = BTreeMap::new();
-        self.of(&self.story.refusals).for_each(|gate| *counts.entry(gate).or_default() += 1);
-        counts
+        counts(self.of(&self.story.refusals))
+    }
+
+    /// How many looks at the tree are missing, by the reason.
+    pub fn unseen(&self) -> BTreeMap<String, u64> {
+        counts(self.of(&self.story.unseen).flatten().map(str::to_owned))
     }
 
     pub fn waivers(&self) -> Vec<Waiver> {
@@ -398,6 +407,12 @@ impl Summary<'_> {
     pub fn checkpoints(&self) -> Vec<String> {
         self.of(&self.story.checkpoints).collect()
     }
+}
+
+fn counts(names: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    counts
 }
 
 fn in_force(policy: &Policy) -> (Mode, Vec<String>) {

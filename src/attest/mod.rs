@@ -8,11 +8,11 @@
 //! be attested (its working tree or its objects are gone) does not stop the others.
 
 pub mod objects;
+pub mod notes;
 pub mod authors;
 pub mod gather;
 pub mod statement;
 pub mod pending;
-pub mod notes;
 
 use aops_attest::envelope::{Envelope, Lines, ProofLine};
 use aops_attest::statement::Statement;
@@ -32,7 +32,7 @@ use aops_core::system::env::Env;
 use aops_core::system::files;
 use aops_core::system::process::detached;
 use gather::Story;
-use objects::Repository;
+use objects::{Repositories, Repository};
 use pending::{Pending, Stage};
 use statement::{Wanted, make};
 use std::collections::BTreeSet;
@@ -81,18 +81,20 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let _lock = pending::lock(folder)?;
+    let repositories = Repositories::new(env);
     let story = Story::read(folder, trace, u64::MAX)?;
     let mut troubles = Troubles::default();
     for made in &story.session.memory.proof.trail.commits {
-        let found = troubles.note(wanted(env, folder, trace, &story, made)).flatten();
+        let found = troubles.note(wanted(&repositories, folder, trace, &story, made)).flatten();
         if let Some((statement, last)) = found {
             troubles.note(record(env, folder, trace, Path::new(&made.root), (&statement, last)));
         }
     }
     let made = story.session.memory.proof.trail.commits.iter().map(|made| PathBuf::from(&made.root));
-    let finished = finish(env, folder, trace, &mut troubles, &|pending| pending.stage == Stage::Made);
+    let finished =
+        finish(&repositories, folder, trace, &mut troubles, &|pending| pending.stage == Stage::Made);
     let roots: BTreeSet<PathBuf> = troubles.note(finished).into_iter().flatten().chain(made).collect();
-    for repository in roots.into_iter().filter_map(|root| Repository::at(env, &root)) {
+    for repository in roots.into_iter().filter_map(|root| repositories.at(&root)) {
         let _ = notes::publish(&repository);
     }
     troubles.told()
@@ -101,14 +103,16 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
 /// The statement to make about this commit now: the first one, or one that adds something about the same
 /// tree.
 fn wanted(
-    env: &Env,
+    repositories: &Repositories,
     folder: &Path,
     trace: &str,
     story: &Story,
     made: &CommitMade,
 ) -> Result<Option<(Statement, u64)>, Failure> {
     let root = Path::new(&made.root);
-    let of = |last: u64| make(&Wanted { env, folder, trace, root, commit: &made.commit, last, late: false });
+    let of = |last: u64| {
+        make(&Wanted { repositories, folder, trace, root, commit: &made.commit, last, late: false })
+    };
     if made.attested == 0 {
         return Ok(of(made.seq)?.map(|statement| (statement, made.seq)));
     }
@@ -141,7 +145,7 @@ fn record(
 
 /// Continues with these pending statements. Returns the working trees with new notes.
 fn finish(
-    env: &Env,
+    repositories: &Repositories,
     folder: &Path,
     trace: &str,
     troubles: &mut Troubles,
@@ -152,11 +156,11 @@ fn finish(
     if waiting.is_empty() {
         return Ok(noted);
     }
-    append::add(env, trace, folder, Commands::Held)?;
+    append::add(repositories.env, trace, folder, Commands::Held)?;
     let story = Story::read(folder, trace, u64::MAX)?;
     for pending in waiting {
         let root = pending.root.clone();
-        if troubles.note(put(env, folder, &story, pending)) == Some(true) {
+        if troubles.note(put(repositories, folder, &story, pending)) == Some(true) {
             noted.insert(root);
         }
     }
@@ -165,11 +169,17 @@ fn finish(
 
 /// Writes the note of one statement. `false`: there is nowhere to write it, or the statement must be made
 /// again.
-fn put(env: &Env, folder: &Path, story: &Story, mut pending: Pending) -> Result<bool, Failure> {
+fn put(
+    repositories: &Repositories,
+    folder: &Path,
+    story: &Story,
+    mut pending: Pending,
+) -> Result<bool, Failure> {
+    let env = repositories.env;
     let digest = pending.sha256();
     let named = story.attested.iter().find(|one| one.what.statement_sha256 == digest);
     // The process was killed before the entry was written: the statement is made again.
-    let (Some(named), Some(repository)) = (named, Repository::at(env, &pending.root)) else {
+    let (Some(named), Some(repository)) = (named, repositories.at(&pending.root)) else {
         pending.end();
         return Ok(false);
     };
@@ -256,17 +266,19 @@ pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &
         return Ok(());
     }
     let _lock = pending::lock(folder)?;
+    let repositories = Repositories::new(env);
     let story = Story::read(folder, trace, u64::MAX)?;
     let Some(made) = story.commits.iter().rfind(|one| one.what.commit == commit) else { return Ok(()) };
     if !Pending::all(folder).iter().any(|pending| pending.is_about(commit)) {
-        let wanted = Wanted { env, folder, trace, root, commit, last: made.seq, late: true };
+        let wanted =
+            Wanted { repositories: &repositories, folder, trace, root, commit, last: made.seq, late: true };
         let Some(statement) = make(&wanted)? else { return Ok(()) };
         record(env, folder, trace, root, (&statement, made.seq))?;
     }
     // A statement that waits for witnesses already has a note; a person who asks for this commit has lost it.
     let mut troubles = Troubles::default();
     let is_it = |pending: &Pending| pending.stage == Stage::Made || pending.is_about(commit);
-    let finished = finish(env, folder, trace, &mut troubles, &is_it);
+    let finished = finish(&repositories, folder, trace, &mut troubles, &is_it);
     troubles.note(finished);
     troubles.told()
 }

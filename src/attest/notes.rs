@@ -41,8 +41,8 @@ struct Found {
     lines: Vec<String>,
 }
 
-/// Starts git only once. The ref is read first: if a note is newer, moving the ref fails.
-fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
+/// Our ref, and every name that the note of this commit may have in it.
+pub fn names(commit: &str) -> Vec<String> {
     let ours = ATTESTATIONS.ours;
     let mut names = vec![ours.to_owned()];
     // Git spreads notes over folders named by two digits of the commit, deeper as there are more.
@@ -50,6 +50,12 @@ fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
         let folders: String = (0..deep).flat_map(|n| [&commit[2 * n..2 * n + 2], "/"]).collect();
         names.push(format!("{ours}:{folders}{}", &commit[2 * deep..]));
     }
+    names
+}
+
+/// Starts git once at most. The ref is read first: if a note is newer, moving the ref fails.
+fn read(repository: &Repository, commit: &str) -> Result<Found, Failure> {
+    let names = names(commit);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut objects = repository.objects(&names)?.into_iter();
     let old = objects.next().flatten().map(|object| object.id);
@@ -105,5 +111,5 @@ fn write(repository: &Repository, commit: &str, old: Option<&str>, lines: &[Stri
 pub fn publish(repository: &Repository) -> Option<bool> {
     let _lock = lock(repository).ok()?;
     let place = repository.place();
-    push(place.env, &place.root, &ATTESTATIONS)
+    push(place.env, &place.root, &ATTESTATIONS, repository.remotes()?)
 }

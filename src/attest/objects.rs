@@ -7,15 +7,41 @@ use aops_attest::statement::Side;
 use aops_core::model::error::{Code, Failure};
 use aops_core::system::env::Env;
 use aops_core::system::git::acting::Place;
-use aops_core::system::git::git_folder;
+use aops_core::system::git::{Remotes, git_folder};
 use aops_core::system::process::variable;
 use aops_core::text::redact::redact;
 use aops_core::text::sha256::sha256;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-pub struct Repository<'a>(Place<'a>);
+/// What was asked once is kept as long as this is.
+pub struct Repository<'a> {
+    place: Place<'a>,
+    remotes: OnceCell<Option<Remotes>>,
+    /// Names that are asked with the next question for objects, and what they are.
+    expected: RefCell<Vec<String>>,
+    known: RefCell<BTreeMap<String, Option<Object>>>,
+}
+
+/// The repositories of a session's commits, each opened once.
+pub struct Repositories<'a> {
+    pub env: &'a Env,
+    known: RefCell<BTreeMap<PathBuf, Option<Rc<Repository<'a>>>>>,
+}
+
+impl<'a> Repositories<'a> {
+    pub fn new(env: &'a Env) -> Self {
+        Self { env, known: RefCell::default() }
+    }
+
+    pub fn at(&self, root: &Path) -> Option<Rc<Repository<'a>>> {
+        let mut known = self.known.borrow_mut();
+        known.entry(root.to_owned()).or_insert_with(|| Repository::at(self.env, root).map(Rc::new)).clone()
+    }
+}
 
 /// A commit compared with its first parent.
 #[derive(Debug)]
@@ -64,15 +90,29 @@ fn odd(what: &str) -> Failure {
 impl<'a> Repository<'a> {
     /// The repository of this working tree.
     pub fn at(env: &'a Env, root: &Path) -> Option<Self> {
-        Some(Self(Place { env, git: git_folder(root)?, root: root.to_owned() }))
+        Some(Self {
+            place: Place { env, git: git_folder(root)?, root: root.to_owned() },
+            remotes: OnceCell::new(),
+            expected: RefCell::default(),
+            known: RefCell::default(),
+        })
     }
 
     pub fn place(&self) -> &Place<'a> {
-        &self.0
+        &self.place
+    }
+
+    pub fn remotes(&self) -> Option<&Remotes> {
+        self.remotes.get_or_init(|| Remotes::ask(self.place.env, &self.place.root).ok()).as_ref()
+    }
+
+    /// These objects will be asked for.
+    pub fn expect(&self, names: Vec<String>) {
+        *self.expected.borrow_mut() = names;
     }
 
     pub fn ask(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, Failure> {
-        self.0.run(args, &alone(), input)
+        self.place.run(args, &alone(), input)
     }
 
     /// Git's output without the final line feed.
@@ -87,21 +127,26 @@ impl<'a> Repository<'a> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
     }
 
+    /// The commit and its change, with one start of git. Where the history is cut here, its parent is
+    /// missing, and nothing is said of it.
     pub fn commit(&self, id: &str) -> Result<CommitObject, Failure> {
-        let text = String::from_utf8_lossy(&self.ask(&["cat-file", "commit", id], b"")?).into_owned();
-        let header = || text.lines().take_while(|line| !line.is_empty());
-        let named = |name: &str| header().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        let tree = named("tree").ok_or_else(|| odd("a commit has no tree"))?.to_owned();
-        let parent = named("parent").map(str::to_owned);
-        let made = named("committer").and_then(|line| line.rsplit(' ').nth(1)?.parse().ok()).unwrap_or(0);
-        let base = match &parent {
-            Some(parent) => parent.clone(),
-            None => self.line(&["hash-object", "-t", "tree", "--stdin"], b"")?,
+        let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
+        let more = ["--root", "--always", "--diff-merges=first-parent", "--format=%T %ct %P", id];
+        let whole = [variable("GIT_SHALLOW_FILE", ""), variable("GIT_GRAFT_FILE", "/dev/null/none")];
+        let variables = [&alone()[..], &whole].concat();
+        let said = self.place.run(&[&words[..], &more].concat(), &variables, b"")?;
+        let parsed = || {
+            let end = said.iter().position(|byte| *byte == 0)?;
+            let head = std::str::from_utf8(&said[..end]).ok()?;
+            let mut words = head.split_whitespace();
+            let tree = words.next()?.to_owned();
+            let made = words.next()?.parse().ok()?;
+            let parent = words.next().map(str::to_owned);
+            let rest = said[end + 1..].strip_prefix(b"\n").unwrap_or(&said[end + 1..]);
+            let change = sha256(&[rest]);
+            Some(CommitObject { id: id.to_owned(), parent, tree, made, change, records: read_records(rest)? })
         };
-        let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id"];
-        let said = self.ask(&[&words[..], &["--ignore-submodules=none", &base, id]].concat(), b"")?;
-        let records = read_records(&said).ok_or_else(|| odd("`git diff-tree` said something else"))?;
-        Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
+        parsed().ok_or_else(|| odd("`git diff-tree` said something else"))
     }
 
     /// The oldest root of its history. In a shallow clone it is the commit where the history is cut; a full
@@ -117,8 +162,22 @@ impl<'a> Repository<'a> {
         Ok(found.map(|object| (object.id, object.content)).collect())
     }
 
-    /// What each of these names is, in order; `None` if it is missing. Starts git once for all.
+    /// What each of these names is, in order; `None` if it is missing. Starts git once for all, or not at all
+    /// if they were expected; that is told once, since names may mean something else later.
     pub fn objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
+        let known = self.known.take();
+        if !names.is_empty() && names.iter().all(|name| known.contains_key(*name)) {
+            let mut known = known;
+            return Ok(names.iter().map(|name| known.remove(*name).flatten()).collect());
+        }
+        let expected = self.expected.take();
+        let more: Vec<&str> = expected.iter().map(String::as_str).collect();
+        let mut found = self.ask_objects(&[names, &more].concat())?;
+        *self.known.borrow_mut() = expected.iter().cloned().zip(found.split_off(names.len())).collect();
+        Ok(found)
+    }
+
+    fn ask_objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
         let said = self.ask(&["cat-file", "--batch"], (names.join("\n") + "\n").as_bytes())?;
         let mut found = Vec::new();
         let mut rest = &said[..];
@@ -141,11 +200,9 @@ impl<'a> Repository<'a> {
 
     /// The address of the remote, without user and password; `None` for one on this machine.
     pub fn address(&self, branch: Option<&str>) -> Option<String> {
-        let wanted = r"^(remote\..*\.url|branch\..*\.remote|url\..*\.insteadof)$";
-        let said = self.ask(&["config", "-z", "--get-regexp", wanted], b"").ok()?;
-        let said = String::from_utf8_lossy(&said);
+        let own = &self.remotes()?.own;
         let entries: Vec<(&str, &str)> =
-            said.split('\0').filter_map(|entry| entry.split_once('\n')).collect();
+            own.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let mut remotes: Vec<(&str, &str)> = entries
             .iter()
             .filter_map(|(key, url)| Some((key.strip_prefix("remote.")?.strip_suffix(".url")?, *url)))
@@ -160,7 +217,7 @@ impl<'a> Repository<'a> {
         let found = of_branch.or_else(|| known("origin")).or_else(|| remotes.first());
         let (name, url) = found?;
         // Only git itself can resolve these URL rewrites.
-        let url = if entries.iter().any(|(key, _)| key.starts_with("url.")) {
+        let url = if entries.iter().any(|(key, _)| key.starts_with("url.") && key.ends_with(".insteadof")) {
             self.line(&["remote", "get-url", name], b"").ok()?
         } else {
             (*url).to_owned()

@@ -5,7 +5,8 @@
 
 use super::authors::{Contents, State, attribute};
 use super::gather::{At, Story, Summary, label};
-use super::objects::{CommitObject, Repository};
+use super::notes;
+use super::objects::{CommitObject, Repositories, Repository};
 use aops_attest::statement::{
     Agent, Annotations, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, Committed, CommittedBy, Content,
     Digests, ExternalParameters, File, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance,
@@ -31,8 +32,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The commit and session of a statement.
-pub struct Wanted<'a> {
-    pub env: &'a Env,
+pub struct Wanted<'a, 'e> {
+    pub repositories: &'a Repositories<'e>,
     /// The session's folder and id.
     pub folder: &'a Path,
     pub trace: &'a str,
@@ -66,8 +67,9 @@ impl Contents for Kept<'_> {
 pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
     let story = Story::read(wanted.folder, wanted.trace, wanted.last)?;
     let gone = || Failure::new(Code::StorageFailed, format!("`{}`: no repository", wanted.root.display()));
-    let repository = Repository::at(wanted.env, wanted.root).ok_or_else(gone)?;
+    let repository = wanted.repositories.at(wanted.root).ok_or_else(gone)?;
     let commit = repository.commit(wanted.commit)?;
+    repository.expect(notes::names(wanted.commit));
     if is_older(&repository, &commit, &story) {
         return Ok(None);
     }
@@ -92,7 +94,7 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
         committed: Committed { by, late: wanted.late },
         sessions: vec![name(wanted.trace)],
         entries: Span { from, to: wanted.last },
-        log: signed_so_far(wanted.env),
+        log: signed_so_far(wanted.repositories.env),
         outside: found.outside.iter().take(MOST_FILES).map(|path| redact(path).into_owned()).collect(),
         files: Some(found.files).filter(|files| files.len() <= MOST_FILES && !files.iter().any(looks_secret)),
         tokens: tokens(&used),
@@ -162,6 +164,7 @@ fn of_session(summary: &Summary) -> Annotations {
         tests: summary.tests(),
         checks: summary.checks(),
         refusals: summary.refusals(),
+        unseen: summary.unseen(),
         waivers: summary.waivers(),
         approvals: summary.approvals(),
         blocks: summary.blocks(),
@@ -229,7 +232,7 @@ fn used(wanted: &Wanted, story: &Story, from: u64) -> Used {
         story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).and_then(|(_, ts)| time::parse(ts))
     };
     let Some(span) = at(from).zip(at(wanted.last)) else { return Used::default() };
-    let transcript = transcript_at(wanted.env, wanted.folder, wanted.trace);
+    let transcript = transcript_at(wanted.repositories.env, wanted.folder, wanted.trace);
     let until = Instant::now() + PATIENCE;
     used_between(wanted.folder, wanted.trace, &transcript, span, until).unwrap_or_default()
 }
@@ -246,7 +249,7 @@ fn model_of(model: &str) -> Model {
 }
 
 fn runtime(wanted: &Wanted, used: &Used) -> Runtime {
-    let data = wanted.env.data.join("sessions");
+    let data = wanted.repositories.env.data.join("sessions");
     let below = wanted.folder.strip_prefix(&data).ok().and_then(|rest| rest.components().next());
     let name = below.map_or("claude-code".into(), |part| part.as_os_str().to_string_lossy());
     Runtime { name: name.into_owned(), version: used.version.as_deref().map(label) }

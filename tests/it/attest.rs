@@ -1,8 +1,11 @@
 //! Commits of sessions carry a statement: what it says, who wrote what, and what is never in it.
 
 mod cost;
+mod cut;
 mod harmless;
+mod index;
 mod killed;
+mod prompt;
 mod secrets;
 
 use crate::proof::public_key;
@@ -16,7 +19,7 @@ use std::path::PathBuf;
 
 const NOTES: &str = "refs/notes/aops-attest";
 /// For one statement, its note and the look whether the work is pushed.
-const MOST_GITS: usize = 12;
+const MOST_GITS: usize = 6;
 
 /// A repository with a key, in which commits are attested and nothing else runs in the background.
 pub(crate) fn world() -> Sandbox {

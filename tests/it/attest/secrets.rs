@@ -16,6 +16,7 @@ use aops_core::session::observed::{Committed, CommittedBy, HeadSeen, Observed, P
 use aops_core::session::question::{Answered, Answerer};
 use aops_core::system::env::Env;
 use aops_core::text::sha256::NO_DIGEST;
+use aops_hook::attest::objects::Repositories;
 use aops_hook::attest::statement::{Wanted, make};
 use aops_ledger::entry::Frame;
 use serde_json::{Value, json};
@@ -132,9 +133,17 @@ impl Scene {
         let (commit, root) = (super::head(&self.sandbox), self.sandbox.project());
         let last = facts.len() as u64;
         let (env, folder) = (&self.env, self.folder.as_path());
-        make(&Wanted { env, folder, trace: TRACE, root: &root, commit: &commit, last, late: false })
-            .unwrap()
-            .unwrap()
+        make(&Wanted {
+            repositories: &Repositories::new(env),
+            folder,
+            trace: TRACE,
+            root: &root,
+            commit: &commit,
+            last,
+            late: false,
+        })
+        .unwrap()
+        .unwrap()
     }
 }
 

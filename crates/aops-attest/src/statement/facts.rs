@@ -49,6 +49,9 @@ pub struct Annotations {
     pub blocks: u64,
     pub tokens: BTreeMap<String, Tokens>,
     pub checkpoints: Vec<String>,
+    /// How often what changed in the tree could not be seen, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unseen: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

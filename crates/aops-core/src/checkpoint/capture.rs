@@ -11,6 +11,7 @@ mod walk;
 mod since;
 
 pub use since::{Change, changed_at, changed_since, is_ignored, tree_digest, was_ignored};
+pub use tracked::knows_tracked;
 pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
 use crate::checkpoint::store::cache::{Cached, FileStamp, Known};
@@ -38,6 +39,8 @@ pub struct Limits {
     pub until: Option<Instant>,
     /// Flush every blob to the disk before returning.
     pub sync: bool,
+    /// Fail where nobody can say what git tracks: ignored files that are tracked would seem to be gone.
+    pub tracked: bool,
 }
 
 impl Limits {
@@ -49,7 +52,7 @@ impl Limits {
 
     /// For an archive: everything is kept.
     pub fn none() -> Self {
-        Self { file: u64::MAX, tree: u64::MAX, until: None, sync: true }
+        Self { file: u64::MAX, tree: u64::MAX, until: None, sync: true, tracked: false }
     }
 
     fn check(&self) -> Result<(), Failure> {

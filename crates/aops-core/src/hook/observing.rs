@@ -128,8 +128,7 @@ impl Turn<'_> {
 
     fn before_call(&self) -> (Sight, CommittedBy) {
         let mut sight = self.look_at_head();
-        let (files, unseen) = self.look_at_tree(&sight);
-        sight.observed.unseen = unseen;
+        let files = self.look_at_tree(&mut sight);
         let running = self.running();
         match running {
             Some(_) => sight.observed.files = files,
@@ -142,7 +141,7 @@ impl Turn<'_> {
         let mut sight = Sight { observed: Observed::default(), commits: Vec::new(), root: String::new() };
         if ended.wrote {
             sight = self.look_at_head();
-            (sight.observed.files, sight.observed.unseen) = self.look_at_tree(&sight);
+            sight.observed.files = self.look_at_tree(&mut sight);
         }
         if ended.tests {
             let root = HeadFiles::around(Path::new(&self.event.cwd)).map(|files| files.root);
@@ -156,7 +155,7 @@ impl Turn<'_> {
         let mut sight = self.look_at_head();
         let running = self.running();
         if !sight.commits.is_empty() && running.is_none() {
-            (sight.observed.outside, sight.observed.unseen) = self.look_at_tree(&sight);
+            sight.observed.outside = self.look_at_tree(&mut sight);
         }
         if self.event.kind() == EventKind::UserPromptSubmit {
             sight.observed.prompt = random::hex(SALT).ok().map(|salt| {
@@ -201,12 +200,12 @@ impl Turn<'_> {
         sight
     }
 
-    fn look_at_tree(&self, sight: &Sight) -> (Vec<FileSeen>, bool) {
+    fn look_at_tree(&self, sight: &mut Sight) -> Vec<FileSeen> {
         let trail = &self.session().memory.proof.trail;
         let known = trail.heads.iter().find(|known| known.root == sight.root);
         let commit = sight.observed.head.as_ref().or(known).and_then(|head| head.commit.as_deref());
         if sight.root.is_empty() {
-            return (Vec::new(), false);
+            return Vec::new();
         }
         // In a repository without commits, assume the most common object format.
         let format = commit.and_then(ObjectFormat::of_id).unwrap_or(ObjectFormat::Sha1);
@@ -214,7 +213,9 @@ impl Turn<'_> {
         let session = self.ledger.place().path.as_path();
         let look = TreeLook { env: self.env, policy, session, root: Path::new(&sight.root), format };
         let changed = look.take(known.is_none());
-        (changed.files, changed.unseen)
+        sight.observed.unseen = changed.unseen.is_some();
+        sight.observed.unseen_why = changed.unseen;
+        changed.files
     }
 }
 

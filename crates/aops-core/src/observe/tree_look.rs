@@ -5,12 +5,12 @@
 //! was last read is not read again; files that git ignores are not looked at; if a look fails, it is
 //! reported, and the next one does not guess.
 
-use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::capture::{Limits, capture, knows_tracked};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::{File, name};
 use crate::config::policy::Policy;
-use crate::model::error::Failure;
-use crate::session::observed::{Content, FileMode, FileSeen};
+use crate::model::error::{Code, Failure};
+use crate::session::observed::{Content, FileMode, FileSeen, UnseenWhy};
 use crate::system::env::Env;
 use crate::system::files;
 use crate::text::git_object::ObjectFormat;
@@ -31,8 +31,8 @@ const MOST_FILES: usize = 1000;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub files: Vec<FileSeen>,
-    /// More files changed than are listed, or the previous state is unknown.
-    pub unseen: bool,
+    /// Why these are not all, if they are not.
+    pub unseen: Option<UnseenWhy>,
 }
 
 /// The working tree of a session.
@@ -54,15 +54,20 @@ impl TreeLook<'_> {
     pub fn take(&self, first: bool) -> Changed {
         let before = self.remembered();
         let now = self.list();
-        let Ok((store, now)) = now else { return self.lost() };
+        let (store, now) = match now {
+            Ok(seen) => seen,
+            Err(why) => return self.lost(why),
+        };
         // Before a call the tree is usually as the last call left it.
         if before.as_ref() != Some(&now) && self.remember(&now).is_err() {
-            return self.lost();
+            return self.lost(UnseenWhy::Disk);
         }
-        let Some(before) = before else { return Changed { files: Vec::new(), unseen: !first } };
+        let Some(before) = before else {
+            return Changed { files: Vec::new(), unseen: (!first).then_some(UnseenWhy::Before) };
+        };
         let paths = before.keys().chain(now.keys().filter(|path| !before.contains_key(*path)));
         let changed: Vec<&String> = paths.filter(|path| before.get(*path) != now.get(*path)).collect();
-        let unseen = changed.len() > MOST_FILES;
+        let unseen = (changed.len() > MOST_FILES).then_some(UnseenWhy::Many);
         let content =
             |known: Option<&(FileMode, String)>| known.map(|(mode, sum)| self.content(&store, *mode, sum));
         let file = |path: &&String| FileSeen {
@@ -76,23 +81,31 @@ impl TreeLook<'_> {
     }
 
     /// Forgets the last look, which is useless by now.
-    fn lost(&self) -> Changed {
+    fn lost(&self, why: UnseenWhy) -> Changed {
         let _ = fs::remove_file(self.file());
-        Changed { files: Vec::new(), unseen: true }
+        Changed { files: Vec::new(), unseen: Some(why) }
     }
 
-    fn list(&self) -> Result<(Store, Listing), Failure> {
-        let store = Store::open(self.env, self.root)?;
+    fn list(&self) -> Result<(Store, Listing), UnseenWhy> {
+        let store = Store::open(self.env, self.root).map_err(|_| UnseenWhy::Disk)?;
+        let listing = self.list_in(&store).map_err(|failure| match failure.code {
+            Code::TimedOut => UnseenWhy::Slow,
+            _ if !knows_tracked(self.env, &store) => UnseenWhy::Index,
+            _ => UnseenWhy::Disk,
+        })?;
+        Ok((store, listing))
+    }
+
+    fn list_in(&self, store: &Store) -> Result<Listing, Failure> {
         let until = Some(Instant::now() + self.env.at_most(LONGEST));
-        let limits = Limits { sync: false, until, ..Limits::of(self.policy) };
-        let kept = capture(self.env, &store, &limits, &[], &[])?;
+        let limits = Limits { sync: false, until, tracked: true, ..Limits::of(self.policy) };
+        let kept = capture(self.env, store, &limits, &[], &[])?;
         for target in kept.files.iter().filter_map(|file| file.target.as_deref()) {
             // A capture lists a link's target without storing it, so store it here.
             store.keep_bytes(&name::bytes(target)).map_err(|e| Failure::storage("a link", e))?;
         }
         let row = |file: File| (file.path.clone(), (mode_of(&file), file.sha256.to_string()));
-        let listing = kept.files.into_iter().map(row).collect();
-        Ok((store, listing))
+        Ok(kept.files.into_iter().map(row).collect())
     }
 
     /// The name of a stored content; empty if it is not stored.

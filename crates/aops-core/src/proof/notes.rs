@@ -5,7 +5,7 @@
 use super::store::Store;
 use crate::model::error::Failure;
 use crate::system::env::Env;
-use crate::system::git::notes as git;
+use crate::system::git::{Remotes, notes as git};
 use aops_proof::note::Note;
 use std::path::Path;
 
@@ -15,8 +15,10 @@ pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
     let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else {
         return Ok(());
     };
-    if git::add(env, project, &note.1.to_string()).is_some() {
-        git::push(env, project, &git::CHECKPOINTS);
+    if git::add(env, project, &note.1.to_string()).is_some()
+        && let Ok(remotes) = Remotes::ask(env, project)
+    {
+        git::push(env, project, &git::CHECKPOINTS, &remotes);
     }
     Ok(())
 }

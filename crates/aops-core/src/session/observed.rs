@@ -33,6 +33,27 @@ pub struct Observed {
     /// The tree could not be looked at, or more changed than is listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen_why: Option<UnseenWhy>,
+}
+
+named! {
+    /// Why a look at the working tree says nothing, or not all.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum UnseenWhy {
+        /// The look before it is missing.
+        Before = "before",
+        /// A file of ours cannot be read or written.
+        Disk = "disk",
+        /// Neither we nor git can read git's index.
+        Index = "index",
+        /// More files changed than are listed.
+        Many = "many",
+        /// It took too long.
+        Slow = "slow",
+    }
 }
 
 impl Observed {

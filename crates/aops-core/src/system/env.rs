@@ -307,23 +307,32 @@ impl Env {
 
     /// Something else than a file lies where git reads the user's configuration: it would be waited for.
     pub fn has_odd_git_configuration() -> bool {
-        let home = || path("HOME");
-        let below = |folder: Option<PathBuf>, name: &str| folder.map(|folder| folder.join(name));
-        let settings = || path("XDG_CONFIG_HOME").or_else(|| below(home(), ".config"));
-        let places = [
-            path("GIT_CONFIG_GLOBAL"),
-            below(home(), ".gitconfig"),
-            below(settings(), "git/config"),
-            below(settings(), "git/ignore"),
-        ];
+        let UserGit(_, files, ignored) = Self::user_git();
         let is_odd = |place: PathBuf| place.metadata().is_ok_and(|about| !about.is_file());
-        places.into_iter().flatten().any(is_odd)
+        files.into_iter().chain(ignored).any(is_odd)
+    }
+
+    pub fn user_git() -> UserGit {
+        let home = path("HOME");
+        let below = |folder: Option<&PathBuf>, name: &str| folder.map(|folder| folder.join(name));
+        let settings = path("XDG_CONFIG_HOME").or_else(|| below(home.as_ref(), ".config"));
+        let own = [".gitconfig", "git/config"].into_iter().zip([home.as_ref(), settings.as_ref()]);
+        let own = own.filter_map(|(name, folder)| below(folder, name));
+        let machine = path("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
+        let files = path("GIT_CONFIG_GLOBAL").into_iter().chain(own).chain([machine]).collect();
+        let ignored = below(settings.as_ref(), "git/ignore");
+        UserGit(home, files, ignored)
     }
 
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
 }
+
+/// The user's home; where git reads configuration, whether or not there is anything, and what an earlier file
+/// sets counts; the list of ignored files that counts if none of them names another.
+#[derive(Debug)]
+pub struct UserGit(pub Option<PathBuf>, pub Vec<PathBuf>, pub Option<PathBuf>);
 
 /// This time, unless a test sets another one.
 #[cfg_attr(not(test_switches), expect(unused_variables, reason = "tests alone name it"))]

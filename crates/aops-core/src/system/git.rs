@@ -10,6 +10,7 @@ mod made;
 mod moved;
 mod head;
 mod index;
+mod ignored;
 mod baseline;
 pub mod exclude;
 pub mod notes;
@@ -18,7 +19,8 @@ pub mod objects;
 
 pub use baseline::diff;
 pub use head::{HeadFiles, HeadPlace};
-pub use index::paths as index_paths;
+pub use ignored::ignore_list;
+pub use index::{is_whole as is_index_whole, paths as index_paths};
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};
@@ -207,26 +209,53 @@ pub fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
     ask_remote(env, cwd, branch).ok().flatten()
 }
 
-/// By the rules in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the
-/// only remote, `origin`.
 fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Asked> {
-    let names = String::from_utf8_lossy(&ask(env, cwd, &["remote"])?).into_owned();
-    let names: Vec<&str> = names.lines().collect();
-    let wanted = r"^(branch\..*\.(push)?remote|remote\.pushdefault)$";
-    let config = git(env, cwd, &["config", "-z", "--get-regexp", wanted]).unwrap_or_default();
-    let config = String::from_utf8_lossy(&config);
-    let value = |key: String| {
-        let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
-        entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
-    };
-    let keys = [
-        format!("branch.{branch}.pushremote"),
-        "remote.pushdefault".to_owned(),
-        format!("branch.{branch}.remote"),
-    ];
-    let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
-    let only = if let [only] = names.as_slice() { *only } else { "origin" };
-    Ok((!names.is_empty()).then(|| configured.unwrap_or(only).to_owned()))
+    Remotes::ask(env, cwd).map(|remotes| remotes.of(branch))
+}
+
+/// The remotes, and what git's configuration says.
+#[derive(Debug)]
+pub struct Remotes {
+    names: BTreeSet<String>,
+    config: Vec<(String, String)>,
+    /// What of it is the repository's own, not the user's.
+    pub own: Vec<(String, String)>,
+}
+
+impl Remotes {
+    pub fn ask(env: &Env, cwd: &Path) -> Result<Self, Asked> {
+        let said = ask(env, cwd, &["config", "-z", "--list", "--show-scope"])?;
+        let said = String::from_utf8_lossy(&said);
+        let words: Vec<&str> = said.split('\0').collect();
+        let entry = |pair: &[&str]| {
+            let (key, value) = pair[1].split_once('\n')?;
+            Some((matches!(pair[0], "local" | "worktree"), (key.to_owned(), value.to_owned())))
+        };
+        let entries: Vec<(bool, (String, String))> = words.chunks_exact(2).filter_map(entry).collect();
+        let own = entries.iter().filter(|(is_own, _)| *is_own).map(|(_, entry)| entry.clone()).collect();
+        let config: Vec<(String, String)> = entries.into_iter().map(|(_, entry)| entry).collect();
+        let name = |key: &str| {
+            let own = key.strip_prefix("remote.")?;
+            own.strip_suffix(".url").or_else(|| own.strip_suffix(".pushurl")).map(str::to_owned)
+        };
+        Ok(Self { names: config.iter().filter_map(|(key, _)| name(key)).collect(), config, own })
+    }
+
+    /// By the rules in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`,
+    /// the only remote, `origin`.
+    fn of(&self, branch: &str) -> Option<String> {
+        let value =
+            |key: String| self.config.iter().rfind(|(known, _)| *known == key).map(|(_, value)| value);
+        let keys = [
+            format!("branch.{branch}.pushremote"),
+            "remote.pushdefault".to_owned(),
+            format!("branch.{branch}.remote"),
+        ];
+        let first = self.names.first()?;
+        let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name)).cloned();
+        let only = || if self.names.len() == 1 { first.clone() } else { "origin".to_owned() };
+        Some(configured.unwrap_or_else(only))
+    }
 }
 
 /// A name or address that is one word for a shell. `.` is this repository, to which nothing is pushed.

@@ -26,9 +26,13 @@ impl ObjectFormat {
     /// The name of a blob with this content.
     pub fn blob(self, content: &[u8]) -> String {
         let head = format!("blob {}\0", content.len());
+        self.digest(&[head.as_bytes(), content])
+    }
+
+    pub fn digest(self, parts: &[&[u8]]) -> String {
         match self {
-            Self::Sha1 => hex(&sha1(&[head.as_bytes(), content])),
-            Self::Sha256 => sha256(&[head.as_bytes(), content]),
+            Self::Sha1 => hex(&sha1(parts)),
+            Self::Sha256 => sha256(parts),
         }
     }
 }

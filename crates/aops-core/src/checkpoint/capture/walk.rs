@@ -15,7 +15,7 @@ use crate::checkpoint::store::{FOLDER, HIDDEN, Store};
 use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::files;
-use crate::system::git::git_common_folder;
+use crate::system::git::{self, git_common_folder};
 use crate::system::{env::Env, files::mode_bits, threads};
 use aops_shell::generated;
 use ignore::WalkBuilder;
@@ -40,7 +40,7 @@ pub struct Walked {
 pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
     let root = &store.root;
     let (mut walked, tracked) = thread::scope(|scope| {
-        let tracked = scope.spawn(|| list_tracked(env, store));
+        let tracked = scope.spawn(|| list_tracked(env, store, limits.tracked));
         let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
         let walked = Walker::new(store, limits, vec![first], BTreeSet::new()).walk_all();
         (
@@ -340,8 +340,8 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn above(root: &Path) -> Arc<Self> {
-        let is_odd = Env::has_odd_git_configuration();
-        let everywhere = if is_odd { Gitignore::empty() } else { Gitignore::global().0 };
+        let everywhere =
+            parse(&git::ignore_list().and_then(|list| files::read(list).ok()).unwrap_or_default());
         let none = Gitignore::empty;
         let prefix = Vec::new();
         let ignore = none();

@@ -4,6 +4,8 @@
 //! damage) is nothing, and `git` is asked.
 
 use crate::system::files;
+use crate::text::git_object::ObjectFormat;
+use crate::text::sha256::hex;
 use std::path::Path;
 
 /// How long a name of an object is, with SHA-1 and with SHA-256.
@@ -20,6 +22,18 @@ const LONG: u16 = 0x0fff;
 pub fn paths(index: &Path, below: &[u8]) -> Option<Vec<u8>> {
     let bytes = files::read(index).ok()?;
     IDS.into_iter().find_map(|id| paths_in(&bytes, id, below))
+}
+
+/// Whether the checksum at the end is right, or git was told to write none. Git does not look at it, and what
+/// a shortened index lacks it takes for empty.
+pub fn is_whole(index: &Path) -> bool {
+    let Ok(bytes) = files::read(index) else { return false };
+    IDS.into_iter().zip([ObjectFormat::Sha1, ObjectFormat::Sha256]).any(|(id, format)| {
+        let Some((body, sum)) = bytes.len().checked_sub(id).map(|end| bytes.split_at(end)) else {
+            return false;
+        };
+        sum.iter().all(|byte| *byte == 0) || format.digest(&[body]) == hex(sum)
+    })
 }
 
 /// The same of the index's bytes; `id`: the length of a name of an object.
@@ -196,6 +210,12 @@ mod tests {
             assert!(found.is_none_or(|found| found == b"a\0b/c\0"), "cut at {end}");
         }
         assert_eq!(paths_in(&whole, 32, b""), None, "names of another length");
+        assert!(is_whole(&index));
+        for end in [0, 8, 60, whole.len() - 1] {
+            fs::write(&index, &whole[..end]).unwrap();
+            assert!(!is_whole(&index), "cut at {end}");
+        }
+        fs::write(&index, &whole).unwrap();
         let text = whole.windows(3).position(|part| part == b"b/c").unwrap();
         let mut outside = whole.clone();
         outside[text..text + 3].copy_from_slice(b"../");
@@ -203,7 +223,7 @@ mod tests {
         run(&env, &["update-index", "--split-index"]);
         put(&env, "d");
         run(&env, &["add", "-A"]);
-        assert_eq!(paths(&index, b""), None, "a split index");
+        assert!(paths(&index, b"").is_none() && is_whole(&index), "a split index");
         run(&env, &["update-index", "--no-split-index"]);
         assert_eq!(as_git_says(&env, ""), 3);
         run(&env, &["commit", "-q", "-m", "one"]);

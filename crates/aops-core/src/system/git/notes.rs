@@ -3,7 +3,8 @@
 //!
 //! Starts `git`, which writes these refs and nothing else. Invariant: no commit and no branch is touched.
 
-use super::{Status, git, git_line, git_with, remote, status};
+use super::{Remotes, ask, git, git_line, git_with, remote};
+use crate::model::worktree::Asked;
 use crate::system::env::Env;
 use std::path::Path;
 use std::time::Duration;
@@ -49,8 +50,8 @@ pub fn add(env: &Env, cwd: &Path, text: &str) -> Option<()> {
 }
 
 /// Pushes the notes if the work itself was pushed. `Some(false)`: it was not.
-pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
-    let Some(remote) = holder(env, cwd, &status(env, cwd)?) else { return Some(false) };
+pub fn push(env: &Env, cwd: &Path, of: &NotesRef, remotes: &Remotes) -> Option<bool> {
+    let Some(remote) = holder(env, cwd, remotes).ok()? else { return Some(false) };
     let push = || git_with(env, cwd, &["push", "--quiet", &remote, of.ours], &[], PATIENCE);
     if push().is_some() {
         return Some(true);
@@ -62,15 +63,24 @@ pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
 }
 
 /// The remote that has the current commit, preferably the one to which the branch is pushed, such as a fork.
-fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
-    let lines = |args: &[&str]| git_line(env, cwd, args).unwrap_or_default();
-    let has_it = lines(&["for-each-ref", "--contains", "HEAD", "--format=%(refname)", "refs/remotes"]);
-    let has = |name: &String| has_it.lines().any(|known| known.starts_with(&format!("refs/remotes/{name}/")));
-    let wanted = remote(env, cwd, &status.branch);
-    let others = || lines(&["remote"]).lines().map(str::to_owned).find(has);
-    let found = wanted.clone().filter(has).or_else(|| if has_it.is_empty() { None } else { others() });
+fn holder(env: &Env, cwd: &Path, remotes: &Remotes) -> Result<Option<String>, Asked> {
+    if remotes.names.is_empty() {
+        return Ok(None);
+    }
+    let row = "--format=%(HEAD)%(refname) %(upstream) %(upstream:track)";
+    let said = ask(env, cwd, &["for-each-ref", "--contains", "HEAD", row, "refs/heads", "refs/remotes"])?;
+    let said = String::from_utf8_lossy(&said);
+    let rows: Vec<&str> = said.lines().collect();
+    let has = |name: &&String| rows.iter().any(|row| row.starts_with(&format!(" refs/remotes/{name}/")));
+    let branch = rows.iter().find_map(|row| row.strip_prefix("*refs/heads/")).unwrap_or_default();
+    let (branch, upstream) = branch.split_once(' ').unwrap_or_default();
+    let wanted = remotes.of(branch);
+    let any = rows.iter().any(|row| row.starts_with(" refs/remotes/"));
+    let others = || if any { remotes.names.iter().find(has) } else { None };
+    let found = wanted.as_ref().filter(has).or_else(others).cloned();
     // If branches of the remote are not stored here, only the upstream shows it.
-    found.or_else(|| wanted.filter(|_| status.upstream && status.ahead == 0))
+    let is_pushed = !upstream.starts_with(' ') && !upstream.is_empty() && !upstream.contains("[ahead");
+    Ok(found.or_else(|| wanted.filter(|_| is_pushed)))
 }
 
 fn fetch(env: &Env, cwd: &Path, of: &NotesRef, remote: &str) -> Option<()> {
