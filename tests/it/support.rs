@@ -214,7 +214,11 @@ impl Sandbox {
     /// Every process with this sandbox's home in its environment: id and command line.
     pub(crate) fn alive(&self) -> Vec<(i32, String)> {
         let home = format!("HOME={}\0", self.home().display());
+        let client = self.stand_in.get().and_then(|client| i32::try_from(client.id()).ok());
         let running = |pid: &i32| {
+            if Some(*pid) == client {
+                return false;
+            }
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             // A program has no environment at the moment it is started: then it may belong to this sandbox.
             let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
@@ -300,7 +304,7 @@ pub(crate) fn client_pid() -> u32 {
 /// is not the one. It ends when this one does: nothing is written to it.
 #[expect(clippy::disallowed_methods, reason = "the one process that only has to be there")]
 fn stand_in(variables: Vec<(String, OsString)>) -> Child {
-    let mut command = Command::new("cat");
+    let mut command = Command::new("/bin/cat");
     command.env_clear().envs(variables);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

@@ -308,8 +308,7 @@ impl Env {
     /// Something else than a file lies where git reads the user's configuration: it would be waited for.
     pub fn has_odd_git_configuration() -> bool {
         let UserGit(_, files, ignored) = Self::user_git();
-        let is_odd = |place: PathBuf| place.metadata().is_ok_and(|about| !about.is_file());
-        files.into_iter().chain(ignored).any(is_odd)
+        files.into_iter().chain(ignored).any(|place| place.metadata().is_ok_and(|about| !about.is_file()))
     }
 
     pub fn user_git() -> UserGit {
@@ -320,8 +319,7 @@ impl Env {
         let own = own.filter_map(|(name, folder)| below(folder, name));
         let machine = path("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
         let files = path("GIT_CONFIG_GLOBAL").into_iter().chain(own).chain([machine]).collect();
-        let ignored = below(settings.as_ref(), "git/ignore");
-        UserGit(home, files, ignored)
+        UserGit(home, files, below(settings.as_ref(), "git/ignore"))
     }
 
     pub fn from_here(&self, path: &Path) -> PathBuf {
@@ -346,10 +344,8 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
 
 /// Without a client of ours, as in a person's terminal, nothing but the person sets variables.
 fn moved_by_projects() -> Vec<MovedVariable> {
-    let Some(client) = text("CLAUDE_PID").and_then(|pid| pid.parse().ok()) else { return Vec::new() };
-    if is_at_home() {
-        return Vec::new();
-    }
+    let client = text("CLAUDE_PID").filter(|_| !is_at_home()).and_then(|pid| pid.parse().ok());
+    let Some(client) = client else { return Vec::new() };
     let folders: Vec<PathBuf> = path(PROJECT).into_iter().chain(std::env::current_dir().ok()).collect();
     moved(client, &FOLDER_VARIABLES, var, &folders)
 }

@@ -7,14 +7,14 @@ use crate::system::env::{Env, UserGit};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// `None`: there is none, or something else than a file lies where it is looked for.
+/// `None`: there is no such file, or something else than a file lies where one is looked for.
 pub fn ignore_list() -> Option<PathBuf> {
     if Env::has_odd_git_configuration() {
         return None;
     }
     let UserGit(home, files, ignored) = Env::user_git();
     let named = |file: &PathBuf| in_text(&files::read_text(file).ok()?, home.as_deref());
-    files.iter().find_map(named).or(ignored)
+    files.iter().find_map(named).or(ignored).filter(|list| list.is_file())
 }
 
 /// The list that this configuration names.
