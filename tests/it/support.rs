@@ -271,7 +271,7 @@ impl Sandbox {
         variables
     }
 
-    /// The process that stands for this world's client.
+    /// The stand-in for this world's client.
     pub(crate) fn client_pid(&self) -> u32 {
         self.client.unwrap_or_else(|| self.stand_in.get_or_init(|| stand_in(self.environment())).id())
     }
@@ -294,7 +294,7 @@ impl Sandbox {
     }
 }
 
-/// A process that stands for the client of no world.
+/// A stand-in for a client that belongs to no world.
 pub(crate) fn client_pid() -> u32 {
     static CLIENT: OnceLock<Child> = OnceLock::new();
     CLIENT.get_or_init(|| stand_in(Vec::new())).id()

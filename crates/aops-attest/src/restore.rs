@@ -72,7 +72,7 @@ fn branch<'a>(of: &Original, all: &Originals, here: &'a HashMap<String, String>)
     None
 }
 
-/// The attested commits from the first that stands on a commit that is here up to this one.
+/// The `long` attested commits that end with this one, oldest first; `None` if there are fewer.
 fn run_to<'a>(last: &'a Original<'a>, long: usize, all: &'a Originals<'a>) -> Option<Vec<&'a Original<'a>>> {
     let above = |one: &&'a Original<'a>| all.get(one.base);
     let mut run: Vec<&Original> = std::iter::successors(Some(last), above).take(long).collect();

@@ -10,13 +10,13 @@ const LONGEST_HEAD: usize = 1 << 16;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head {
     pub ours: Vec<u8>,
-    /// How many of the server's bytes it stands for.
+    /// Number of the server's bytes that it replaces.
     pub length: usize,
     /// Another one follows, as after `100 Continue`.
     pub is_interim: bool,
 }
 
-/// `None` while it is incomplete. What is no answer of HTTP/1, or too long a head, is passed on as it is.
+/// `None` while it is incomplete. Anything but HTTP/1, and a head that is too long, is passed on unchanged.
 pub fn head(bytes: &[u8]) -> Option<Head> {
     let known = bytes.len().min(b"HTTP/1.".len());
     if bytes[..known] != b"HTTP/1."[..known] || bytes.len() > LONGEST_HEAD {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a browser that the test starts")]
 
-use crate::report::browser::program;
+use crate::report::browser::{ALONE, program};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -28,15 +28,8 @@ impl Tab {
         let browser = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "sh", "-c", r#"exec "$@" 3<"$TO" 4>"$FROM""#, "sh"])
             .arg(program(sandbox))
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--no-first-run",
-            ])
-            // The browser would call its vendor; here it knows this machine alone.
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(ALONE)
+            // Here it knows this machine alone.
             .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost")
             .arg(format!("--user-data-dir={}", sandbox.tmp().join("profile").display()))
             .arg("--remote-debugging-pipe")

@@ -27,18 +27,23 @@ pub(crate) fn program(sandbox: &Sandbox) -> PathBuf {
     found.expect("no Chromium on PATH: install the package `chromium` (as root, `.ci/run` does)")
 }
 
-/// The document at this address, of this machine alone: the browser would call its vendor.
+/// A browser without a screen that leaves its vendor alone.
+pub(crate) const ALONE: [&str; 8] = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
+
+/// The document at this address, which must be on this machine.
 pub(crate) fn show(sandbox: &Sandbox, profile: &Path, address: &str) -> Output {
     let mut browser = sandbox.command(program(sandbox).to_str().unwrap());
     browser
-        .args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-        ])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(ALONE)
         .args(["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost", "--proxy-server=127.0.0.1:9"])
         .arg(format!("--user-data-dir={}", profile.display()))
         .args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom", address])

@@ -96,7 +96,7 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     let task = session.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
     let words = format!(
         "parked: {} ({} changed, not committed)\n\
-         hint: `/aops-task resume` goes on with it, `/aops-task drop` lets it go; in a terminal: `aops-hook task resume`, `aops-hook task drop`",
+         hint: `/aops-task resume` continues it, `/aops-task drop` drops it; in a terminal: `aops-hook task resume`, `aops-hook task drop`",
         one_line(title(task), 120),
         count(turn.files, "file")
     );

@@ -84,10 +84,11 @@ const SHOWING: [&str; 9] = ["blocked", "count", "info", "list", "ready", "search
 /// Whether the line runs the tracker, and only to show something.
 pub fn only_looks(command: &str, reach: &Targets) -> bool {
     let mut runs = reach.runs.iter().filter_map(|run| {
-        let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
-        let (program, rest) = words.split_first()?;
-        let is_tracker = program == command || PROGRAMS.contains(&base(program));
-        is_tracker.then(|| rest.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_default())
+        let (program, rest) = run.command.words.split_first()?;
+        let program = program.lossy();
+        let is_tracker = program == command || PROGRAMS.contains(&base(&program));
+        is_tracker
+            .then(|| rest.iter().map(Word::lossy).find(|word| !word.starts_with('-')).unwrap_or_default())
     });
     let shows = |verb: String| SHOWING.contains(&verb.as_str());
     runs.next().is_some_and(shows) && runs.all(shows)

@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// A link, a hard link, a folder, a pipe in the place of the list or of its folder; a `.git` file and a
-    /// `commondir` that lead to a folder which is no repository.
+    /// `commondir` that lead to a folder that is not a repository.
     #[test]
     fn nothing_is_written_through_a_link() {
         let plants: [fn(&Path, &Path); 7] = [

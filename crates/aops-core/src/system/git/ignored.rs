@@ -7,7 +7,7 @@ use crate::system::env::{Env, UserGit};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// `None`: there is no such file, or something else than a file lies where one is looked for.
+/// `None` if the file is missing or not a plain file.
 pub fn ignore_list() -> Option<PathBuf> {
     if Env::has_odd_git_configuration() {
         return None;
