@@ -16,6 +16,8 @@ use super::{Command, Io, one_of, option, text};
 use aops_core::host;
 use aops_core::host::past::{PastCall, PastFile, PastPrompt, PastRecord};
 use aops_core::model::client::{Ability, Client};
+use aops_core::model::named::Stored;
+use aops_core::model::permission_mode::PermissionMode;
 use aops_core::system::{signal, threads};
 use clap::ArgMatches;
 use judge::{Judge, Judged};
@@ -177,8 +179,8 @@ impl Reader<'_> {
                 }
                 let judged = self.judge.judge(file.client, &call);
                 tally.add_call(file.client, &call.session, at_ms, judged.as_ref());
-                let asks =
-                    !matches!(call.mode.as_deref(), Some("auto" | "bypassPermissions" | "dontAsk" | "plan"));
+                let mode = call.mode.as_ref().and_then(Stored::known);
+                let asks = mode.is_none_or(PermissionMode::draws_dialogs);
                 open.insert(call.id, Open { judged, session: call.session, at_ms, asks });
             }
             PastRecord::Ended { id, failed, prompt } => {

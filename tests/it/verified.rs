@@ -48,6 +48,39 @@ fn a_sync_that_brings_nothing_voids_nothing() {
     }
 }
 
+/// The client waits for none of them.
+#[test]
+fn what_a_command_changes_after_the_verification_is_not_verified() {
+    let in_background = json!({"command": "sh test.sh", "run_in_background": true});
+    let calls =
+        [json!({"command": "nohup sh test.sh &"}), json!({"command": "setsid -f sh test.sh"}), in_background];
+    for mode in ["loop", "strict"] {
+        for call in calls.iter().chain([&json!({"command": "sh test.sh"})]) {
+            let lasts = call["command"] != "sh test.sh" || call["run_in_background"] == true;
+            let sandbox = in_mode(mode);
+            let session = sandbox.working();
+            session.write("a.txt").silent();
+            let call = session.call("Bash", call.clone());
+            session.pre(&call).silent();
+            session.post(&call).silent();
+            session.qa("VERIFIED").silent();
+            session.reflect().silent();
+            // As the command would, while nothing else runs.
+            sandbox.put("a.txt", "more\n");
+            session.bash("git add -A && git commit -q -m a && git push -q");
+            let stop = session.stop("Done.");
+            assert_eq!(owed(&stop), if lasts { vec!["qa-verifier"] } else { vec![] }, "{mode}: {stop:?}");
+            if lasts {
+                assert!(stop.reason().contains("after VERIFIED"), "{stop:?}");
+                assert_eq!(owed(&session.stop("Done.")), ["qa-verifier"], "{mode}");
+                session.qa("VERIFIED").silent();
+                session.stop("Done.").silent();
+            }
+            sandbox.person(&["verify", &session.id]).said(&["intact"]);
+        }
+    }
+}
+
 /// They touch ignored and temporary files alone, or leave the tree as it was.
 const NOTHING: [&str; 7] = [
     "seq 1 3 > x.log",

@@ -34,6 +34,13 @@ pub struct LineSetting<'a> {
     pub listed: &'a dyn Fn(&str, &[Word]) -> Option<Effect>,
 }
 
+impl<'a> LineSetting<'a> {
+    /// Nothing is known of the project and of what the user says about programs.
+    pub fn of(ground: Ground<'a>) -> Self {
+        Self { ground, project: None, listed: &|_, _| None }
+    }
+}
+
 pub fn class(line: &Line, around: &LineSetting) -> CallClass {
     let (effect, why) = match gravest(line, around) {
         Ok(effect) if effect.is_write() => (effect, "it changes the repository".to_owned()),

@@ -98,18 +98,35 @@ pub fn of_fetch(text: &str) -> Option<Host> {
 /// The host that a server's tool would contact for the value of an address field. Browsers take a bare name
 /// too, and put `https://` before it.
 pub fn of_address(text: &str) -> Option<Host> {
-    let text = text.trim_matches(|c: char| c <= ' ');
+    let text = text.trim_matches(|c: char| c <= ' ' || matches!(c, '"' | '\'' | '<' | '>'));
     let shown = text.get(..VIEWED.len()).is_some_and(|start| start.eq_ignore_ascii_case(VIEWED));
     let text = if shown { &text[VIEWED.len()..] } else { text };
-    of_fetch(text).or_else(|| {
+    of_fetch(text).or_else(|| of_any_scheme(text)).or_else(|| {
         let text = if text.starts_with("//") { text.trim_start_matches('/') } else { text };
         let authority = text.split(['/', '\\', '?', '#']).next()?;
         // `data:…`, `about:blank` and paths name no host.
         let name = authority.split(':').next()?;
         let is_name =
             name.contains('.') && !name.starts_with('.') && !authority.contains(char::is_whitespace);
-        (is_name || name == "localhost").then(|| of_fetch(&format!("https://{text}")))?
+        let is_host = is_name || name == "localhost" || has_port(authority) || authority.starts_with('[');
+        is_host.then(|| of_fetch(&format!("https://{text}")))?
     })
+}
+
+/// `jdbc:mysql://a.test/db`, `tcp://a.test:2375`. The authority of `notes://today` is no host.
+fn of_any_scheme(text: &str) -> Option<Host> {
+    let (schemes, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '\\', '?', '#']).next()?;
+    let (inner, outer) = (schemes.rsplit(':').next()?, schemes.split('+').next()?);
+    let known = |scheme: &str| of_fetch(&format!("{scheme}://{rest}"));
+    let is_host = authority.contains('.') || has_port(authority) || authority.starts_with('[');
+    known(inner).or_else(|| known(outer)).or_else(|| is_host.then(|| known("https"))?)
+}
+
+/// `a:8080`
+fn has_port(authority: &str) -> bool {
+    let port = authority.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
+    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 const VIEWED: &str = "view-source:";
@@ -331,6 +348,17 @@ mod tests {
             ("localhost:3000", Some("localhost:3000")),
             ("127.0.0.1", Some("127.0.0.1:443")),
             ("postgres://a.test/db", Some("a.test:5432")),
+            ("mongodb+srv://u:p@a.test/db", Some("a.test:27017")),
+            ("postgresql+asyncpg://a.test/db", Some("a.test:5432")),
+            ("jdbc:mysql://a.test/db", Some("a.test:3306")),
+            ("tcp://a.test:2375", Some("a.test:2375")),
+            ("feed:https://a.test", Some("a.test:443")),
+            ("<https://a.test>", Some("a.test:443")),
+            ("'https://a.test'", Some("a.test:443")),
+            ("[2606:4700::1]:443/x", Some("[2606:4700::1]:443")),
+            ("intranet:8080/x", Some("intranet:8080")),
+            ("notes://today", None),
+            ("file:///home/u/a.test", None),
             ("src/main.rs", None),
             ("./a.test", None),
             ("/a.test/x", None),

@@ -244,9 +244,30 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
         "find" => found(simple, arguments),
         // A new crontab still needs approval, since it starts commands.
+        "aops-hook" | "curl" | "sort" | "wget" => {
+            let file = result_file(name, arguments).filter(|file| !file.is("-"))?;
+            let (losses, _): (Vec<Loss>, _) = each(&[&file], Loss::Overwritten)?;
+            Some((losses, Some(simple.clone())))
+        }
         "crontab" => replaces_table(arguments).then(|| (vec![Loss::Crontab], Some(simple.clone()))),
         _ => None,
     }
+}
+
+/// The file that an option names for what the program fetched or made: `curl -so page.html`, `sort --output=x`.
+fn result_file(name: &str, arguments: &[Word]) -> Option<Word> {
+    let (letter, long) = if name == "wget" { ('O', "--output-document") } else { ('o', "--output") };
+    arguments.iter().take_while(|word| !word.is("--")).enumerate().find_map(|(at, word)| {
+        let text = word.lossy();
+        let next = || arguments.get(at + 1).cloned();
+        match text.strip_prefix("--") {
+            Some(_) if text == long => next(),
+            Some(_) => text.strip_prefix(long)?.starts_with('=').then(|| word.past('='))?,
+            None if !text.starts_with('-') => None,
+            None if text.ends_with(letter) => next(),
+            None => text[1..].starts_with(letter).then(|| word.after(2)),
+        }
+    })
 }
 
 /// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: whether it replaces the crontab of the user who runs

@@ -8,6 +8,7 @@ use aops_core::model::agent::AgentId;
 use aops_core::model::call::{CallKey, CallState};
 use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
 use aops_core::model::outcome::CheckEnding;
 use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::session::agent_report::AgentReport;
@@ -102,7 +103,7 @@ impl Scene {
         let prompt = PromptSeen { attended: true, salt: "s".to_owned(), sha256: NO_DIGEST.to_owned() };
         let observed = Observed { head: Some(head), prompt: Some(prompt), ..Observed::default() };
         let observed = Some(Box::new(observed));
-        let seen = Seen { observed, mode: Some(text.to_owned()), ..Seen::of(EventKind::UserPromptSubmit) };
+        let seen = Seen { observed, mode: Some(Stored::of(text)), ..Seen::of(EventKind::UserPromptSubmit) };
         let by = CommittedBy::Outside;
         vec![Fact::Event(Box::new(seen)), Fact::Commit(Committed { before: None, by, commit, root })]
     }

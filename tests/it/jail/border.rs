@@ -4,6 +4,7 @@ use super::world::{Jailed, JailedSession, Ran};
 use crate::support::BINARY;
 use serde_json::json;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
 /// Tries to end each process that its arguments name, then its own child; says what the kernel said.
@@ -17,6 +18,64 @@ child = subprocess.Popen(['sleep', '100'])
 child.kill()
 print('own', child.wait())
 ";
+
+/// A terminal in which a person types: tells its name, and at the end what a program wrote to it.
+const TERMINAL: &str = "\
+import os, select, sys
+ours, theirs = os.openpty()
+print(os.ttyname(theirs), flush=True)
+os.write(ours, b'password\\n')
+sys.stdin.readline()
+os.set_blocking(ours, False)
+shown = os.read(ours, 1000).decode()
+print('spoofed' if 'spoofed' in shown else 'left alone')
+";
+
+/// Reads, writes and changes the terminal that it is given, then makes one of its own.
+const LOOK: &str = "\
+import os, sys, termios
+try:
+    other = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+    os.write(other, b'spoofed\\n')
+    print(termios.tcgetattr(other)[3], os.read(other, 100))
+except OSError as error: print(error.strerror)
+ours, theirs = os.openpty()
+os.write(theirs, b'own')
+print(os.read(ours, 100).decode(), os.ttyname(theirs))
+";
+
+#[test]
+fn a_command_that_changes_nothing_opens_no_terminal_of_a_person() {
+    let mut world = Jailed::new();
+    world.sandbox.put("look.py", LOOK);
+    let planted = world.sandbox.put("bin/cksum", "#!/bin/sh\nexec python3 look.py \"$1\"\n");
+    fs::set_permissions(&planted, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (_, system) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let path = [planted.parent().unwrap().as_os_str(), &system].join(std::ffi::OsStr::new(":"));
+    world.sandbox = world.sandbox.with("PATH", path);
+    let mut terminal = world.sandbox.command("python3");
+    let mut terminal =
+        terminal.args(["-c", TERMINAL]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(terminal.stdout.take().unwrap());
+    let mut name = String::new();
+    said.read_line(&mut name).unwrap();
+    let name = name.trim();
+    for (profile, ran) in
+        shut_and_reviewed(&world, &format!("python3 look.py {name}"), &format!("cksum {name}"))
+    {
+        let lines: Vec<&str> = ran.out.lines().collect();
+        assert_eq!(
+            (ran.profile().as_str(), &lines[..]),
+            (profile, &["No such file or directory", "own /dev/pts/0"][..]),
+            "{ran:?}"
+        );
+    }
+    writeln!(terminal.stdin.take().unwrap()).unwrap();
+    let mut end = String::new();
+    said.read_line(&mut end).unwrap();
+    assert_eq!(end, "left alone\n");
+    terminal.wait().unwrap();
+}
 
 fn process() -> Child {
     #[expect(clippy::disallowed_methods, reason = "a process that only has to be there")]

@@ -145,7 +145,7 @@ pub static ASSETS: &[Asset] = assets! {
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
     "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "plan" "pull" "push" "qa-verifier-again"
-        "qa-verifier" "step-agent" "sync" "tracker" "unasked";
+        "qa-verifier-outdated" "qa-verifier" "step-agent" "sync" "tracker" "unasked";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-ask" "check-failed" "check-halt"
         "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger" "halted" "outgrown" "rule-ask" "rule-warn" "rule"

@@ -139,6 +139,8 @@ pub struct AgentStopContext {
 pub struct StopContext {
     /// The turn ends with a question to the user.
     pub asks: bool,
+    /// What went on after VERIFIED changed the tree.
+    pub outdated: bool,
     /// The last push since the prompt failed.
     pub push_failed: bool,
     /// The last refusal, if nothing was done after it.

@@ -228,6 +228,11 @@ fn run(id: DebtId, template: &'static str, command: &str) -> Debt {
     Debt { id, line: Phrase::new(template, vec![("command", one_line(command, 200))]) }
 }
 
+/// The work is verified as it is now.
+fn is_verified(session: &Session, context: &Context) -> bool {
+    session.memory.progress.proven.verified && !context.stop().is_some_and(|stop| stop.outdated)
+}
+
 /// What other agents owe the task: audit, verification, reflection.
 fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) -> bool) -> Vec<Debt> {
     let gates = &session.policy().gates;
@@ -237,7 +242,7 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent(AgentId::Custodiet))]);
         debts.push(Debt { id: DebtId::Custodiet, line });
     }
-    if session.owes_qa() && !progress.proven.verified && held(gates.qa, GateId::Qa) {
+    if session.owes_qa() && !is_verified(session, context) && held(gates.qa, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     // In mode `loop` an agent reflects only if something went wrong; otherwise the reflection is written from
@@ -253,8 +258,7 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
 /// In a run each step owes the verdict of its own agent, and the closing step also commit and push.
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if stage.verifies && !session.memory.progress.proven.verified && !is_waived(session, context, GateId::Qa)
-    {
+    if stage.verifies && !is_verified(session, context) && !is_waived(session, context, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     let owing = stage.agent.as_ref().map(Stored::name).filter(|_| stage.said.is_none());
@@ -357,6 +361,9 @@ fn issues(session: &Session) -> Phrase {
 fn qa(session: &Session, context: &Context) -> Phrase {
     let progress = &session.memory.progress;
     let agent = ("agent", context.agent(AgentId::QaVerifier));
+    if context.stop().is_some_and(|stop| stop.outdated) {
+        return Phrase::new("owed/qa-verifier-outdated.md", vec![agent]);
+    }
     if progress.proven.rounds == 0 || progress.plan.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }

@@ -23,6 +23,7 @@ use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::debt::{Debt, DebtId};
 use crate::model::event::{EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What};
 use crate::model::named::Stored;
+use crate::model::permission_mode::PermissionMode;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
@@ -274,7 +275,7 @@ fn sandbox() {
     ] {
         refused(&shut(phase, verdict), &call("Write"), &writes(), "sandbox", words);
     }
-    let planning = Event { permission_mode: Some("plan".to_owned()), ..call("Write") };
+    let planning = Event { permission_mode: Some(PermissionMode::Plan.into()), ..call("Write") };
     for phase in [Phase::Idle, Phase::Hydrate] {
         refused(&shut(phase, None), &planning, &writes(), "sandbox", "sandbox-planning.md");
     }

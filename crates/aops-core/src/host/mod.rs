@@ -83,8 +83,11 @@ pub fn read_past(
 /// The event that a hook would have received before such a call.
 pub fn before_call(client: Client, call: &PastCall) -> Result<Event, Failure> {
     let quoted = |text: &str| json::quoted(text);
-    let mode =
-        call.mode.as_ref().map(|mode| format!(",\"permission_mode\":{}", quoted(mode))).unwrap_or_default();
+    let mode = call
+        .mode
+        .as_ref()
+        .map(|mode| format!(",\"permission_mode\":{}", quoted(mode.name())))
+        .unwrap_or_default();
     let payload = format!(
         r#"{{"hook_event_name":"PreToolUse","session_id":{},"transcript_path":"","cwd":{},"tool_name":{},"tool_use_id":{},"tool_input":{}{mode}}}"#,
         quoted(&call.session),

@@ -5,6 +5,8 @@
 //! unknown record is counted; no link is followed.
 
 use crate::model::client::Client;
+use crate::model::named::Stored;
+use crate::model::permission_mode::PermissionMode;
 use crate::system::files;
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +24,7 @@ pub struct PastCall {
     pub cwd: String,
     pub at_ms: Option<i64>,
     /// The permission mode, if the record contains it.
-    pub mode: Option<String>,
+    pub mode: Option<Stored<PermissionMode>>,
 }
 
 /// One piece of what is read.

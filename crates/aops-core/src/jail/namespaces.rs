@@ -30,6 +30,8 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
+/// Where the kernel shows terminals.
+const TERMINALS: &str = "/dev/pts";
 
 /// Makes the jail around this process. A superuser must still call `lock`.
 pub(super) fn make(plan: &Plan) -> Result<(), String> {
@@ -69,6 +71,7 @@ pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Lay
         // its own.
         let proc = tried("`/proc`", open_at(Path::new("/proc")))?;
         let _ = set_writable(proc.as_fd(), true, false);
+        own_terminals()?;
     }
     hold_in_place(&plan.places)?;
     if plan.places.iter().all(|place| place.way != Way::Layer) {
@@ -92,6 +95,19 @@ fn nothing() -> Result<OwnedFd, String> {
     let size = CString::new("size=4k,mode=0755").unwrap_or_default();
     tried("temporary file system", mount("none", UNSEEN, "tmpfs", MountFlags::RDONLY, &*size))?;
     tried(UNSEEN, open_at(Path::new(UNSEEN)))
+}
+
+/// From now on `/dev/ptmx` makes terminals of this jail, and those in which the person types cannot be opened.
+fn own_terminals() -> Result<(), String> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    match mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620") {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        // Where the kernel refuses it, a command has no terminals at all.
+        Err(_) => {
+            let none = mount("none", TERMINALS, "tmpfs", flags | MountFlags::RDONLY, c"size=4k,mode=0755");
+            tried(TERMINALS, none)
+        }
+    }
 }
 
 /// Mounts a `/proc` of this PID namespace alone. If any part of `/proc` is covered by a mount, the whole

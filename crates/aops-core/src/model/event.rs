@@ -5,7 +5,8 @@
 
 use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
-use crate::model::named::Named;
+use crate::model::named::{Named, Stored};
+use crate::model::permission_mode::PermissionMode;
 use std::time::Duration;
 
 /// How a kind of event expresses a refusal. The exact format is the wire's business.
@@ -174,7 +175,7 @@ pub struct Event {
     pub transcript_path: String,
     pub cwd: String,
     pub prompt_id: Option<String>,
-    pub permission_mode: Option<String>,
+    pub permission_mode: Option<Stored<PermissionMode>>,
     pub agent_id: Option<String>,
     pub agent_type: Option<String>,
     pub what: What,
@@ -402,9 +403,14 @@ impl Event {
         }
     }
 
+    /// `None` also for a mode that only another version of the client knows.
+    pub fn permission_mode(&self) -> Option<PermissionMode> {
+        self.permission_mode.as_ref().and_then(Stored::known)
+    }
+
     /// The client is in plan mode: it makes the plan, and a person approves it.
     pub fn is_planning(&self) -> bool {
-        self.permission_mode.as_deref() == Some("plan")
+        self.permission_mode() == Some(PermissionMode::Plan)
     }
 
     /// The agent of ours that sent this, by its name; the main agent has no ID.

@@ -8,6 +8,7 @@ pub mod error;
 pub mod outcome;
 pub mod trigger;
 pub mod start_source;
+pub mod permission_mode;
 pub mod phase;
 pub mod profile;
 pub mod worktree;

@@ -56,8 +56,7 @@ pub(super) fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 /// Where plan mode may write: nowhere if a link leads out of the folder.
 pub(super) fn plans(env: &Env, event: &Event, reach: &Targets) -> PathBuf {
     let plans = env.config.join("plans");
-    let planning = event.permission_mode.as_deref() == Some("plan");
-    if planning && leaves(&plans, reach) { PathBuf::new() } else { plans }
+    if event.is_planning() && leaves(&plans, reach) { PathBuf::new() } else { plans }
 }
 
 /// A link among these targets leads out of this folder.

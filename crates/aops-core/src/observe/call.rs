@@ -20,6 +20,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, What};
+use crate::model::permission_mode::PermissionMode;
 use crate::observe::ended::{end, workflows};
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
@@ -215,8 +216,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
 
 /// A person is at the client, and the permission mode leaves them something to answer.
 fn is_attended(env: &Env, event: &Event) -> bool {
-    let silent = ["bypassPermissions", "dontAsk", "auto"];
-    env.client.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
+    env.client.attended && event.permission_mode().is_none_or(PermissionMode::leaves_questions)
 }
 
 /// Rebuilds the context of a recorded event as far as possible: what the call does and reaches by today's
@@ -327,7 +327,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let plans = by_user::plans(env, event, &reach);
     let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
     let around = effect::CallSetting {
-        mode: event.permission_mode.as_deref(),
+        is_planning: event.is_planning(),
         plans: &plans.to_string_lossy(),
         listed: policy.effects.of(tool),
         line: LineSetting { ground, project: Some(&protected.project), listed: &listed_command },

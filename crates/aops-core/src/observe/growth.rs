@@ -163,6 +163,7 @@ fn stays_here(env: &Env, event: &Event) -> bool {
 /// Everything that the task has changed so far, after this command; does nothing if that is unknown.
 pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, measured: &mut Measured) {
     if !session.measures() {
+        measured.lasts = session.measures_commands() && may_go_on(env, event);
         return;
     }
     let Some(own) = Own::find(env, session, event, open) else { return };
@@ -184,7 +185,7 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
     };
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
-    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let around = LineSetting::of(ground);
     let idles = |line: &Line| {
         only_checks(&line.text) && is_only_unknown(line, &around)
             || asks_here(line)

@@ -19,6 +19,7 @@ use crate::jail::plan::Ground as JailGround;
 use crate::model::call::{Effect, ToolCall, ToolResult};
 use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
+use crate::model::permission_mode::PermissionMode;
 use crate::model::profile::{Profile, line_digest};
 use crate::observe::{authority, jailed, keeping, real_paths};
 use crate::session::fact::{AnswerLevel, Harmless, Quieted};
@@ -34,8 +35,6 @@ use aops_shell::syntax::{Ground, Line, Word, cut};
 use rules::ClientRules;
 use std::path::{Path, PathBuf};
 
-/// Permission modes in which the client asks.
-const ASKING: [&str; 2] = ["acceptEdits", "default"];
 /// The only input fields that a call may have: any other may change what runs.
 const KNOWN_INPUT: [&str; 3] = ["command", "description", "timeout"];
 /// Options with which the client was started with rules of its own, which we do not read.
@@ -207,7 +206,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     if !env.host.can(Ability::AsksPersons) || !is_bash {
         return Err("it is no shell line of Claude Code".to_owned());
     }
-    if !event.permission_mode.as_deref().is_some_and(|mode| ASKING.contains(&mode)) {
+    if !event.permission_mode().is_some_and(PermissionMode::draws_dialogs) {
         return Err("in this permission mode the client does not ask".to_owned());
     }
     if !(context.attended || session.policy().quiet.unattended) {

@@ -13,7 +13,7 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::worktree::Worktree;
-use crate::observe::{authority, evidence, parked, unfinished};
+use crate::observe::{authority, evidence, parked, unfinished, verified};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
@@ -89,6 +89,7 @@ pub(super) fn look_at_stop(
     if may_owe(ledger.session(), context) {
         context.tree = left_in_tree(env, ledger, event)?;
         stop.asks = asks(event);
+        stop.outdated = verified::is_outdated(env, ledger.session(), event);
         stop.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
     }
     // An agent that asks the person something has told them what is waiting.

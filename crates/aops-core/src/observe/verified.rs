@@ -53,7 +53,7 @@ pub(super) fn fetches(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
     let line = event.call().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
-    line.is_some_and(|line| only_fetches(&line, &LineSetting { ground, project: None, listed: &|_, _| None }))
+    line.is_some_and(|line| only_fetches(&line, &LineSetting::of(ground)))
 }
 
 /// This line changes nothing but files that it names in the project or in a temporary folder: whether there
@@ -61,7 +61,7 @@ pub(super) fn fetches(env: &Env, event: &Event) -> bool {
 pub(super) fn changes_here(env: &Env, session: &Session, event: &Event, line: &Line) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
-    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let around = LineSetting::of(ground);
     let (Some(call), Some(root)) = (event.call(), root(env, session, event)) else { return false };
     let reach = targets::of(&call.key.tool, &call.input, Some(line), &ground);
     let is_ours =
@@ -78,6 +78,13 @@ pub(super) fn changes_here(env: &Env, session: &Session, event: &Event, line: &L
         && reach.paths.iter().all(|target| is_named(&target.path))
 }
 
+/// A command of the task may have gone on after VERIFIED, and the tree is another one now.
+pub(super) fn is_outdated(env: &Env, session: &Session, event: &Event) -> bool {
+    let progress = &session.memory.progress;
+    let goes_on = progress.proven.verified && progress.weight.unmeasured_ms.is_some();
+    goes_on && progress.proven.tree.is_some() && digest(env, session, event) != progress.proven.tree
+}
+
 /// This call of the main agent left the tree as it was verified.
 pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let (Some(verified), Some(call)) = (&session.memory.progress.proven.tree, event.call()) else {
@@ -91,7 +98,7 @@ pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &O
     }
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
-    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let around = LineSetting::of(ground);
     let stays = targets::line(&call.key.tool, &call.input, &ground).is_some_and(|line| {
         let is_unknown = is_only_unknown(&line, &around) && !outside(&line);
         is_unknown || only_syncs(&line, &around) || changes_here(env, session, event, &line)

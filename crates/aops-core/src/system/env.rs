@@ -305,32 +305,10 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
-    /// Something else than a file lies where git reads the user's configuration: it would be waited for.
-    pub fn has_odd_git_configuration() -> bool {
-        let UserGit(_, files, ignored) = Self::user_git();
-        files.into_iter().chain(ignored).any(|place| place.metadata().is_ok_and(|about| !about.is_file()))
-    }
-
-    pub fn user_git() -> UserGit {
-        let home = path("HOME");
-        let below = |folder: Option<&PathBuf>, name: &str| folder.map(|folder| folder.join(name));
-        let settings = path("XDG_CONFIG_HOME").or_else(|| below(home.as_ref(), ".config"));
-        let own = [".gitconfig", "git/config"].into_iter().zip([home.as_ref(), settings.as_ref()]);
-        let own = own.filter_map(|(name, folder)| below(folder, name));
-        let machine = path("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
-        let files = path("GIT_CONFIG_GLOBAL").into_iter().chain(own).chain([machine]).collect();
-        UserGit(home, files, below(settings.as_ref(), "git/ignore"))
-    }
-
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
 }
-
-/// The user's home; where git reads configuration, whether or not there is anything, and what an earlier file
-/// sets counts; the list of ignored files that counts if none of them names another.
-#[derive(Debug)]
-pub struct UserGit(pub Option<PathBuf>, pub Vec<PathBuf>, pub Option<PathBuf>);
 
 /// This time, unless a test sets another one.
 #[cfg_attr(not(test_switches), expect(unused_variables, reason = "tests alone name it"))]
@@ -368,7 +346,7 @@ fn text(name: &str) -> Option<String> {
     var(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-fn path(name: &str) -> Option<PathBuf> {
+pub(super) fn path(name: &str) -> Option<PathBuf> {
     var(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 

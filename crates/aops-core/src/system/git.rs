@@ -5,6 +5,7 @@
 //! so its missing answer is not read as "nothing is owed"; an answer is complete or missing, except for
 //! `beginning`, whose callers say that they cut it.
 
+mod of_user;
 mod place;
 mod made;
 mod moved;
@@ -428,7 +429,7 @@ fn tried(
     // One of these variables moves the user's git configuration and ignore list; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     variables.extend(moved.map(|(name, value)| variable(name, value)));
-    if Env::has_odd_git_configuration() {
+    if of_user::UserGit::find().is_odd() {
         variables.push(variable("GIT_CONFIG_GLOBAL", "/dev/null"));
     }
     if !env.client.project.as_os_str().is_empty() {

@@ -15,7 +15,8 @@ use aops_shell::syntax::Line;
 
 #[derive(Clone, Copy)]
 pub struct CallSetting<'a> {
-    pub mode: Option<&'a str>,
+    /// The client is in plan mode.
+    pub is_planning: bool,
     /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
     /// What the user's `[effects]` say about a tool.
@@ -60,6 +61,6 @@ fn is_plan(input: &str, around: &CallSetting) -> bool {
         let plain = !path.split('/').any(|part| part == "..");
         plain && path.strip_prefix(around.plans).is_some_and(|rest| rest.starts_with('/'))
     };
-    let planning = around.mode == Some("plan") && !around.plans.is_empty();
+    let planning = around.is_planning && !around.plans.is_empty();
     planning && file_path(input).is_some_and(|path| below(&path))
 }

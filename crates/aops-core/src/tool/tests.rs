@@ -141,7 +141,8 @@ fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Op
     let ground = Ground { cwd: PROJECT, home: "/home/u", variables: &variables };
     let line = crate::tool::targets::line(name, input, &ground);
     let setting = LineSetting { ground, project: Some(PROJECT), listed: &|program, _| listed(program) };
-    let around = CallSetting { mode, plans: PLANS, listed: listed(name), line: setting };
+    let around =
+        CallSetting { is_planning: mode == Some("plan"), plans: PLANS, listed: listed(name), line: setting };
     of(name, input, line.as_ref(), &around)
 }
 

@@ -68,6 +68,10 @@ impl Broker<'_> {
     fn enter(&mut self, id: u64, connection: &mut Connection, door: Door) -> Next {
         match door {
             Door::Proxy => self.listen_for(id, connection, Stage::Request(Way::Proxy)),
+            // Whatever it speaks, also if the server speaks first.
+            Door::Everywhere(TLS | HTTP) if self.only_notes(connection) && !self.has_proxies() => {
+                self.judge_address(id, connection)
+            }
             Door::Everywhere(TLS) => self.listen_for(id, connection, Stage::Hello),
             Door::Everywhere(HTTP) => self.listen_for(id, connection, Stage::Request(Way::Direct(HTTP))),
             Door::Everywhere(_) => self.judge_address(id, connection),
@@ -91,6 +95,21 @@ impl Broker<'_> {
                 self.dial(id, connection)
             }
         }
+    }
+
+    /// The mode refuses nothing, and the name that was looked up is enough to go on with.
+    pub(super) fn only_notes(&self, connection: &Connection) -> bool {
+        self.list.mode == Mode::Observe && connection.name.is_some()
+    }
+
+    fn has_proxies(&self) -> bool {
+        self.outside.proxies.as_ref().map_or(true, |proxies| proxies.all().next().is_some())
+    }
+
+    /// Goes to the name that was looked up, whatever the bytes say.
+    pub(super) fn pass_unread(&mut self, id: u64, connection: &mut Connection) -> Next {
+        connection.up.first = std::mem::take(&mut connection.read);
+        self.judge_address(id, connection)
     }
 
     fn listen_for(&mut self, id: u64, connection: &mut Connection, stage: Stage) -> Next {
@@ -143,9 +162,13 @@ impl Broker<'_> {
     fn judge_hello(&mut self, id: u64, connection: &mut Connection, hello: Result<Hello, BadHello>) -> Next {
         let Hello { name, hides_one } = match hello {
             Ok(hello) => hello,
+            Err(_) if self.only_notes(connection) => return self.pass_unread(id, connection),
             Err(bad) => return self.refuse(connection, &bad.to_string(), ""),
         };
         match &connection.name {
+            Some(expected) if *expected != name && self.only_notes(connection) => {
+                return self.pass_unread(id, connection);
+            }
             Some(expected) if *expected != name => {
                 return self.refuse(connection, &format!("the TLS hello names `{name}`"), "");
             }
@@ -171,6 +194,7 @@ impl Broker<'_> {
         read: Result<Request, BadRequest>,
     ) -> Next {
         match read {
+            Err(_) if self.only_notes(connection) => self.pass_unread(id, connection),
             Err(bad) => self.refuse_with(connection, bad.status(), &bad.to_string(), ""),
             Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
             Ok(Request::Connect { name, port, head }) => {
@@ -204,6 +228,9 @@ impl Broker<'_> {
     fn judge_plain(&mut self, id: u64, connection: &mut Connection, plain: Plain) -> Next {
         let Plain { name, port, head, ours, mut body } = plain;
         match &connection.name {
+            Some(expected) if *expected != name && self.only_notes(connection) => {
+                return self.pass_unread(id, connection);
+            }
             Some(expected) if *expected != name => {
                 return self.refuse(connection, &format!("the request names `{name}`"), "");
             }

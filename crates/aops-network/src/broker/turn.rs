@@ -266,6 +266,9 @@ impl Broker<'_> {
                     self.fail(&mut connection, "cannot be reached, your proxy does not answer")
                 }
                 Stage::Resolving => self.fail(&mut connection, "cannot be reached, its name is not known"),
+                Stage::Hello | Stage::Request(_) if self.only_notes(&connection) => {
+                    self.pass_unread(id, &mut connection)
+                }
                 Stage::Hello | Stage::Request(_) if connection.read.is_empty() => Next::Close,
                 Stage::Hello | Stage::Request(_) => {
                     self.refuse(&mut connection, "it did not say for whom it is", "")

@@ -7,6 +7,8 @@ use super::transcript::entry::{Block, Lines, Read, TranscriptEntry};
 use super::wire::answer::DECISION;
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord, open};
 use crate::model::client::Client;
+use crate::model::named::Stored;
+use crate::model::permission_mode::PermissionMode;
 use crate::text::json;
 use crate::text::time;
 use memchr::memmem;
@@ -29,9 +31,9 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
     each_line(path, until, &mut |line| match TranscriptEntry::read(line) {
         Read::Talk(record) => {
             if !record.permission_mode.is_empty() {
-                mode = Some(record.permission_mode.to_string());
+                mode = Some(Stored::of(&record.permission_mode));
             }
-            tell(line, &record, mode.as_deref(), take)
+            tell(line, &record, mode.as_ref(), take)
         }
         Read::Other => {
             mode = changed_mode(line).or_else(|| mode.take());
@@ -42,11 +44,11 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
 }
 
 /// The person changed the permission mode.
-fn changed_mode(line: &[u8]) -> Option<String> {
+fn changed_mode(line: &[u8]) -> Option<Stored<PermissionMode>> {
     memmem::find(line, b"\"permission-mode\"")?;
     let line = std::str::from_utf8(line).ok()?;
     let is_change = json::text_in(line, "type").as_deref() == Some("permission-mode");
-    json::text_in(line, "permissionMode").filter(|_| is_change)
+    json::text_in(line, "permissionMode").filter(|_| is_change).map(|mode| Stored::of(&mode))
 }
 
 /// Reads a file line by line. `take` returns how many parts of a line are unknown.
@@ -68,7 +70,12 @@ pub fn each_line(path: &Path, until: Instant, take: &mut dyn FnMut(&[u8]) -> u64
 }
 
 /// Passes on the calls and results of one record. Returns how many of them have an unknown form.
-fn tell(line: &[u8], record: &TranscriptEntry, mode: Option<&str>, take: &mut dyn FnMut(PastRecord)) -> u64 {
+fn tell(
+    line: &[u8],
+    record: &TranscriptEntry,
+    mode: Option<&Stored<PermissionMode>>,
+    take: &mut dyn FnMut(PastRecord),
+) -> u64 {
     let Some(message) = &record.message else { return 0 };
     let at_ms = time::parse(&record.timestamp);
     let mut unknown = 0;
@@ -89,7 +96,12 @@ fn tell(line: &[u8], record: &TranscriptEntry, mode: Option<&str>, take: &mut dy
     unknown
 }
 
-fn call(record: &TranscriptEntry, block: &Block, mode: Option<&str>, at_ms: Option<i64>) -> Option<PastCall> {
+fn call(
+    record: &TranscriptEntry,
+    block: &Block,
+    mode: Option<&Stored<PermissionMode>>,
+    at_ms: Option<i64>,
+) -> Option<PastCall> {
     let input = block.input.filter(|input| input.get().starts_with('{'))?;
     let whole = !block.name.is_empty() && !block.id.is_empty();
     whole.then(|| PastCall {
@@ -99,7 +111,7 @@ fn call(record: &TranscriptEntry, block: &Block, mode: Option<&str>, at_ms: Opti
         input: input.get().to_owned(),
         cwd: record.cwd.to_string(),
         at_ms,
-        mode: mode.map(str::to_owned),
+        mode: mode.cloned(),
     })
 }
 

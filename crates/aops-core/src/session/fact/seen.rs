@@ -5,6 +5,7 @@ use crate::config::policy::{Policy, is_default};
 use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
 use crate::model::named::Stored;
+use crate::model::permission_mode::PermissionMode;
 use crate::session::memory::Signed;
 use crate::session::observed::Observed;
 use crate::session::prompt::Prompt;
@@ -24,7 +25,7 @@ pub struct Seen {
     pub agent_type: Option<String>,
     pub event: Stored<EventKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
+    pub mode: Option<Stored<PermissionMode>>,
     /// For the attestation of commits, if they are attested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Observed>>,

@@ -5,6 +5,7 @@ use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
+use crate::model::permission_mode::PermissionMode;
 use crate::model::profile::Losses;
 use crate::session::observed::Observed;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct Step {
     pub gate: Option<Stored<GateId>>,
     pub input_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
+    pub mode: Option<Stored<PermissionMode>>,
     /// For the attestation of commits, if they are attested: the state before the call at PENDING, otherwise
     /// after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

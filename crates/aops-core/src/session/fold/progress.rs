@@ -219,6 +219,9 @@ impl Session {
             stop.refusals = 0;
         }
         stop.owed.clone_from(owed);
+        if owed.iter().any(|debt| *debt == DebtId::QaVerifier) {
+            self.memory.progress.proven.verified = false;
+        }
         if refused {
             stop.refusals += 1;
             self.state.phase = match owed.iter().find(|debt| **debt != DebtId::Format).map(Stored::known) {

@@ -3,29 +3,35 @@
 //! Reads git's configuration files, not those that they include, and starts nothing: this is asked at every
 //! walk of a tree.
 
-use crate::system::env::{Env, UserGit};
+use super::of_user::UserGit;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// `None` if the file is missing or not a plain file.
 pub fn ignore_list() -> Option<PathBuf> {
-    if Env::has_odd_git_configuration() {
+    let git = UserGit::find();
+    if git.is_odd() {
         return None;
     }
-    let UserGit(home, files, ignored) = Env::user_git();
-    let named = |file: &PathBuf| in_text(&files::read_text(file).ok()?, home.as_deref());
-    files.iter().find_map(named).or(ignored).filter(|list| list.is_file())
+    let named = |file: &PathBuf| in_text(&files::read_text(file).ok()?, git.home.as_deref());
+    git.files.iter().find_map(named).or(git.ignore_list).filter(|list| list.is_file())
 }
 
 /// The list that this configuration names.
 fn in_text(text: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let mut is_core = false;
     let value = |line: &str| {
+        let mut line = line.trim();
+        if let Some((section, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            is_core = section.trim().eq_ignore_ascii_case("core");
+            line = rest;
+        }
         let (key, value) = line.split_once('=')?;
         let value = value.trim();
         let plain = value.strip_prefix('"').map_or(value, |value| value.strip_suffix('"').unwrap_or(value));
-        key.trim().eq_ignore_ascii_case("excludesfile").then(|| plain.trim().to_owned())
+        (is_core && key.trim().eq_ignore_ascii_case("excludesfile")).then(|| plain.trim().to_owned())
     };
-    let value = text.lines().filter_map(value).next_back().filter(|value| !value.is_empty())?;
+    let value = text.lines().filter_map(value).last().filter(|value| !value.is_empty())?;
     Some(match (value.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => value.into(),
@@ -46,6 +52,8 @@ mod tests {
             ("[core]\n# excludesfile = /a\n", None),
             ("[core]\nexcludesfile =\n", None),
             ("[user]\nname = excludesfile\n", None),
+            ("[Core]\nexcludesfile = /a\n[other]\nexcludesfile = /b\n", Some("/a")),
+            ("[core] excludesfile = /a\n[core \"x\"]\nexcludesfile = /b\n", Some("/a")),
             ("", None),
         ] {
             assert_eq!(in_text(text, Some(home)), list.map(PathBuf::from), "{text}");

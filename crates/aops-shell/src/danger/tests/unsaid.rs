@@ -153,7 +153,7 @@ fn a_verb_that_is_not_said_is_the_dangerous_one() {
 fn a_printed_option_reads_nothing() {
     use crate::class::{LineSetting, class};
     let ground = crate::syntax::Ground { cwd: "/home/u/proj", home: "/home/u", variables: &[] };
-    let setting = LineSetting { ground, project: None, listed: &|_, _| None };
+    let setting = LineSetting::of(ground);
     for line in ["find . $(echo -delete)", "git log $(echo --output=f)", "git $(echo push)", "$(echo rm) x"] {
         assert!(class(&crate::syntax::cut(line, &ground), &setting).effect.is_write(), "{line}");
     }

@@ -10,6 +10,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::event::{
     AgentStopped, EndedBatch, Event, EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What,
 };
+use crate::model::named::Stored;
 use crate::text::json::{self, Json};
 use crate::tool::table::{self, ToolTouches};
 use aops_ledger::json::unchanged;
@@ -202,7 +203,7 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         transcript_path: some("transcript_path").unwrap_or_default(),
         cwd: some("cwd").unwrap_or_default(),
         prompt_id: some("prompt_id"),
-        permission_mode: some("permission_mode"),
+        permission_mode: some("permission_mode").map(|mode| Stored::of(&mode)),
         agent_id: some("agent_id"),
         agent_type: some("agent_type"),
         what: what(kind, json),
