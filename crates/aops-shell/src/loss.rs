@@ -157,6 +157,8 @@ fn told_here(simple: &Simple) -> Option<Told> {
     if simple.folders.iter().any(is_placed) && simple.words.iter().chain(&simple.writes).any(is_placed) {
         return None;
     }
+    let handed = handed(simple);
+    let simple = handed.as_ref().unwrap_or(simple);
     let mut losses = Vec::new();
     let is_redirected = simple.empties && simple.writes.iter().all(is_said);
     if is_redirected {
@@ -177,6 +179,14 @@ fn told_here(simple: &Simple) -> Option<Told> {
         rest.empties = false;
     }
     Some(Told { losses, rest })
+}
+
+/// `echo a b | xargs rm`, `rm $(echo a)`: the command with the names that the line itself hands it.
+fn handed(simple: &Simple) -> Option<Simple> {
+    let (last, before) = simple.words.split_last().filter(|(last, _)| last.bits == [Bit::Any])?;
+    let text = last.said.as_ref().filter(|text| !text.contains(['\'', '"', '\\']))?;
+    let words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
+    Some(Simple { words, ..simple.clone() })
 }
 
 /// Whether the path is exactly what the line says; it may contain a pattern, or begin with the folder that
@@ -220,7 +230,7 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         return git::losses(simple).map(|losses| (losses, None));
     }
     if !arguments.iter().all(is_said) {
-        return None;
+        return replaced_by_unknown(simple, name, arguments);
     }
     let each = |words: &[&Word], loss: fn(Word) -> Loss| {
         let from = |folder: &Word| words.iter().map(|word| loss(placed(word, folder))).collect::<Vec<_>>();
@@ -352,6 +362,22 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
     // What is left is a move or copy of the sources to a harmless place.
     rest.words.push(Word::of("_"));
     Some((losses, Some(rest)))
+}
+
+/// `mv $made notes.txt`: whatever it is, it replaces the file.
+fn replaced_by_unknown(
+    simple: &Simple,
+    name: &str,
+    arguments: &[Word],
+) -> Option<(Vec<Loss>, Option<Simple>)> {
+    let (target, sources) = arguments.split_last()?;
+    let is_plain = matches!(name, "cp" | "mv" | "gcp" | "gmv" | "install") && !sources.is_empty();
+    let spares = has(sources, &["-n", "--no-clobber", "-t", "--target-directory", "-b", "--backup"]);
+    if !is_plain || spares || target.is_option() || !is_said(target) {
+        return None;
+    }
+    let losses = simple.folders.iter().map(|folder| Loss::Overwritten(placed(target, folder))).collect();
+    Some((losses, Some(simple.clone())))
 }
 
 /// `find a b -name '*.x' -delete`. Any other test only narrows the search.

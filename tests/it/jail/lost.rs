@@ -76,7 +76,7 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
 }
 
 /// A line of each kind in CI; all of them in the long run.
-const EACH: [&str; 10] = [
+const EACH: [&str; 12] = [
     "git checkout -- .",
     "git reset --hard HEAD~1",
     "git switch --discard-changes other",
@@ -86,9 +86,11 @@ const EACH: [&str; 10] = [
     "git clean -fdx -e .claude",
     "rm -rf notes src",
     "echo X > .env",
+    "grep -v KEY .env > t; mv t .env",
+    "{ echo X; } > .env",
     "rm *.db",
 ];
-const MORE: [&str; 20] = [
+const MORE: [&str; 23] = [
     "git checkout a.txt",
     "git checkout HEAD~1 -- a.txt src",
     "git checkout -f other",
@@ -104,6 +106,9 @@ const MORE: [&str; 20] = [
     "rm app.db notes/x.txt",
     "rm .env",
     "cp b.txt .env",
+    "t=$(mktemp); echo X > $t; mv $t .env",
+    "echo .env notes/x.txt | xargs rm -f",
+    "coproc rm .env; wait",
     "printf X | tee .env",
     "sed -i s/KEY/NO/ .env",
     "truncate -s 0 app.db",

@@ -45,7 +45,7 @@ impl Walk {
         simple.fed.clone_from(&own.fed);
         simple.exported = own.exported;
         simple.captured = own.captured;
-        simple.empties = empties(&command.redirects);
+        simple.empties = command.redirects.iter().any(Redirect::empties);
         simple.silent = is_silent(&command.redirects);
         self.run(simple, scope, &own);
     }
@@ -339,10 +339,6 @@ fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Wor
         None => values.iter().cloned().chain(list).chain([Word::any()]).collect(),
     };
     empty.into_iter().chain(old).map(with).fold(Vec::new(), added)
-}
-
-fn empties(redirects: &[Redirect]) -> bool {
-    redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", ..)))
 }
 
 /// Whether its output is discarded: `> /dev/null`, not `2> /dev/null`.

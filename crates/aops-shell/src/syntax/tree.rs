@@ -101,6 +101,13 @@ pub(super) enum Redirect<'a> {
     },
 }
 
+impl Redirect<'_> {
+    /// Whether a file loses what it contains, in whole or in part.
+    pub(super) fn empties(&self) -> bool {
+        matches!(self, Self::File(">" | ">|" | "&>" | ">&" | "<>", ..))
+    }
+}
+
 /// A word, or another text with expansions, as it appears in the program.
 #[derive(Debug, Default)]
 pub(super) struct Raw<'a> {

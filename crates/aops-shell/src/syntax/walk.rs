@@ -326,7 +326,13 @@ impl Walk {
     fn redirect(&mut self, redirects: &[Redirect], scope: &mut Scope) {
         let writes = self.redirects(redirects, scope);
         if !writes.is_empty() {
-            self.found.push(Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() });
+            let empties = redirects.iter().any(Redirect::empties);
+            self.found.push(Simple {
+                writes,
+                empties,
+                folders: Rc::clone(&scope.folders),
+                ..Simple::default()
+            });
         }
     }
 

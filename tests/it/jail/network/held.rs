@@ -92,6 +92,21 @@ fn a_runs_steps_have_the_network_of_the_run() {
     // Nobody could be asked meanwhile.
     let words = "network: refused to the steps of this run: evil.test; `aops-hook network allow HOST`";
     assert!(format!("{}{}", ran.out, ran.err).contains(words), "{ran:?}");
+
+    // What a step planted is started before the next run has its network: then it has none.
+    world.sandbox.put(".git/info/attributes", "* filter=x\n");
+    let filter = format!(
+        "python3 {}/try.py >> {}/filtered; cat",
+        world.sandbox.project().display(),
+        world.sandbox.home().display()
+    );
+    world.sandbox.git(&["config", "filter.x.clean", &filter]);
+    world.sandbox.put("said", "changed\n");
+    let _ = world.person(&["run", "make it so", "--workflow", "steps"]);
+    let filtered = fs::read_to_string(world.sandbox.home().join("filtered")).unwrap();
+    assert!(filtered.starts_with(CUT_OFF), "{filtered}");
+    let of_runs = filtered.replace(CUT_OFF, "").replace(HELD, "");
+    assert_eq!((of_runs.as_str(), outside.escaped()), ("", Vec::new()));
 }
 
 /// A line that reads has no network, and one that is tried out an empty one: neither reaches a socket of a

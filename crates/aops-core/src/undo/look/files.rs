@@ -129,7 +129,12 @@ impl Look<'_> {
         for word in sources {
             // Its contents are meant, not the folder itself.
             let is_open = word.bits.ends_with(&[Bit::Char('/'), Bit::Char('.')]);
-            for source in self.expand(word)? {
+            let mut found = self.expand(word)?;
+            if found.is_empty() {
+                // The line may make it first.
+                found.extend(word.literal().map(PathBuf::from));
+            }
+            for source in found {
                 let goes = if is_folder && !is_open {
                     target.join(source.file_name().unwrap_or_default())
                 } else {
