@@ -14,6 +14,7 @@ use aops_core::model::call::{Effect, ToolCall};
 use aops_core::model::client::Client;
 use aops_core::model::event::Event;
 use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::observe;
 use aops_core::session::fact::{Fact, Opened};
@@ -118,7 +119,8 @@ impl<'a> Judge<'a> {
     /// `None` if the call cannot be judged: it has no folder, or the configuration there is invalid.
     pub(super) fn judge(&self, client: Client, call: &PastCall) -> Option<Judged> {
         let mut hasher = DefaultHasher::new();
-        (client.name(), &call.cwd, &call.mode, &call.tool, &call.input).hash(&mut hasher);
+        let mode = call.mode.as_ref().map(Stored::name);
+        (client.name(), &call.cwd, mode, &call.tool, &call.input).hash(&mut hasher);
         let key = hasher.finish();
         if let Some(known) = lock(&self.known).get(&key) {
             return known.clone();

@@ -28,6 +28,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
 }
 
+/// The way out for the person.
+pub const LED_PAST: &str = "take it out of the `env` of those settings, or set it in the shell that starts the client; then start it again";
+
 /// Tools whose commands the client starts through us.
 pub fn runs_shell(call: &ToolCall) -> bool {
     is_shell(&call.key.tool)
@@ -44,6 +47,15 @@ pub fn is_on(session: &Session) -> bool {
 fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
     if !runs_shell(call) {
         return Verdict::pass();
+    }
+    if let Some(jail) = session.memory.client.jail.as_ref().filter(|jail| jail.led_past) {
+        if session.mode() == ModeLevel::Observe {
+            return Verdict::pass();
+        }
+        return Verdict::deny(
+            GATE,
+            format!("{}\nhint: ask the user to {LED_PAST}", one_line(&jail.why, 400)),
+        );
     }
     if !is_on(session) {
         let required = session.policy().jail.level == JailLevel::Require;

@@ -54,7 +54,7 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String>
     let project = ground.project.to_string_lossy().into_owned();
     let hold = if holds(Hold::Seatbelt, wanted, ground)? { Hold::Seatbelt } else { Hold::Words };
     let why = if hold == Hold::Seatbelt { "macOS has no throwaway layers" } else { NOTHING };
-    Ok(JailState { hold, project, trial: false, why: why.to_owned() })
+    Ok(JailState { hold, project, why: why.to_owned(), ..JailState::default() })
 }
 
 const NOTHING: &str = "this system has neither namespaces nor Landlock";

@@ -105,13 +105,13 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String>
             Ok(()) => {
                 let why = whys.into_iter().next().unwrap_or_default();
                 let trial = profile == Profile::Trial || profile.is_quiet();
-                return Ok(JailState { hold, project, trial, why });
+                return Ok(JailState { hold, project, trial, why, ..JailState::default() });
             }
             Err(why) => whys.push(why),
         }
     }
     whys.dedup();
-    Ok(JailState { hold: Hold::Words, project, trial: false, why: whys.join("; ") })
+    Ok(JailState { hold: Hold::Words, project, why: whys.join("; "), ..JailState::default() })
 }
 
 /// With an ordinary user's ID mapping, a layer cannot hold files whose user or group is not mapped.

@@ -62,6 +62,9 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JailState {
     pub hold: Hold,
+    /// It would hold, but a project's settings run code before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub led_past: bool,
     /// The folder in which the session began.
     pub project: String,
     /// Commands can run in a throwaway layer, with an empty network.

@@ -9,7 +9,7 @@ use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::Unheld;
-use crate::gate::jail::runs_shell;
+use crate::gate::jail::{LED_PAST, runs_shell};
 use crate::host::claude::settings::prefix;
 use crate::jail::enter::what_holds;
 use crate::jail::network;
@@ -88,6 +88,16 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         }
     }
     let project = tampering::project(env, event);
+    if let Some((name, by)) = env.led_past() {
+        let why = format!(
+            "`{name}`, which `{}` sets, makes the client's shell run code before the jail",
+            one_line(&by.display().to_string(), 200)
+        );
+        let told = format!("no shell command runs here: {why}\nhint: {LED_PAST}");
+        let project = project.display().to_string();
+        let state = JailState { hold: Hold::Words, led_past: true, project, trial: false, why };
+        return (Some(state), Some(told));
+    }
     let mut ground = Ground::here(env, &project);
     ground.layer_mb = jail.layer_mb;
     let state = match what_holds(&ground, Profile::Trial) {

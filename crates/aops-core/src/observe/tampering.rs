@@ -199,7 +199,7 @@ pub fn compare(
 pub fn held(protected: &Protected) -> Held {
     let held = watched(protected)
         .filter(|path| is_json(path))
-        .map(|path| (path.clone(), disarm::registered(&settings(&path))));
+        .map(|path| (path.clone(), disarm::recorded(&settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
@@ -303,7 +303,8 @@ pub(super) fn is_managed(path: &str) -> bool {
 /// The administrator's settings allow only their own hooks, and ours are not among them.
 fn shuts_out(text: &str, held: &Held) -> Option<String> {
     let alone = survey(text).is_ok_and(|found| found.managed_only);
-    let shuts = alone && !held.keys().any(|path| is_managed(path));
+    let ours = |(path, recorded): (&String, &Vec<String>)| is_managed(path) && disarm::runs_us(recorded);
+    let shuts = alone && !held.iter().any(ours);
     shuts.then(|| "it sets `allowManagedHooksOnly`".to_owned())
 }
 
@@ -461,6 +462,32 @@ mod tests {
         assert!(matches!(trip(Some(&armed.replace("aops-hook", "other"))), Some(Trip::Disarmed(..))));
         assert!(matches!(trip(Some(&armed.replacen('{', "{\"model\":\"x\",", 1))), Some(Trip::Changed(_))));
         assert!(matches!(trip(None), Some(Trip::Disarmed(..))));
+    }
+
+    #[test]
+    fn what_leads_past_the_jail_counts_unless_it_was_there() {
+        let (dir, protected) = world();
+        let path = dir.path().join("project/.claude/settings.local.json");
+        let judged = |held: &Held, text: &str| {
+            let before = marks(&protected);
+            fs::write(&path, text).unwrap();
+            judge(&compare(&before, &marks(&protected)), held, &[])
+        };
+        let none = Held::new();
+        for (text, past) in [
+            (r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":""}}"#, true),
+            (r#"{"env":{"BASH_ENV":"/tmp/x"}}"#, true),
+            (r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/usr/bin/./aops-hook"}}"#, false),
+            (r#"{"env":{"FOO":"1"}}"#, false),
+        ] {
+            assert_eq!(matches!(judged(&none, text), Some(Trip::Disarmed(..))), past, "{text}");
+        }
+        fs::write(&path, r#"{"env":{"BASH_ENV":"/tmp/x"}}"#).unwrap();
+        let held = super::held(&protected);
+        let more = r#"{"env":{"BASH_ENV":"/tmp/x"},"model":"y"}"#;
+        assert!(matches!(judged(&held, more), Some(Trip::Changed(_))), "it was there");
+        assert!(matches!(judged(&held, &more.replace("/x", "/z")), Some(Trip::Disarmed(..))));
+        assert!(matches!(judged(&held, "{}"), Some(Trip::Changed(_))), "and may go");
     }
 
     #[test]

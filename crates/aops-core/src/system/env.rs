@@ -58,6 +58,11 @@ pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called it, with the project of the agent's session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
+/// The client's own shell, or a program that it starts, runs what they name before it runs us.
+const LEADING_VARIABLES: [&str; 7] =
+    ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
+const USUAL_SHELLS: [&str; 6] =
+    ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];
 const FOLDER_VARIABLES: [&str; 5] =
     ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
@@ -179,6 +184,19 @@ impl Env {
     pub fn trying(&self, attended: bool) -> Self {
         let client = ClientEnv { is_around: true, attended, ..self.client.clone() };
         Self { client, dry_run: true, ..self.clone() }
+    }
+
+    /// A variable that makes the client's own shell run a project's code before ours, and the settings that set
+    /// it. One that the person set before they started the client is theirs.
+    pub fn led_past(&self) -> Option<(&'static str, PathBuf)> {
+        let usual = |name: &str| {
+            let is_usual = |shell: OsString| USUAL_SHELLS.iter().any(|known| shell == *known);
+            name == "SHELL" && var(name).is_some_and(is_usual)
+        };
+        let set: Vec<&'static str> =
+            LEADING_VARIABLES.into_iter().filter(|name| var(name).is_some() && !usual(name)).collect();
+        let client = text("CLAUDE_PID").filter(|_| !set.is_empty()).and_then(|pid| pid.parse().ok())?;
+        moved(client, &set, var, &folders_of_projects()).into_iter().next().map(|one| (one.name, one.by))
     }
 
     /// The client starts shell commands through us.
@@ -324,8 +342,11 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
 fn moved_by_projects() -> Vec<MovedVariable> {
     let client = text("CLAUDE_PID").filter(|_| !is_at_home()).and_then(|pid| pid.parse().ok());
     let Some(client) = client else { return Vec::new() };
-    let folders: Vec<PathBuf> = path(PROJECT).into_iter().chain(std::env::current_dir().ok()).collect();
-    moved(client, &FOLDER_VARIABLES, var, &folders)
+    moved(client, &FOLDER_VARIABLES, var, &folders_of_projects())
+}
+
+fn folders_of_projects() -> Vec<PathBuf> {
+    path(PROJECT).into_iter().chain(std::env::current_dir().ok()).collect()
 }
 
 /// We were started by the path below this home at which `install` registers us, and no other variable is set:

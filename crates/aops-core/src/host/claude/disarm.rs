@@ -6,7 +6,9 @@
 
 use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
+use crate::system::env::names_us;
 use crate::system::files;
+use crate::text::sha256::sha256;
 use serde_json::Value;
 use std::path::Path;
 
@@ -17,8 +19,45 @@ pub const VARIABLES: [&str; 4] = [
     "CLAUDE_CODE_RESTRICTED",
     "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
 ];
+/// Their values run before, or instead of, the program that starts commands in the jail.
+const LEADING: [&str; 8] =
+    ["BASH_ENV", "CLAUDE_CODE_SHELL", PREFIX, "ENV", "HOME", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
+/// Settings whose commands the client runs without a shell, and so outside the jail.
+const HELPERS: [&str; 5] =
+    ["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper"];
+/// Marks what runs outside the jail among what was recorded of a file.
+const OUTSIDE: &str = "outside ";
 /// A hook with less time, in seconds, is useless.
 const LEAST_TIMEOUT: f64 = 1.0;
+
+/// What counts in this text: the events for which it runs our program, each with the program
+/// (`Stop=/usr/bin/aops-hook`), and what of it runs outside the jail (`outside BASH_ENV=…`).
+pub fn recorded(text: &str) -> Vec<String> {
+    let root = parse(text);
+    let outside = root.iter().flat_map(outside).map(|(_, entry)| entry);
+    registered(text).into_iter().chain(outside).collect()
+}
+
+/// What runs outside the jail, by name, each with its entry in a record.
+fn outside(root: &Value) -> Vec<(&str, String)> {
+    let is_prefix = |name: &str, value: &Value| name == PREFIX && value.as_str().is_some_and(names_us);
+    let variables = LEADING.into_iter().filter_map(|name| Some((name, root.get("env")?.get(name)?)));
+    let variables = variables.filter(|(name, value)| !is_prefix(name, value));
+    let helpers = HELPERS.into_iter().filter_map(|name| Some((name, root.get(name)?)));
+    let groups = root.get("hooks").and_then(Value::as_object).into_iter().flatten();
+    let groups = groups.flat_map(|(event, groups)| {
+        groups.as_array().into_iter().flatten().map(move |group| (event.as_str(), group))
+    });
+    let hooks = groups.flat_map(|(event, group)| {
+        group.get("hooks").and_then(Value::as_array).into_iter().flatten().map(move |hook| (event, hook))
+    });
+    let hooks = hooks.filter(|(event, hook)| hook.get("args").is_some() && !is_ours(event, hook));
+    let all = variables.chain(helpers).chain(hooks).filter(|(_, value)| !value.is_null());
+    let entry = |name: &str, value: &Value| {
+        format!("{OUTSIDE}{name}={}", &sha256(&[value.to_string().as_bytes()])[..16])
+    };
+    all.map(|(name, value)| (name, entry(name, value))).collect()
+}
 
 /// The events for which this text runs our program, unconditionally, each with the program:
 /// `Stop=/usr/bin/aops-hook`.
@@ -32,6 +71,11 @@ pub fn registered(text: &str) -> Vec<String> {
     hooks.iter().flat_map(of_event).collect()
 }
 
+/// Whether this file runs our hooks.
+pub fn runs_us(recorded: &[String]) -> bool {
+    recorded.first().is_none_or(|first| !first.starts_with(OUTSIDE))
+}
+
 /// Whether a registered entry is the one that was recorded. An earlier version recorded only the event's
 /// name.
 fn is_held(held: &str, now: &str) -> bool {
@@ -42,8 +86,11 @@ fn event_of(held: &str) -> &str {
     held.split_once('=').map_or(held, |(event, _)| event)
 }
 
-/// Why this text would switch our hooks off. `held`: what this file registers; empty for any other file.
-pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
+/// Why this text would switch our hooks off, or lead commands past the jail. `recorded`: what was in this
+/// file before; empty for a new file.
+pub fn disarms<S: AsRef<str>>(text: &str, recorded: &[S]) -> Option<String> {
+    let (known, held): (Vec<&str>, Vec<&str>) =
+        recorded.iter().map(AsRef::as_ref).partition(|entry| entry.starts_with(OUTSIDE));
     let Some(root) = parse(text) else {
         return (!held.is_empty()).then(|| "it holds our hooks and is no longer readable".to_owned());
     };
@@ -57,13 +104,16 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     if let Some(name) = VARIABLES.iter().find(is_set) {
         return Some(format!("it sets `{name}`"));
     }
+    if let Some((name, _)) = outside(&root).iter().find(|(_, entry)| !known.contains(&entry.as_str())) {
+        return Some(format!("what it sets as `{name}` runs outside the jail"));
+    }
     let odd = survey(text).ok().filter(|_| !held.is_empty()).and_then(|found| found.odd.into_iter().next());
     if let Some((place, _)) = odd {
         return Some(format!("the client does not accept `{place}`, and drops every hook of that file"));
     }
     let now = registered(text);
-    let missing = held.iter().map(AsRef::as_ref).filter(|held| !now.iter().any(|known| is_held(held, known)));
-    let missing: Vec<&str> = missing.map(event_of).collect();
+    let missing = held.iter().filter(|held| !now.iter().any(|known| is_held(held, known)));
+    let missing: Vec<&str> = missing.map(|held| event_of(held)).collect();
     match missing.as_slice() {
         [] => None,
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
@@ -76,11 +126,12 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
 /// Why this edit is not an ordinary one; `None` if it leaves everything of ours unchanged.
 pub fn alters(old: &str, new: &str) -> Option<String> {
     let changes = || (ours(old) != ours(new)).then(|| "it changes what is ours in that file".to_owned());
-    disarms(new, &registered(old)).or_else(changes)
+    disarms(new, &recorded(old)).or_else(changes)
 }
 
 /// Keys that determine how we are run, in addition to those that contain our name.
-const OURS: [&str; 2] = ["CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CONFIG_DIR"];
+const OURS: [&str; 2] = [PREFIX, "CLAUDE_CONFIG_DIR"];
+const PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
 /// Everything of ours in this text, with the keys above it: our entries, our status line, values that contain
 /// our name.
