@@ -33,7 +33,7 @@ mod verbs;
 pub(crate) mod world;
 mod worktree;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, client_pid};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;

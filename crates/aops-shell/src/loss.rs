@@ -185,8 +185,9 @@ fn told_here(simple: &Simple) -> Option<Told> {
 fn handed(simple: &Simple) -> Option<Simple> {
     let (last, before) = simple.words.split_last().filter(|(last, _)| last.bits == [Bit::Any])?;
     let text = last.said.as_ref().filter(|text| !text.contains(['\'', '"', '\\']))?;
-    let words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
-    Some(Simple { words, ..simple.clone() })
+    let mut told = simple.clone();
+    told.words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
+    Some(told)
 }
 
 /// Whether the path is exactly what the line says; it may contain a pattern, or begin with the folder that

@@ -42,7 +42,7 @@ impl Search<'_> {
         let name = program(word, "\0").unwrap_or_default();
         let listed =
             PROGRAMS.contains(&name) || self.without.iter().any(|known| known == name || known == word);
-        if listed { superusers::program(word, &self.env.search_path(), self.cwd) } else { None }
+        if listed { superusers::program(word, &self.env.path_of_commands(), self.cwd) } else { None }
     }
 
     /// The program, if this command is a single call of it, in words that no shell would change.

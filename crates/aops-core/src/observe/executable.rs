@@ -137,7 +137,7 @@ fn collect(json: &Json, all: &mut Vec<String>) {
 fn on_path(env: &Env, path: &Path) -> Option<Found> {
     let folder = path.parent()?;
     let name = path.file_name()?;
-    let search = env.search_path();
+    let search = env.path_of_commands();
     let mut folders = std::env::split_paths(&search).filter(|at| at.is_absolute());
     folders.find(|at| at == folder)?;
     let program = |at: PathBuf| {

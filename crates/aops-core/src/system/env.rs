@@ -63,6 +63,7 @@ const LEADING_VARIABLES: [&str; 7] =
     ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
 const USUAL_SHELLS: [&str; 6] =
     ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const FOLDER_VARIABLES: [&str; 5] =
     ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
@@ -272,8 +273,19 @@ impl Env {
         system_folder(&system_root(), "claude-code", "ClaudeCode")
     }
 
+    /// Where commands find their programs.
+    pub fn path_of_commands(&self) -> OsString {
+        var("PATH").unwrap_or_default()
+    }
+
+    /// Where we look for programs ourselves. A path that a project's settings set is for commands.
     pub fn search_path(&self) -> OsString {
-        std::env::var_os("PATH").unwrap_or_default()
+        let client = text("CLAUDE_PID").and_then(|pid| pid.parse().ok());
+        let moved = client.and_then(|client| moved(client, &["PATH"], var, &folders_of_projects()).pop());
+        match moved {
+            Some(one) => one.value.unwrap_or_else(|| SYSTEM_PATH.into()),
+            None => self.path_of_commands(),
+        }
     }
 
     /// The variables with these names, for a child process.

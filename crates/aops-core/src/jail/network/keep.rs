@@ -23,7 +23,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, getrlimit, pidfd_open, set_dumpable_behavior,
 };
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -36,6 +36,8 @@ const FILES: u64 = 6;
 const SPARE_FILES: u64 = 96;
 /// Connections at a time, however many file descriptors are available.
 const MOST_CONNECTIONS: u64 = 4096;
+/// Of the file with what is new.
+const LONGEST_NEWS: u64 = 1 << 16;
 
 /// Runs the broker.
 pub fn run(arguments: &[String]) -> u8 {
@@ -125,9 +127,14 @@ fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
     }
 }
 
-/// Notes what is new. It is reported when the command that caused it ends.
+/// Notes what is new. It is reported when the command that caused it ends; the counts have what is too much
+/// for that.
 fn note_news(folder: &Path, before: &Counts, now: &Counts) {
-    let add = |line: String| drop(files::add_line(&folder.join(NEWS), &line));
+    let mut news = String::new();
+    let mut add = |line: String| {
+        news.push_str(&line);
+        news.push('\n');
+    };
     for (host, port, row) in now.rows() {
         let (refused, connections) =
             before.row_of(host, port).map_or((0, 0), |row| (row.refused, row.connections));
@@ -141,6 +148,16 @@ fn note_news(folder: &Path, before: &Counts, now: &Counts) {
     }
     for served in now.served.iter().filter(|served| !before.served.contains(served)) {
         add(format!("served\t{}\t{}", served.inside, served.outside));
+    }
+    if news.is_empty() {
+        return;
+    }
+    let options = &mut OpenOptions::new();
+    let file = files::open_itself(&folder.join(NEWS), options.append(true).create(true).mode(0o600));
+    if let Ok(mut file) = file
+        && file.metadata().is_ok_and(|about| about.len() < LONGEST_NEWS)
+    {
+        let _ = file.write_all(news.as_bytes());
     }
 }
 
