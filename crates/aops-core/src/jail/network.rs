@@ -31,7 +31,7 @@ use crate::system::process::program::{Identity, Program};
 use crate::system::process::{detached, kin};
 use crate::text::template::one_line;
 use aops_network::counts::{Counts, Row, Served};
-use aops_network::list::{List, Pattern, Word};
+use aops_network::list::{List, Mode, Pattern, Word};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -126,10 +126,11 @@ impl Reach {
                 format!("`[network] mode` is `{}`, and only namespaces hold a network", network.mode.name());
             return if must && uses { Err(why) } else { Ok(None) };
         }
+        let closes = closes(network, session);
         let known = || session.ok_or("its session is not known, so neither is its network");
         let session = uses.then(known).transpose()?.map(Path::to_owned);
         // Even without any network a command could use sockets of outside programs.
-        let visible = network.mode.closes_sockets().then(|| visible(network, &ground.home));
+        let visible = closes.then(|| visible(network, &ground.home));
         let is_held = session.is_some() || visible.is_some();
         Ok(is_held.then(|| Self { session, visible, wants: wants.to_vec() }))
     }
@@ -154,6 +155,13 @@ impl Reach {
     }
 }
 
+/// Sockets of outside programs are hidden: by the configuration with which the session began, or because a
+/// person has held its hosts since (`network hold`).
+fn closes(network: &Network, session: Option<&Path>) -> bool {
+    let is_held = || session.and_then(list).is_some_and(|list| list.mode != Mode::Observe);
+    network.mode.closes_sockets() || network.mode == NetworkMode::Observe && is_held()
+}
+
 /// Sockets that the configuration keeps visible.
 fn visible(network: &Network, home: &Path) -> Vec<PathBuf> {
     let in_home = |path: &String| match path.strip_prefix("~/") {
@@ -169,9 +177,11 @@ pub fn held(
     home: &Path,
     session: impl FnOnce() -> Option<PathBuf>,
 ) -> Option<HeldNetwork> {
-    let closes = network.mode.closes_sockets();
-    let wanted = network.mode != NetworkMode::Off;
-    wanted.then(|| HeldNetwork { closes, session: session(), sockets: visible(network, home) })
+    (network.mode != NetworkMode::Off).then(|| {
+        let session = session();
+        let closes = closes(network, session.as_deref());
+        HeldNetwork { closes, session, sockets: visible(network, home) }
+    })
 }
 
 /// Enters that network. If it is gone or unknown, the program runs without any: git and many checks need

@@ -182,6 +182,29 @@ fn a_persons_answer_holds_at_once_in_a_running_session() {
     assert_eq!((&told["mode"], &told["deny"][0]), (&"list".into(), &"evil.test:5432".into()), "{told}");
 }
 
+#[test]
+#[ignore = "needs a machine of its own"]
+fn what_a_person_holds_is_held_at_once_in_a_running_session() {
+    let world = world_of(Jailed::with, "mode = \"observe\"\n");
+    let sink = world.root().join("sink.sock");
+    let outside = Outside::new(&sink);
+    let session = working(&world);
+    broker(&world, &session);
+    let script = format!(
+        "print(reach('plain.test', 80, b'GET /x HTTP/1.1\\r\\nHost: plain.test\\r\\n\\r\\n')[:8])\n\
+         one = socket.socket(socket.AF_UNIX)\n\
+         try: one.connect('{}'); print(one.recv(7))\nexcept OSError: print('hidden')\n",
+        sink.display()
+    );
+    put_script(&world, "both.py", &script);
+    assert_eq!(session.ran("python3 both.py").out, "b'HTTP/1.1'\nb'ESCAPED'\n");
+    let held = world.sandbox.person(&["network", "hold", "--yes"]);
+    held.said(&["1 running session took it up"]);
+    let before = outside.escaped().len();
+    assert_eq!(session.ran("python3 both.py").out, "b'HTTP/1.1'\nhidden\n");
+    assert_eq!(outside.escaped().len(), before);
+}
+
 /// After a secret a yes from before does not count for a host that takes uploads; one that comes then does.
 #[test]
 #[ignore = "needs a machine of its own"]
