@@ -10,8 +10,13 @@ use crate::session::fact::Under;
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
     with(|session| {
-        session.memory.client.jail =
-            Some(JailState { hold, trial, project: "/p".to_owned(), why: "w".to_owned() });
+        session.memory.client.jail = Some(JailState {
+            hold,
+            trial,
+            why: "w".to_owned(),
+            project: "/p".to_owned(),
+            ..JailState::default()
+        });
         change(session);
     })
 }

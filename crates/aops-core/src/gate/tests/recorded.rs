@@ -84,7 +84,8 @@ fn a_question_holds_what_is_needed_later() {
     };
     assert_eq!(agent(r#"{"subagent_type": "critic"}"#), Some(AgentId::Critic.into()));
     assert_eq!(agent("{}"), None);
-    let jail = JailState { hold: Hold::Namespaces, project: "/p".into(), trial: true, why: String::new() };
+    let jail =
+        JailState { hold: Hold::Namespaces, project: "/p".into(), trial: true, ..JailState::default() };
     let jailed = |effect, input: &str| {
         let session = with(|session| {
             session.memory.client.jail = Some(jail.clone());
