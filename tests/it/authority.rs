@@ -507,14 +507,36 @@ fn client_with(words: &[&str]) -> Child {
 /// The client runs what a hook of `SessionStart` answers as a prompt of its own, before the person's.
 #[test]
 fn a_projects_hook_waives_nothing() {
-    let sandbox = Sandbox::repository("0");
     let hook = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "greet"}]}]}}"#;
+    let plugin = [
+        (
+            ".claude/settings.json",
+            r#"{"extraKnownMarketplaces": {"m": {"source": {"source": "directory", "path": "./shop"}}}, "enabledPlugins": {"p@m": true}}"#,
+        ),
+        (
+            "shop/.claude-plugin/marketplace.json",
+            r#"{"name": "m", "plugins": [{"name": "p", "source": "./p"}]}"#,
+        ),
+        ("shop/p/.claude-plugin/plugin.json", r#"{"name": "p"}"#),
+        ("shop/p/hooks/hooks.json", hook),
+    ];
+    for (files, named) in
+        [(&[(".claude/settings.json", hook)][..], "settings.json"), (&plugin, "shop/p/hooks/hooks.json")]
+    {
+        let sandbox = Sandbox::repository("0");
+        files.iter().for_each(|(name, text)| drop(sandbox.put(name, text)));
+        let session = sandbox.session();
+        let started = session.start("startup");
+        assert!(started.out.contains(named), "it is listed: {started:?}");
+        let said = session.prompt(". go");
+        assert!(said.out.contains("waives nothing") && said.out.contains(named), "{said:?}");
+        assert_eq!(waivers(&session), 0);
+    }
+    let sandbox = Sandbox::repository("0");
     sandbox.put(".claude/settings.json", hook);
     let session = sandbox.session();
     let _ = session.start("startup");
-    let said = session.prompt(". go");
-    assert!(said.out.contains("waives nothing") && said.out.contains("settings.json"), "{said:?}");
-    assert_eq!(waivers(&session), 0);
+    let _ = session.prompt(". go");
     // The second is the person's own.
     session.prompt(". go").silent();
     assert_eq!(waivers(&session), 1);

@@ -103,7 +103,10 @@ fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     let files = folders.filter(|folder| *folder != env.config).flat_map(|claude| {
         let plugins = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
-        ["settings.json", "settings.local.json"].map(|name| claude.join(name)).into_iter().chain(plugins)
+        let settings = ["settings.json", "settings.local.json"].map(|name| claude.join(name));
+        let enabled: Vec<PathBuf> = settings.iter().flat_map(|path| plugins::in_marketplaces(path)).collect();
+        let enabled = enabled.into_iter().flat_map(|root| MANIFESTS.map(|name| root.join(name)));
+        settings.into_iter().chain(plugins).chain(enabled.filter(|path| path.is_file()))
     });
     files.collect()
 }

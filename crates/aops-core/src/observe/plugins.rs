@@ -58,7 +58,44 @@ fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
         found
     });
     let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
-    in_skills.chain(installed).chain(given).chain(env.client.plugin_root.clone()).take(MOST + 1).collect()
+    let brought = settings_of_projects(env, cwd).flat_map(|path| in_marketplaces(&path));
+    in_skills
+        .chain(installed)
+        .chain(brought)
+        .chain(given)
+        .chain(env.client.plugin_root.clone())
+        .take(MOST + 1)
+        .collect()
+}
+
+/// The settings files of the project and the folders above it.
+fn settings_of_projects(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
+    folders.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)))
+}
+
+/// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them out
+/// of itself.
+pub(super) fn in_marketplaces(settings: &Path) -> Vec<PathBuf> {
+    let text = read_short(settings).unwrap_or_default();
+    let Ok(json) = json::read(&text) else { return Vec::new() };
+    let Some(Json::Object(known)) = json.get("extraKnownMarketplaces") else { return Vec::new() };
+    let project = settings.ancestors().nth(2).unwrap_or(settings);
+    let places = known.iter().filter_map(|(_, one)| Some(project.join(one.get("source")?.text_of("path")?)));
+    places.flat_map(|place| plugins_of(&place)).take(MOST + 1).collect()
+}
+
+/// `place`: the marketplace's folder, or its list.
+fn plugins_of(place: &Path) -> Vec<PathBuf> {
+    let is_list = place.extension().is_some_and(|kind| kind == "json");
+    let folder = if is_list { place.ancestors().nth(2).unwrap_or(place) } else { place };
+    let list = if is_list { place.to_owned() } else { place.join(".claude-plugin/marketplace.json") };
+    let text = read_short(&list).unwrap_or_default();
+    let Ok(json) = json::read(&text) else { return Vec::new() };
+    let Some(Json::List(plugins)) = json.get("plugins") else { return Vec::new() };
+    let base = json.get("metadata").and_then(|about| about.text_of("pluginRoot")).unwrap_or_default();
+    let sources = plugins.iter().filter_map(|plugin| plugin.text_of("source"));
+    sources.flat_map(|source| [folder.join(&source), folder.join(&base).join(&source)]).collect()
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {
@@ -121,10 +158,7 @@ pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
 
 /// The project's own settings set our plugin root, so the client's word about it proves nothing.
 fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
-    let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
-    let mut files =
-        files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
-    files.any(|path| {
+    settings_of_projects(env, cwd).any(|path| {
         let Some(text) = read_short(&path) else { return path.is_file() };
         let json = json::read(&text).ok();
         json.is_some_and(|json| json.get("env").is_some_and(|env| env.get("CLAUDE_PLUGIN_ROOT").is_some()))
