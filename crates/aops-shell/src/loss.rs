@@ -316,8 +316,14 @@ fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
 }
 
 fn is_in_place(arguments: &[Word]) -> bool {
-    let edits =
-        |text: String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+    // `-i`, `-Ei`, `-ni.bak`, `-pi`: letters without a value may stand before it.
+    let edits = |text: String| match text.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => long.starts_with("-in-place"),
+        Some(letters) => letters
+            .trim_start_matches(['0', 'E', 'a', 'l', 'n', 'p', 'r', 's', 'u', 'w', 'z'])
+            .starts_with('i'),
+        None => false,
+    };
     arguments.iter().map(Word::lossy).take_while(|text| text != "--").any(edits)
 }
 
@@ -336,8 +342,9 @@ fn writes_elsewhere(arguments: &[Word]) -> bool {
 
 /// `cp a b`, `mv a b folder`, `ln -sf a b`. The rest of the command reads the sources.
 fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
-    let spares =
-        has(arguments, &["-n", "--no-clobber"]) || has(arguments, &["--update=none", "--backup", "-b"]);
+    let keeps_none = |word: &Word| word.is("--backup=none") || word.is("--backup=off");
+    let spares = has(arguments, &["-n", "--no-clobber"])
+        || has(arguments, &["--update=none", "--backup", "-b"]) && !arguments.iter().any(keeps_none);
     let is_link = matches!(name, "ln" | "gln");
     if spares || is_link && !has(arguments, &["-f", "--force"]) {
         return None;
