@@ -154,7 +154,7 @@ fn note_news(folder: &Path, before: &Counts, now: &Counts) {
         return;
     }
     let options = &mut OpenOptions::new();
-    let file = files::open_itself(&folder.join(NEWS), options.append(true).create(true).mode(0o600));
+    let file = files::open_itself(folder.join(NEWS), options.append(true).create(true).mode(0o600));
     if let Ok(mut file) = file
         && file.metadata().is_ok_and(|about| about.len() < LONGEST_NEWS)
     {
