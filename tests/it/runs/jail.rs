@@ -34,6 +34,21 @@ fn no_step_writes_to_what_guards_the_run() {
     assert_eq!(world.effects(), ["one"]);
 }
 
+/// Its own record, a packet with a forged answer: only the driver writes there.
+#[test]
+fn no_step_writes_what_its_run_recorded() {
+    for path in ["loop_state/attempt_ledger.jsonl", "checkpoints/x", "terminal/x", "steps/x"] {
+        let steps =
+            format!("  - {{id: one, name: One, description: o, run: 'echo x >> artifacts/{path}'}}\n");
+        let world = World::new(&[("one", &steps)]);
+        world.run("one").blocked("Read-only file system");
+        let moved = "  - {id: one, name: One, description: o, run: 'mv artifacts away || mv artifacts/loop_state away'}\n";
+        let world = World::new(&[("one", moved)]);
+        world.run("one").blocked("");
+        assert!(world.there("artifacts/loop_state/attempt_ledger.jsonl"));
+    }
+}
+
 /// The program of a filter that a step left in the repository's configuration: it says that it ran, and tries
 /// to change what guards the run.
 pub(crate) const PLANT: &str = r#"printf '%s\n' '#!/bin/sh' 'echo ran >> "$HOME/ran"' 'echo x > "$HOME/.config/aops/planted"' cat > .git/evil; chmod +x .git/evil; git config filter.x.clean .git/evil; git config core.fsmonitor .git/evil; echo '* filter=x' > .gitattributes; echo more >> README.md"#;

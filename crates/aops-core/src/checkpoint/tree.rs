@@ -69,7 +69,8 @@ pub fn find<'a, T: HasPath>(all: &'a [T], path: &str) -> Option<&'a T> {
 
 /// The store's folder in a tree.
 pub const OURS: &str = ".claude/checkpoints";
-const OF_RUNS: [&str; 5] =
+/// Where runs keep their records and packets.
+pub const OF_RUNS: [&str; 5] =
     [".aops/runs", "artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
 
 /// Paths that are never captured and never changed: a `.git` folder, the store, the records of runs.

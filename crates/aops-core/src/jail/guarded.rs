@@ -5,6 +5,7 @@
 
 use super::ground::Ground;
 use super::wishes::{Way, Wishes, lies_in};
+use crate::checkpoint::tree::OF_RUNS;
 use crate::gate::guard::{Protected, ProtectedPlace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ impl Ground {
         for place in &protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
+        self.hold_runs(wishes);
         // Folders that do not exist are not looked up again: this runs before every command.
         let administered =
             self.guards.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
@@ -76,6 +78,14 @@ impl Ground {
                 wishes.add(&path, Way::ReadOnly, true);
             }
         }
+        self.hold_runs(wishes);
+    }
+
+    /// What runs say they did, and what a person answered them. The driver writes it, no step does.
+    fn hold_runs(&self, wishes: &mut Wishes) {
+        if wishes.look_up(&self.project.join(RECORDS)).is_some() {
+            OF_RUNS.iter().for_each(|name| wishes.add(&self.project.join(name), Way::ReadOnly, true));
+        }
     }
 
     /// Pins every place in them that was wished for so far.
@@ -123,6 +133,10 @@ fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wis
         }
     }
 }
+
+/// There in a project whose runs keep their records in `artifacts`; elsewhere they lie in `.aops`, which is
+/// held whole.
+const RECORDS: &str = "artifacts/loop_state";
 
 /// How many folders deep our texts lie: `templates/owed/push.md`.
 const DEEPEST: usize = 2;
