@@ -269,7 +269,12 @@ impl<'a> Replay<'a> {
 
     fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
         let input: Value = serde_json::from_str(step.input().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
-        let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
+        let known = [
+            step.agent_id.as_deref(),
+            step.agent_type.as_deref(),
+            step.mode.as_ref().map(Stored::name),
+            step.prompt_id.as_deref(),
+        ];
         let mut payload = self.common_fields("PreToolUse", known);
         payload.insert("tool_name".into(), json!(step.call.tool));
         payload.insert("tool_use_id".into(), json!(step.call.id));
@@ -282,17 +287,21 @@ impl<'a> Replay<'a> {
         if own.get("tool_input").is_some_and(has_clip) {
             return Err(CLIPPED);
         }
-        let known = [&seen.agent_id, &seen.agent_type, &seen.mode, &seen.prompt_id];
+        let known = [
+            seen.agent_id.as_deref(),
+            seen.agent_type.as_deref(),
+            seen.mode.as_ref().map(Stored::name),
+            seen.prompt_id.as_deref(),
+        ];
         let mut payload = self.common_fields(seen.event.name(), known);
         payload.extend(own);
         Ok(Value::Object(payload))
     }
 
     /// The fields that every payload has; `known`: agent id and type, permission mode, prompt id.
-    fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
+    fn common_fields(&self, event: &str, known: [Option<&str>; 4]) -> Map<String, Value> {
         let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
-        let known =
-            names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
+        let known = names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value?))));
         let fixed = [
             ("session_id", json!(self.session_id)),
             ("cwd", json!(self.cwd)),
