@@ -93,6 +93,26 @@ fn shut_and_reviewed<'a>(world: &'a Jailed, line: &str, read: &str) -> Vec<(&'st
     all
 }
 
+/// A client, a hook or the network's broker without room for a file would record nothing.
+#[test]
+fn no_command_limits_another_process() {
+    let world = Jailed::new();
+    let mut outside = process();
+    let script = "import resource, subprocess, sys\n\
+        try: resource.prlimit(int(sys.argv[1]), resource.RLIMIT_FSIZE, (0, 0))\n\
+        except OSError as error: print(error.strerror)\n\
+        print(resource.prlimit(int(sys.argv[1]), resource.RLIMIT_FSIZE)[0] == 0)\n\
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n";
+    world.sandbox.put("limit.py", script);
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran(&format!("python3 limit.py {}", outside.id()));
+    assert_eq!((ran.profile().as_str(), ran.code), ("work", Some(0)), "{ran:?}");
+    assert_eq!(ran.out, "Operation not permitted\nFalse\n", "{ran:?}");
+    outside.kill().unwrap();
+    let _ = outside.wait();
+}
+
 /// The client, a hook, a process of the system's: none can be stopped by what must change nothing.
 #[test]
 fn a_command_that_changes_nothing_signals_nobody_outside() {

@@ -27,19 +27,49 @@ struct Machine {
     socket: u32,
     /// `ioctl`.
     control: u32,
+    /// `prlimit64`.
+    limits: u32,
     /// A call that can make sockets but hides its arguments from the filter.
     unclear: u32,
 }
 
 #[cfg(target_arch = "x86_64")]
 const MACHINES: [Machine; 2] = [
-    Machine { number: 0xC000_003E, keys: [248, 249, 250], socket: 41, control: 16, unclear: RING },
-    Machine { number: 0x4000_0003, keys: [286, 287, 288], socket: 359, control: 54, unclear: SOCKET_CALL },
+    Machine {
+        number: 0xC000_003E,
+        keys: [248, 249, 250],
+        socket: 41,
+        control: 16,
+        limits: 302,
+        unclear: RING,
+    },
+    Machine {
+        number: 0x4000_0003,
+        keys: [286, 287, 288],
+        socket: 359,
+        control: 54,
+        limits: 340,
+        unclear: SOCKET_CALL,
+    },
 ];
 #[cfg(target_arch = "aarch64")]
 const MACHINES: [Machine; 2] = [
-    Machine { number: 0xC000_00B7, keys: [217, 218, 219], socket: 198, control: 29, unclear: RING },
-    Machine { number: 0x4000_0028, keys: [309, 310, 311], socket: 281, control: 54, unclear: SOCKET_CALL },
+    Machine {
+        number: 0xC000_00B7,
+        keys: [217, 218, 219],
+        socket: 198,
+        control: 29,
+        limits: 261,
+        unclear: RING,
+    },
+    Machine {
+        number: 0x4000_0028,
+        keys: [309, 310, 311],
+        socket: 281,
+        control: 54,
+        limits: 369,
+        unclear: SOCKET_CALL,
+    },
 ];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINES: [Machine; 0] = [];
@@ -54,12 +84,13 @@ const RING: u32 = 425;
 /// it is not in the jail.
 const TYPES: [u32; 2] = [0x5412, 0x541C];
 
-/// Offsets at which the filter reads the call's number, the machine type, and the lower halves of the first
-/// two arguments.
+/// Offsets at which the filter reads the call's number, the machine type, the lower halves of the first two
+/// arguments, and both halves of the third.
 const CALL: u32 = 0;
 const MACHINE: u32 = 4;
 const ARGUMENT: u32 = 16;
 const SECOND_ARGUMENT: u32 = 24;
+const THIRD_ARGUMENT: [u32; 2] = [32, 36];
 /// x86-64 has a second number for each call (the x32 ABI), with this bit set.
 const SECOND_NAME: u32 = 0x4000_0000;
 
@@ -106,6 +137,16 @@ fn steps(machine: &Machine, sockets: Sockets) -> Vec<libc::sock_filter> {
         step(LOAD, SECOND_ARGUMENT, 0, 0),
         step(IS, TYPES[0], 1, 0),
         step(IS, TYPES[1], 0, 1),
+        refuse(libc::EPERM),
+        allow,
+        // New limits for another process: a client or a hook with none left records nothing.
+        step(IS, machine.limits, 0, 8),
+        step(LOAD, ARGUMENT, 0, 0),
+        step(IS, 0, 5, 0),
+        step(LOAD, THIRD_ARGUMENT[0], 0, 0),
+        step(IS, 0, 0, 2),
+        step(LOAD, THIRD_ARGUMENT[1], 0, 0),
+        step(IS, 0, 1, 0),
         refuse(libc::EPERM),
         allow,
     ];
@@ -162,7 +203,7 @@ mod tests {
     use super::*;
 
     /// What the kernel answers to this call of this machine type if the filter is `steps`.
-    fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, arguments: [u32; 2]) -> u32 {
+    fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, arguments: [u32; 3]) -> u32 {
         let mut at = 0;
         let mut held = 0;
         loop {
@@ -173,6 +214,8 @@ mod tests {
                 (LOAD, MACHINE) => held = machine,
                 (LOAD, ARGUMENT) => held = arguments[0],
                 (LOAD, SECOND_ARGUMENT) => held = arguments[1],
+                (LOAD, at) if at == THIRD_ARGUMENT[0] => held = arguments[2],
+                (LOAD, at) if at == THIRD_ARGUMENT[1] => held = 0,
                 (AND, bits) => held &= bits,
                 (IS, wanted) => at += usize::from(if held == wanted { step.jt } else { step.jf }),
                 (ANSWER, said) => return said,
@@ -195,8 +238,11 @@ mod tests {
         for (sockets, families) in table {
             let steps = program(sockets);
             for machine in &MACHINES {
-                let said = |call, argument| answer(&steps, machine.number, call, [argument, 0]);
-                let control = |wanted| answer(&steps, machine.number, machine.control, [0, wanted]);
+                let said = |call, argument| answer(&steps, machine.number, call, [argument, 0, 0]);
+                let control = |wanted| answer(&steps, machine.number, machine.control, [0, wanted, 0]);
+                let limits = |pid, new| answer(&steps, machine.number, machine.limits, [pid, 0, new]);
+                let limits = [limits(0, 9), limits(7, 0), limits(7, 9)];
+                assert_eq!(limits, [allowed, allowed, refused(libc::EPERM)], "{sockets:?}");
                 assert_eq!(TYPES.map(control), [refused(libc::EPERM); 2], "{sockets:?}");
                 assert_eq!([0x5401, 0x5413].map(control), [allowed; 2], "{sockets:?}");
                 for key in machine.keys.into_iter().flat_map(|key| [key, key | SECOND_NAME]) {
