@@ -84,7 +84,9 @@ impl Ground {
     /// What runs say they did, and what a person answered them. The driver writes it, no step does.
     fn hold_runs(&self, wishes: &mut Wishes) {
         if wishes.look_up(&self.project.join(RECORDS)).is_some() {
-            OF_RUNS.iter().for_each(|name| wishes.add(&self.project.join(name), Way::ReadOnly, true));
+            for name in OF_RUNS {
+                wishes.add(&self.project.join(name), Way::ReadOnly, true);
+            }
         }
     }
 
