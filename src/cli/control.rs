@@ -187,15 +187,8 @@ fn check_gate(name: &str) -> anyhow::Result<GateId> {
 /// `30s`, `10m`, `2h`, `1d` in milliseconds.
 pub(super) fn duration(text: &str) -> Result<i64, String> {
     let odd = || format!("`{text}` is not a duration\nhint: write 30s, 10m, 2h or 1d");
-    let units = [('s', 1_000), ('m', 60_000), ('h', 3_600_000), ('d', 86_400_000)];
-    let split = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, unit)));
-    let (digits, unit) = split.ok_or_else(odd)?;
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(odd());
-    }
-    match digits.parse::<i64>().ok().and_then(|n| n.checked_mul(*unit)).unwrap_or(i64::MAX) {
-        0 => Err(odd()),
-        long @ 1..=LONGEST_MS => Ok(long),
+    match time::period(text).ok_or_else(odd)? {
+        long if long <= LONGEST_MS => Ok(long),
         _ => Err(format!(
             "`{text}` is longer than a year\n\
             hint: to switch a gate off for good, set it under `[gates]` in your configuration"

@@ -1,17 +1,16 @@
 //! The database that machines share (`[fleet]`). No hook opens it.
 //!
-//! Reads the password next to the keys and the system's certificate authorities; writes the name of this
-//! machine.
-//! Invariants: the password is never printed; a machine keeps its name, and no two have the same.
+//! Reads the password next to the keys and the system's certificate authorities. Invariant: the password is
+//! never printed.
 
 use crate::remote::tls;
 use aops_core::system::env::Env;
-use aops_core::system::fleet_home::folder;
+use aops_core::system::fleet_home::made_once;
+pub use aops_core::system::fleet_home::{machine, secret_file};
 use aops_core::system::{files, random};
 use aops_fleet::{Access, Error, Fleet};
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Hidden from commands of an agent, like all keys.
 pub fn password_file(env: &Env) -> PathBuf {
@@ -21,10 +20,6 @@ pub fn password_file(env: &Env) -> PathBuf {
 /// A secret of this machine, next to the other keys: created once.
 pub fn secret(env: &Env, name: &str) -> io::Result<String> {
     made_once(&secret_file(env, name), || random::hex(32))
-}
-
-pub fn secret_file(env: &Env, name: &str) -> PathBuf {
-    env.config.join("aops/keys").join(name)
 }
 
 /// The folder for working trees of runs that this machine took.
@@ -58,24 +53,4 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
         }
         error => error,
     })
-}
-
-/// The name of this machine, for this user: created once.
-pub fn machine(env: &Env) -> io::Result<String> {
-    made_once(&folder(env).join("machine"), || {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Ok(format!("{host}-{}", random::hex(3)?))
-    })
-}
-
-/// The line in a file, which is written if it does not exist.
-fn made_once(file: &Path, draw: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
-    let known = files::read_text(file).unwrap_or_default();
-    if !known.trim().is_empty() {
-        return Ok(known.trim().to_owned());
-    }
-    let made = draw()?;
-    fs::create_dir_all(file.parent().unwrap_or(file))?;
-    files::find(file)?.replace(format!("{made}\n").as_bytes(), 0o600)?;
-    Ok(made)
 }

@@ -214,6 +214,7 @@ fn said_of(form: Form) -> Value {
         Form::Server => json!({"type": "string", "pattern": "^http://[^@\\s]+$"}),
         Form::Database => json!({"type": "string", "pattern": "^postgres(ql)?://[^\\s]+$"}),
         Form::Text => named("text"),
+        Form::Period => named("period"),
         Form::Id => named("id"),
         Form::Names => named("names"),
         Form::Host => named("host"),

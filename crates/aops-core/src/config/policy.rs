@@ -40,7 +40,7 @@ pub use quiet::{Quiet, QuietLevel};
 pub use read::{Source, hold_in, read, read_for};
 pub use rule::Rule;
 pub use undo::Undo;
-pub use value::Share;
+pub use value::{Period, Share};
 pub use witness::Witness;
 pub(crate) use word::words;
 pub use word::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Rehearse};

@@ -292,9 +292,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
 /// A client without a terminal ends without making the call, and a worker continues with it when a person has
 /// answered.
 fn asks_fleet(env: &Env, session: &Session) -> bool {
-    let fleet = &session.policy().fleet;
-    let wanted = fleet.defer && fleet.url.is_some();
-    wanted
+    session.policy().fleet.asks_sessions()
         && env.host.can(Ability::AsksPersons)
         && !env.client.attended
         && !authority::is_inside(env, session)

@@ -58,6 +58,17 @@ pub fn age(ms: i64) -> String {
     }
 }
 
+/// `30s`, `10m`, `2h`, `1d` in milliseconds; a time that is too long for a number becomes the longest one.
+pub fn period(text: &str) -> Option<i64> {
+    let units = [('s', 1_000), ('m', 60_000), ('h', 3_600_000), ('d', 86_400_000)];
+    let (digits, unit) = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, unit)))?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let long = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(*unit)).unwrap_or(i64::MAX);
+    (long > 0).then_some(long)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,16 @@
-//! `[fleet]`: the database that machines share.
+//! `[fleet]`: the database and the engine that machines share.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
+use super::value::Period;
 use serde::{Deserialize, Serialize};
 
 /// Where `fleet serve` listens if no other address is configured.
 pub const LISTEN: &str = "127.0.0.1:7390";
+
+const REATTACH: Period = Period::seconds(30);
+const GRACE: Period = Period::seconds(2);
+const LOST_AFTER: Period = Period::seconds(120);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
@@ -14,15 +19,56 @@ pub struct Fleet {
     pub defer: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// How long a step has to end itself.
+    #[serde(default = "grace", skip_serializing_if = "is_grace")]
+    pub grace: Period,
+    /// The key of the engine's server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
+    /// How long a machine may be unreachable before its runs continue elsewhere.
+    #[serde(default = "lost_after", skip_serializing_if = "is_lost_after")]
+    pub lost_after: Period,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otlp: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     pub per_repository: u64,
     pub queue_max: u64,
+    /// How long a step continues on a machine that is cut off.
+    #[serde(default = "reattach", skip_serializing_if = "is_reattach")]
+    pub reattach: Period,
     pub url: Option<String>,
+}
+
+fn reattach() -> Period {
+    REATTACH
+}
+
+fn grace() -> Period {
+    GRACE
+}
+
+fn lost_after() -> Period {
+    LOST_AFTER
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_reattach(period: &Period) -> bool {
+    *period == REATTACH
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_grace(period: &Period) -> bool {
+    *period == GRACE
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_lost_after(period: &Period) -> bool {
+    *period == LOST_AFTER
 }
 
 impl Default for Fleet {
@@ -31,11 +77,16 @@ impl Default for Fleet {
             announce: None,
             defer: false,
             engine: None,
+            grace: GRACE,
+            identity: None,
+            labels: Vec::new(),
             listen: None,
+            lost_after: LOST_AFTER,
             otlp: None,
             page: None,
             per_repository: 4,
             queue_max: 10_000,
+            reattach: REATTACH,
             url: None,
         }
     }
@@ -44,6 +95,22 @@ impl Default for Fleet {
 impl Fleet {
     /// Something is sent in the background.
     pub fn sends(&self) -> bool {
-        self.url.is_some() || self.otlp.is_some()
+        self.url.is_some() || self.otlp.is_some() || self.asks_sessions()
+    }
+
+    /// A question of a session without a terminal waits for an answer from anywhere.
+    pub fn asks_sessions(&self) -> bool {
+        self.defer && (self.url.is_some() || self.engine.is_some())
+    }
+
+    /// Why these times do not fit together: a machine that is cut off must have ended its copy of a step
+    /// before another one begins it.
+    pub fn times_problem(reattach: Period, grace: Period, lost_after: Period) -> Option<String> {
+        let fits = (reattach.duration() + grace.duration()) * 2 < lost_after.duration();
+        (!fits).then(|| {
+            format!(
+                "`reattach` ({reattach}) and `grace` ({grace}) together must be less than half of `lost_after` ({lost_after})"
+            )
+        })
     }
 }

@@ -171,8 +171,13 @@ fn fields() -> Vec<Key> {
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
     fleet.defer: Form::Flag, Lower, "a question of a session without a terminal waits for an answer from anywhere";
-    fleet.engine: Form::Text, Keep, "the gateway of the engine to which `run --on fleet` submits, as `https://runs.example`";
-    fleet.listen: Form::Text, Keep, "the address and port on which `fleet serve` listens";
+    fleet.engine: Form::Text, Keep, "the gateway of the engine, for people and workers, as `https://runs.example`";
+    fleet.identity: Form::Text, Keep, "the key of the engine's server, as `publickeyv1_…`: a worker accepts only calls signed with it";
+    fleet.listen: Form::Text, Keep, "the address and port on which the worker of this machine listens, or the page of `fleet serve`";
+    fleet.labels: Form::Names, Keep, "what this machine offers: runs that want these labels come here";
+    fleet.reattach: Form::Period, Keep, "how long a step continues on a machine that is cut off from the engine";
+    fleet.grace: Form::Period, Keep, "how long a step has to end itself before it is killed";
+    fleet.lost_after: Form::Period, Keep, "how long a machine may be away before its runs continue elsewhere";
     fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
     fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";
     run.claude: Form::Text, Keep, "the client that `run` starts";

@@ -10,7 +10,7 @@ use super::key::{EntryField, KEYS, Key, Project};
 use super::network::Publish;
 use super::origins::{Layer, Origins, SourceLine};
 use super::value::{Parts, Value};
-use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
+use super::{Check, Fleet, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
 use crate::model::gate_id::GateId;
 use toml::Spanned;
@@ -117,6 +117,7 @@ fn sort(policy: &mut Policy) {
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
     let effects = &mut policy.effects;
     let quiet = &mut policy.quiet.network;
+    let labels = &mut policy.fleet.labels;
     let small = &mut policy.small.never;
     let network = &mut policy.network;
     for ports in [&mut network.local].into_iter().chain(match &mut network.publish {
@@ -130,7 +131,7 @@ fn sort(policy: &mut Policy) {
     let whose = whose.into_iter().flat_map(|hosts| [&mut hosts.allow, &mut hosts.deny]);
     let network = [&mut network.allow, &mut network.deny, &mut network.private, &mut network.sockets];
     let network = network.into_iter().chain(whose);
-    let others = [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet];
+    let others = [&mut effects.examples, &mut effects.read, &mut effects.write, labels, small, quiet];
     for names in others.into_iter().chain(network) {
         names.sort();
         names.dedup();
@@ -227,6 +228,22 @@ impl Reading<'_> {
                 },
                 Err((at, what)) => self.problem(at, key.name, what),
             }
+        }
+        if name == "fleet" {
+            self.check_times(table);
+        }
+    }
+
+    /// Three keys of `[fleet]` must fit together. Reported at the last of them in this file.
+    fn check_times(&mut self, table: &DeTable) {
+        let Fleet { reattach, grace, lost_after, .. } = self.policy.fleet;
+        let keys =
+            table.iter().filter(|(key, _)| ["reattach", "grace", "lost_after"].contains(&&**key.get_ref()));
+        if let Some((key, at)) =
+            keys.map(|(key, given)| (key.get_ref(), given.span().start)).max_by_key(|(_, at)| *at)
+            && let Some(what) = Fleet::times_problem(reattach, grace, lost_after)
+        {
+            self.problem(at, &format!("fleet.{key}"), what);
         }
     }
 

@@ -34,6 +34,33 @@ fn nothing_said_is_the_default() {
     assert_eq!((policy.audit.rate.to_string(), policy.audit.at_least_every), ("0.1".to_owned(), 25));
 }
 
+#[test]
+fn the_times_of_a_fleet_fit_together() {
+    let fleet = user("[fleet]\nreattach = \"57s\"\nlabels = [\"linux\", \"gpu\"]").fleet;
+    assert_eq!(
+        (fleet.reattach.to_string(), fleet.labels),
+        ("57s".to_owned(), vec!["gpu".into(), "linux".into()])
+    );
+    assert_eq!(user("fleet.lost_after = \"120s\"\nfleet.grace = \"2s\"").fleet, Fleet::default());
+    refused(
+        "[fleet]\nreattach = \"58s\"",
+        &[
+            "f.toml:2:12: `fleet.reattach`: `reattach` (58s) and `grace` (2s) together must be less than half of `lost_after` (2m)",
+        ],
+    );
+    refused(
+        "[fleet]\nlost_after = \"1h\"\nreattach = \"20m\"\ngrace = \"10m\"\n",
+        &[
+            "f.toml:4:9: `fleet.grace`: `reattach` (20m) and `grace` (10m) together must be less than half of `lost_after` (1h)",
+        ],
+    );
+    for odd in ["0s", "2", "1.5h", "366d", ""] {
+        let text = format!("fleet.grace = \"{odd}\"");
+        let said = read(source(&text), None).unwrap_err()[0].to_string();
+        assert!(said.contains("a duration as `30s`"), "{said}");
+    }
+}
+
 const FULL: &str = r#"
 audit = { rate = 0.25, at_least_every = 10, grace = 0 }
 gates.qa = "warn"

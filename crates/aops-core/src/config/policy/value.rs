@@ -7,12 +7,14 @@ use super::address::Address;
 use crate::config::problem::meant;
 use crate::model::call::Effect;
 use crate::text::template::one_line;
+use crate::text::time;
 use aops_network::list::Pattern;
 use aops_shell::danger;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -30,6 +32,8 @@ pub enum Form {
     Whole(u64, u64),
     /// 0 to 1, stored in millionths.
     Share,
+    /// `30s`, `10m`, `2h` or `1d`, up to a year.
+    Period,
     Text,
     /// Letters, digits and dashes.
     Id,
@@ -85,6 +89,36 @@ impl fmt::Display for Share {
     }
 }
 
+/// A length of time, stored in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Period(u64);
+
+impl Period {
+    const LONGEST_MS: u64 = 365 * 86_400_000;
+
+    pub const fn seconds(n: u64) -> Self {
+        Self(n * 1_000)
+    }
+
+    pub fn of(text: &str) -> Option<Self> {
+        time::period(text).map(i64::unsigned_abs).filter(|ms| *ms <= Self::LONGEST_MS).map(Self)
+    }
+
+    pub fn duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+/// In the largest unit that fits.
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let units = [('d', 86_400_000), ('h', 3_600_000), ('m', 60_000)];
+        let fits = units.into_iter().find(|(_, unit)| self.0 > 0 && self.0.is_multiple_of(*unit));
+        let (letter, unit) = fits.unwrap_or(('s', 1_000));
+        write!(f, "{}{letter}", self.0 / unit)
+    }
+}
+
 impl Form {
     /// The value in this form, or what is wrong and where.
     pub fn read(self, given: &Spanned<DeValue>) -> Result<Value, (usize, String)> {
@@ -134,6 +168,7 @@ impl Form {
             (Form::Share, DeValue::Float(n)) => share(n.as_str()),
             (Form::Share, DeValue::Integer(n)) if n.radix() == 10 => share(n.as_str()),
             (Form::Text, DeValue::String(text)) => plain(text),
+            (Form::Period, DeValue::String(text)) => period(text),
             (Form::Host, DeValue::String(text)) => host(text),
             (Form::Ports(words), DeValue::String(word)) if !words.is_empty() => one_of(words, word),
             (Form::Id, DeValue::String(text)) => id(text),
@@ -150,6 +185,7 @@ impl Form {
             Form::SomeOf(words) => format!("{}, or a list of them", listed(words)),
             Form::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Form::Share => "a number from 0 to 1".to_owned(),
+            Form::Period => "a duration as `30s`, `10m`, `2h` or `1d`".to_owned(),
             Form::Text | Form::Id => "a text".to_owned(),
             Form::Server | Form::Database => "a URL".to_owned(),
             Form::Names => "a text or a list of texts".to_owned(),
@@ -259,6 +295,13 @@ fn plain(text: &str) -> Result<Value, String> {
     }
 }
 
+fn period(text: &str) -> Result<Value, String> {
+    let read = Period::of(text);
+    let wanted = Form::Period.wanted();
+    read.map(|period| Value::Text(period.to_string()))
+        .ok_or_else(|| format!("{wanted}, not {:?}", one_line(text, 80)))
+}
+
 /// A host name, never an IP address: the network judges names.
 fn host(text: &str) -> Result<Value, String> {
     let known = Pattern::of(text).is_some();
@@ -364,6 +407,7 @@ macro_rules! field {
 field!(bool, flag => Value::Flag(*flag), Value::Flag(flag) => Some(flag));
 field!(u64, n => Value::Whole(*n), Value::Whole(n) => Some(n));
 field!(Share, share => Value::Share(*share), Value::Share(share) => Some(share));
+field!(Period, period => Value::Text(period.to_string()), Value::Text(text) => Period::of(&text));
 field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text));
 field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
 field!(Vec<u16>, ports => Value::Ports(ports.clone()), Value::Ports(ports) => Some(ports));
