@@ -20,7 +20,6 @@ use aops_core::session::memory::Waiver;
 use aops_core::system::env::east_of_utc;
 use aops_core::text::json::cut;
 use aops_core::text::redact::redact;
-use aops_core::text::sha256::NO_DIGEST;
 use aops_core::text::template::one_line;
 use aops_core::text::time;
 use clap::ArgMatches;
@@ -101,11 +100,11 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
 }
 
-/// The only way to lift a block. If the folder is gone, it works from the exported head: a person then knows
-/// about the loss, and the session may start again.
+/// The only way to lift a block. If the folder is gone, it works from the exported head, which still says how
+/// much was lost.
 fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let exported = named_session(given).and_then(|name| sessions::exported(io.env, name));
-    let (id, was) = match (session(given, io), exported) {
+    let (id, was, lost) = match (session(given, io), exported) {
         (Ok(found), _) => {
             // Read without the lock, since a person may take their time.
             let known = sessions::session(&found);
@@ -117,21 +116,28 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             ledger.append(io.env, facts)?;
             ledger.exported()?;
             append::add(io.env, &found.session_id, &found.path, Commands::Held)?;
-            (found.session_id, was)
+            (found.session_id, was, false)
         }
         (Err(_), Some(head)) => {
             let id = head.session_id.clone();
             let was = head.blocked;
             confirm(head.reason.as_deref().filter(|_| was), &id, io)?;
-            let empty = Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head };
-            heads::export(io.env, &empty)?;
-            (id, was)
+            let lost = head.seq > 0;
+            if was {
+                heads::export(io.env, &Head { blocked: false, reason: None, ..head })?;
+            }
+            (id, was, lost)
         }
         (Err(error), None) => return Err(error),
     };
     let words = if was { "is no longer blocked" } else { "was not blocked" };
+    let hint = if lost {
+        format!("\nits ledger is gone\nhint: `aops-hook verify {id} --quarantine` begins a new one")
+    } else {
+        String::new()
+    };
     let value = json!({"session_id": id, "blocked": false, "was_blocked": was});
-    io.answer(&value, format!("session {id} {words}"))
+    io.answer(&value, format!("session {id} {words}{hint}"))
 }
 
 /// On a terminal, shows the person the reason and asks for a yes.

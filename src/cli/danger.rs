@@ -139,7 +139,12 @@ fn to_json(now: &InForce, rule: &Rule, lately: &RuleCounts) -> Value {
 
 /// The counts of one rule as text: `2 asked, 1 stopped`, `1 stopped`, `3 kept`.
 pub(super) fn describe_rule(counts: &RuleCounts) -> String {
-    let words = [(counts.asked, "asked"), (counts.refused, "stopped"), (counts.kept, "kept")];
+    let words = [
+        (counts.asked, "asked"),
+        (counts.refused, "stopped"),
+        (counts.kept, "kept"),
+        (counts.warned, "warned"),
+    ];
     // After questions, `0 stopped` is shown too: nobody said no.
     let told = words.iter().filter(|(n, word)| *n > 0 || *word == "stopped" && counts.asked > 0);
     told.map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")

@@ -186,7 +186,6 @@ pub(super) fn lines(marked: Option<ModeLevel>) -> [String; 4] {
 /// How the user's next prompt will work, in one line.
 pub(super) fn next_prompt(policy: &Policy) -> String {
     let Small { files, lines, .. } = &policy.small;
-    let (most_files, most_lines) = policy.small.most();
     let words = match policy.mode.level() {
         ModeLevel::Observe => format!(
             "works as without aops-hook; what `{}` would have blocked is recorded, and `aops-hook insights` \
@@ -197,8 +196,8 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
             checks find are stopped"
             .to_owned(),
         ModeLevel::Loop => format!(
-            "works as usual while the task is small (up to {files} files with {most_lines} lines, or {lines} \
-            lines in {most_files} files); a larger one needs a plan, a review and verification"
+            "works as usual while the task is small (up to {files} files or {lines} lines); a larger one needs a \
+            plan, a review and verification"
         ),
         ModeLevel::Strict => {
             "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, \

@@ -97,6 +97,11 @@ impl Answered<'_> {
         self.ruling == Ruling::Deny
     }
 
+    /// The user's rules that warned about the call.
+    pub fn warned(&self) -> &[String] {
+        if let Asked::Call(step) = self.asked { step.warned() } else { &[] }
+    }
+
     /// Shows the rehearsed mode's answer instead, if the call was let through.
     #[must_use]
     pub fn as_rehearsed(self) -> Self {

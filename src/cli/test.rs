@@ -29,7 +29,7 @@ use aops_core::session::fact::{Fact, Happened, PromptHeard, Seen, SessionStarted
 use aops_core::session::fold::Session;
 use aops_core::session::prompt::Prompt;
 use aops_core::session::watched::Watched;
-use aops_core::system::env::{Env, names_us};
+use aops_core::system::env::{Env, starts_through_us};
 use aops_core::text::time;
 use clap::{ArgAction, ArgMatches};
 use serde_json::value::RawValue;
@@ -153,7 +153,7 @@ fn jail(env: &Env, now: &InForce) -> Option<JailState> {
         return session.memory.client.jail;
     }
     let settings = tampering::settings(&env.config.join("settings.json").to_string_lossy());
-    let starts_us = prefix::found(&settings).is_some_and(|value| names_us(&value));
+    let starts_us = prefix::found(&settings).is_some_and(|value| starts_through_us(&value));
     let ground = || Ground { layer_mb: now.policy.jail.layer_mb, ..Ground::here(env, &now.project) };
     if starts_us { what_holds(&ground(), Profile::Trial).ok() } else { None }
 }

@@ -12,7 +12,7 @@ use super::{Command, Io, operand, refused, session_option, status, text};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::model::event::EventKind;
 use aops_core::model::verdict::Ruling;
-use aops_core::session::describe::describe_fact;
+use aops_core::session::describe::{describe_fact, describe_warnings};
 use aops_core::session::fact::Fact;
 use aops_core::session::fold::Session;
 use aops_core::session::question::Answered as HumanAnswer;
@@ -62,7 +62,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                         None => return refuse_unknown(seq, &batches),
                     }
                 }
-                None => last_refusal(&batches).or_else(|| last_rehearsal(&batches)),
+                None => last_refusal(&batches).or_else(|| last_remark(&batches)),
             };
             Looked { shelved, batches, at }
         }
@@ -134,7 +134,7 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     if let Some(found) = best {
         return Ok(found);
     }
-    let at = last_rehearsal(&batches);
+    let at = last_remark(&batches);
     Ok(Looked { shelved: newest, batches, at })
 }
 
@@ -143,11 +143,10 @@ fn last_refusal(batches: &[Batch]) -> Option<usize> {
     batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(stops))
 }
 
-/// The last batch that the rehearsed mode would have refused.
-fn last_rehearsal(batches: &[Batch]) -> Option<usize> {
-    batches
-        .iter()
-        .rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.rehearsed.is_some()))
+/// The last batch that the rehearsed mode would have refused, or that a rule of the user warned about.
+fn last_remark(batches: &[Batch]) -> Option<usize> {
+    let is_remarked = |answered: Answered| answered.rehearsed.is_some() || !answered.warned().is_empty();
+    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(is_remarked))
 }
 
 /// If the batch ends a call, the batch that let the call pass.
@@ -210,7 +209,7 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
         "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
         "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling),
         "gate": Some(&answered.gate).filter(|gate| !gate.name().is_empty()),
-        "evidence": clues, "reason": said, "next": next,
+        "warned": answered.warned(), "evidence": clues, "reason": said, "next": next,
         "phase": before.state.phase, "sandbox": status::sandbox(before, time_of(answered)),
     })
 }
@@ -224,6 +223,9 @@ fn describe_ruling(answered: &Answered, io: &Io) -> String {
     };
     let gate = &answered.gate;
     match answered.rehearsed {
+        _ if !answered.warned().is_empty() && !answered.refused() => {
+            format!("`rules` {}", Tone::Warn.paint("warned about this, and it passed", io))
+        }
         _ if gate.name().is_empty() => format!("no gate objected, so it {}", tone.paint("passed", io)),
         Some(would) => {
             let words = format!("would {} this, but mode `observe` let it pass", would.verb());
@@ -258,6 +260,7 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
     io.beside("asked", [asked])?;
     io.beside("stood", [stood])?;
     io.beside("because", because)?;
+    io.beside("warned", describe_warnings(answered.warned()))?;
     io.beside("said", said.lines().filter(|line| !line.is_empty()))?;
     io.beside("next", next)?;
     Ok(0)

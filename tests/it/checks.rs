@@ -382,6 +382,61 @@ fn asking_is_for_those_who_can_be_asked() {
     assert_eq!(stopped["decision"], json!(null));
 }
 
+/// The turn ends with a question to the person, so its task is not done, and no success.
+#[test]
+fn a_task_whose_check_asks_the_person_is_not_done() {
+    let late = "[[check]]\nid = \"late\"\non = \"stop\"\nrun = \"test -e fixed\"\noutcome = \"ASK_USER\"\n";
+    for mode in ["loop", "strict"] {
+        let sandbox = checked(late).with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+        sandbox.configure(&format!(
+            "audit.rate = 0\nmode.level = \"{mode}\"\n{late}[gates]\nqa = \"off\"\nreflect = \"off\"\nclose = \"off\"\n"
+        ));
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+        if mode == "strict" {
+            session.hydrate("minor-edit", "new");
+        }
+        session.write("a.txt").silent();
+        session.stop("Done.").said(&["check `late` failed"]);
+        let outcome = || sandbox.person(&["insights", "--json"]).json()["outcome"].clone();
+        assert_eq!((&session.state()["phase"], outcome()), (&json!("execute"), json!("partial")), "{mode}");
+        // The person's answer goes on with the task.
+        let _ = session.prompt("go on");
+        if mode == "strict" {
+            session.hydrate("minor-edit", "continue");
+        }
+        assert_eq!(session.state()["task"]["writes"], 1, "{mode}");
+        sandbox.put("fixed", "");
+        session.stop("Done.").silent();
+        assert_eq!(session.state()["phase"], "done", "{mode}");
+        if mode == "loop" {
+            assert_eq!(outcome(), "success");
+        }
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// A small task that was let go with a check that still fails is no success.
+#[test]
+fn a_small_task_that_was_let_go_is_no_success() {
+    let sandbox = checked("[[check]]\nid = \"late\"\non = \"stop\"\nrun = \"false\"\n");
+    sandbox.configure(
+        "audit.rate = 0\nmode.level = \"loop\"\n[[check]]\nid = \"late\"\non = \"stop\"\nrun = \"false\"\n",
+    );
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("fix the typo");
+    session.write("a.txt").silent();
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["late"]);
+    }
+    for _ in 0..2 {
+        let _ = session.stop("Done.");
+        assert_eq!(sandbox.person(&["insights", "--json"]).json()["outcome"], "partial");
+    }
+}
+
 #[test]
 fn a_halt_ends_the_work_until_the_next_prompt() {
     let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n"));

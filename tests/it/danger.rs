@@ -29,12 +29,8 @@ fn asks(answer: &Answer, words: &[&str]) {
 fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
-    session.ask_bash("git push --force").refused(&[
-        "git-force-push",
-        "--force-with-lease",
-        "! command",
-        "[danger] git-force-push",
-    ]);
+    session.ask_bash("git push --force").refused(&["git-force-push", "--force-with-lease"]);
+    session.ask_bash("git gc --prune=now").refused(&["git-history", "! command", "[danger] git-history"]);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&attended);
     asks(&session.ask_bash("git push --force"), &["git-force-push", "overwrites"]);
@@ -240,6 +236,10 @@ fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
     session.ask_bash("cd src && git push -f").refused(&["git-force-push"]);
+    let refused = session.ask_bash("git push --force origin main").reason();
+    assert!(refused.ends_with("hint: use `git push --force-with-lease`"), "one way is enough: {refused}");
+    let refused = session.ask_bash("hg push --force").reason();
+    assert!(refused.contains("! command") && refused.contains("git-force-push = \"off\""), "{refused}");
     sandbox.person(&["why"]).said(&[
         "`danger` refused",
         "git-force-push",
@@ -247,7 +247,7 @@ fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
     ]);
     let _ = session.prompt(". push it");
     session.ask_bash("git push -f").refused(&["git-force-push"]);
-    assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"danger": 2}));
+    assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"danger": 4}));
     let waive = ["waive", "danger", "--for", "1h", "--reason", "x", "--yes"];
     sandbox.person(&waive).failed(2, &["cannot be waived", "[danger]"]);
 }
@@ -441,4 +441,64 @@ fn the_last_words_of_an_unwatched_session_name_a_way_that_works() {
     session.ask_bash("rm -rf .claude").refused(&["settings of ours"]);
     let last = session.end();
     assert!(last.err.contains("in a terminal of your own") && !last.err.contains("AOPS_MODE"), "{last:?}");
+}
+
+/// Writing a file of the system needs the same answer as the shell's redirection, whatever tool does it.
+#[test]
+fn system_files_count_for_every_tool_that_writes() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    let asked = |tool: &str, input: Value| session.pre(&session.call(tool, input));
+    session.ask_bash("echo x > /etc/hosts").refused(&["system-write"]);
+    for path in ["/etc/hosts", "/usr/local/bin/tool", "../../../../../../../etc/hosts"] {
+        for (tool, input) in [
+            ("Write", json!({"file_path": path, "content": "x"})),
+            ("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"})),
+            ("MultiEdit", json!({"file_path": path, "edits": []})),
+            ("NotebookEdit", json!({"notebook_path": path, "new_source": "x"})),
+            (
+                "apply_patch",
+                json!({"command": format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch")}),
+            ),
+        ] {
+            asked(tool, input).refused(&["system-write", &format!("{tool} {path}")]);
+        }
+    }
+    let keys = sandbox.home().join(".ssh/authorized_keys");
+    asked("Write", json!({"file_path": keys, "content": "k"})).refused(&["credential-write"]);
+    for path in [sandbox.project().join("etc/hosts"), sandbox.home().join("notes.md"), "/tmp/x/hosts".into()]
+    {
+        asked("Write", json!({"file_path": path, "content": "x"})).silent();
+    }
+    asked("Read", json!({"file_path": "/etc/hosts"})).silent();
+    // A person at the client is asked.
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    let answer = session.pre(&session.call("Write", json!({"file_path": "/etc/hosts", "content": "x"})));
+    assert_eq!(answer.json()["hookSpecificOutput"]["permissionDecision"], "ask", "{answer:?}");
+}
+
+/// What an MCP tool does to others is judged by its name, as the command would be.
+#[test]
+fn outward_acts_of_mcp_tools_need_approval() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    let asked =
+        |tool: &str| session.pre(&session.call(tool, json!({"owner": "o", "repo": "r", "number": 12})));
+    for (tool, rule) in [
+        ("mcp__github__merge_pull_request", "merges into a branch"),
+        ("mcp__github__delete_repository", "removes or hides"),
+        ("mcp__github__delete_branch", "branches or tags of a remote"),
+        ("mcp__vercel__deploy_to_vercel", "publishes or deploys"),
+        ("mcp__ci__send_to_production", "publishes or deploys"),
+        ("mcp__npm__publish_package", "publishes a package"),
+    ] {
+        let said = asked(tool).json();
+        let said = &said["hookSpecificOutput"];
+        assert_eq!(said["permissionDecision"], "ask", "{tool}: {said}");
+        assert!(said["permissionDecisionReason"].as_str().unwrap().contains(rule), "{tool}: {said}");
+    }
+    for tool in ["mcp__github__create_pull_request", "mcp__github__list_branches", "mcp__pdf__merge_files"] {
+        asked(tool).silent();
+    }
 }

@@ -12,26 +12,90 @@ fn stop_with(session: &Session, running: &[&str]) -> Answer {
     session.event("Stop", fields)
 }
 
+/// The next prompt starts at zero, whatever the hydrator calls it.
 #[test]
-fn a_task_that_was_let_go_and_goes_on_owes_what_it_owed() {
+fn a_task_that_was_let_go_is_over_in_mode_strict() {
+    for task in ["continue", "new"] {
+        let sandbox = Sandbox::repository("0.0");
+        let session = sandbox.working();
+        session.write("a.txt").silent();
+        for _ in 0..3 {
+            session.stop("Done.").refused(&["qa-verifier", "commit"]);
+        }
+        let told = session.stop("Done.").json()["systemMessage"].to_string();
+        assert!(told.contains("still owed: ") && told.contains("commit"), "{told}");
+        assert_eq!(session.state()["phase"], "done", "{task}");
+        sandbox.person(&["status", &session.id]).said(&["owed      nothing"]);
+        assert_eq!(sandbox.person(&["insights", "--json"]).json()["outcome"], "partial");
+        // Without a prompt there is nothing left to do.
+        session.stop("Done.").silent();
+        session.write("a.txt").refused(&["prompt-hydrator"]);
+        let _ = session.prompt("go on with it");
+        session.hydrate("minor-edit", task);
+        assert_eq!(session.state()["task"]["writes"], 0, "{task}");
+        session.stop("Nothing is left to do.").silent();
+        session.write("b.txt").silent();
+        assert_eq!(session.state()["task"]["writes"], 1, "{task}");
+        let stop = session.stop("Done.");
+        stop.refused(&["qa-verifier", "by name: b.txt"]);
+        assert!(!stop.reason().contains("a.txt"), "{}", stop.reason());
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// What a command of it changes later is no reason to take it up again.
+#[test]
+fn late_work_of_a_task_that_was_let_go_begins_nothing() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("audit.rate = 0\nmode.level = \"loop\"\n[evidence]\ntest = \"make test\"\n");
+    let session = sandbox.begun("first");
+    session.write("a.txt").silent();
+    let late = session.call("Bash", json!({"command": "make slow", "run_in_background": true}));
+    session.pre(&late).silent();
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["make test"]);
+    }
+    session.stop("Done.").said(&["still owed: "]);
+    sandbox.put("b.txt", "b\n");
+    let _ = session.post(&late);
+    assert_eq!(session.state()["phase"], "done");
+    session.stop("Done.").silent();
+    let _ = session.prompt("second");
+    assert_eq!(session.state()["task"]["writes"], 0);
+    session.write("c.txt").silent();
+    session.stop("Done.").refused(&["make test"]);
+}
+
+/// A plan of the same prompt is a task of its own, too.
+#[test]
+fn a_plan_after_a_task_was_let_go_begins_at_zero() {
     let sandbox = Sandbox::repository("0.0");
     let session = sandbox.working();
     session.write("a.txt").silent();
     for _ in 0..3 {
-        session.stop("Done.").refused(&["qa-verifier", "commit"]);
+        session.stop("Done.").refused(&["qa-verifier"]);
     }
-    let told = session.stop("Done.").json()["systemMessage"].to_string();
-    assert!(told.contains("still owed: ") && told.contains("commit"), "{told}");
-    let _ = session.prompt("go on with it");
+    session.stop("Done.").said(&["still owed: "]);
     session.hydrate("minor-edit", "continue");
-    session.stop("Done.").refused(&["qa-verifier", "by name: a.txt"]);
-    session.qa("VERIFIED").silent();
-    session.reflect().silent();
-    session.stop("Done.").refused(&["by name: a.txt"]);
-    session.bash("git add a.txt && git commit -q -m a && git push -q");
+    assert_eq!(session.state()["task"]["writes"], 0);
     session.stop("Done.").silent();
-    assert_eq!(session.state()["phase"], "done");
-    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// Where a gate of the loop holds in mode `guard`, too.
+#[test]
+fn a_task_that_was_let_go_is_over_in_mode_guard() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ngates.qa = \"enforce\"\n");
+    let session = sandbox.begun("first");
+    session.write("a.txt").silent();
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["qa-verifier"]);
+    }
+    session.stop("Done.").said(&["still owed: "]);
+    let _ = session.prompt("second");
+    assert_eq!(session.state()["task"]["writes"], 0);
+    session.write("b.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
 }
 
 /// A hydrator of an earlier prompt, and an agent that was started again: neither is waited for.

@@ -151,6 +151,80 @@ fn what_an_abort_drops_and_a_branch_that_is_made_anew_are_kept() {
     assert_eq!(run(&session, &sandbox, "git checkout -q -B fresh"), "", "there was no such branch");
 }
 
+/// A forced refspec points a local branch at another commit, like `branch -f`.
+#[test]
+fn a_branch_that_a_fetch_moves_is_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.git(&["checkout", "-q", "-b", "other"]);
+    for line in ["git fetch -q . +main:other", "git fetch -q --force . main:refs/heads/other"] {
+        sandbox.git(&["checkout", "-q", "other"]);
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "named by this branch alone"]);
+        let tip = sandbox.git(&["rev-parse", "other"]);
+        sandbox.git(&["checkout", "-q", "main"]);
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert_ne!(sandbox.git(&["rev-parse", "other"]), tip, "{line} ran");
+        sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+        sandbox.git(&["gc", "-q", "--prune=now"]);
+        sandbox.person(&["undo", "--yes"]).said(&["other"]);
+        assert_eq!(sandbox.git(&["rev-parse", "other"]), tip, "{line}");
+    }
+    // A pull changes files as well, and a pattern names no branch.
+    for line in ["git pull . +main:other", "git fetch . '+refs/heads/*:refs/heads/*'"] {
+        assert_eq!(decision(&session.ask_bash(line)), "ask", "{line}");
+    }
+    for line in ["git fetch . main:fresh", "git fetch . +main:refs/remotes/x/main"] {
+        session.ask_bash(line).silent();
+    }
+}
+
+/// What a submodule has that is in no commit of its own.
+#[test]
+fn a_forced_update_of_submodules_is_asked_about_where_it_loses_something() {
+    let sandbox = guarded();
+    let other = sandbox.tmp().join("other");
+    let at = |arguments: &[&str]| {
+        let done = sandbox.command("git").args(arguments).output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    at(&["clone", "-q", ".", other.to_str().unwrap()]);
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q", other.to_str().unwrap(), "sub"];
+    at(&add);
+    sandbox.git(&["commit", "-qm", "submodule"]);
+    let session = begun(&sandbox);
+    let line = "git submodule update --init --force";
+    session.ask_bash(line).silent();
+    sandbox.put("sub/a.txt", "mine\n");
+    assert_eq!(decision(&session.ask_bash(line)), "ask");
+    assert_eq!(decision(&session.ask_bash("git submodule update -f sub")), "ask");
+    session.ask_bash("git submodule update --init").silent();
+}
+
+/// The file that was moved over another one comes back to its place, and so does the other.
+#[test]
+fn a_move_over_a_file_is_undone_at_both_places() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    let text = |name: &str| fs::read_to_string(sandbox.project().join(name)).unwrap_or_default();
+    sandbox.put("into/u1", "older\n");
+    for (line, from, over) in
+        [("mv u1 u2", "u1", "u2"), ("mv -f u1 into", "u1", "into/u1"), ("mv a.txt u2", "a.txt", "u2")]
+    {
+        sandbox.put(from, "one\n");
+        sandbox.put(over, "two\n");
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert_eq!((text(from), text(over)), (String::new(), "one\n".to_owned()), "{line} ran");
+        let undone = sandbox.person(&["undo", "--yes"]);
+        assert_eq!(undone.code, Some(0), "{line}: {undone:?}");
+        assert_eq!((text(from), text(over)), ("one\n".to_owned(), "two\n".to_owned()), "{line}");
+    }
+    // Nothing is replaced, so nothing is kept.
+    sandbox.put("u1", "one\n");
+    assert_eq!(run(&session, &sandbox, "mv u1 u3"), "");
+}
+
 #[test]
 fn what_git_would_discard_is_kept() {
     let sandbox = guarded();

@@ -12,6 +12,7 @@ use aops_core::session::fold::Session;
 use aops_core::text::stored::digest_of;
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// A small ledger with a bit of everything, and every version of its files after each event.
 fn versions(workshop: &Workshop) -> Vec<Files> {
@@ -163,6 +164,51 @@ fn a_flipped_bit_in_the_middle_is_found_where_it_is_read() {
             assert!(checked.failure.is_some(), "{case}: `verify` finds it");
         }
     }
+}
+
+/// Nothing of that part is needed, but the ledger was written to since we did: no call passes, and none is
+/// answered in a person's place. Where every entry is as it was, the session goes on.
+#[test]
+fn what_another_program_writes_is_found_by_the_next_event() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let session = sandbox.begun("do the first thing");
+    let call = session.call("Read", json!({"file_path": "/x"}));
+    session.pre(&call).silent();
+    let _ = session.post(&call);
+    let (ledger, state) = (session.folder().join(LEDGER), session.folder().join(STATE));
+    // The kernel's clock for files may be coarse.
+    let write = |text: &str| {
+        let changed = |path| fs::metadata(path).map(|about| (about.ctime(), about.ctime_nsec())).unwrap();
+        fs::write(&ledger, text).unwrap();
+        while changed(&ledger) <= changed(&state) {
+            fs::write(&ledger, text).unwrap();
+        }
+    };
+    let replaced = |good: &str| good.replacen("do the first thing", "do the worst thing", 1);
+    let swapped = |good: &str| {
+        let lines: Vec<&str> = good.split_inclusive('\n').collect();
+        [lines[0], lines[2], lines[1]].concat() + &lines[3..].concat()
+    };
+    let ways: [&dyn Fn(&str) -> String; 2] = [&replaced, &swapped];
+    for way in ways {
+        let good = fs::read_to_string(&ledger).unwrap();
+        let damaged = way(&good);
+        assert!(damaged.len() == good.len() && damaged != good);
+        write(&damaged);
+        let next = session.call("Read", json!({"file_path": "/y"}));
+        session.pre(&next).refused(&[
+            "STATE_CHECKSUM_MISMATCH",
+            "changed by another program",
+            "--quarantine",
+        ]);
+        session.stop("Done.").warned(&["STATE_CHECKSUM_MISMATCH"]);
+        write(&good);
+        session.pre(&next).silent();
+        let _ = session.post(&next);
+        assert!(fs::read_to_string(&ledger).unwrap().starts_with(&good));
+    }
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 /// One bit in five meets every byte.

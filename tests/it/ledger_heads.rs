@@ -190,9 +190,18 @@ fn a_block_whose_folder_is_gone_is_named() {
     let keys = |id: &str| row(id).as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&gone.id), keys(&kept.id));
     assert_eq!((&row(&gone.id)["phase"], &row(&gone.id)["outcome"]), (&json!("halted"), &json!("failure")));
-    sandbox.person(&["clear-block", &gone.id, "--yes"]).said(&["no longer blocked"]);
+    let clear = ["clear-block", &gone.id, "--yes"];
+    sandbox.person(&clear).said(&["no longer blocked", "verify", "--quarantine"]);
+    sandbox.person(&clear).said(&["was not blocked"]);
+    // Nobody took the loss for granted: it is an alarm until a person begins a new ledger.
+    damaged(&sandbox.person(&["verify", &gone.id]), &["ends at entry 0, but entry", "was acknowledged"]);
+    damaged(&sandbox.person(&["verify"]), &["lost:", &gone.id]);
+    damaged(&sandbox.person(&["verify", "--all"]), &[&gone.id]);
+    gone.pre(&call).refused(&["ends at entry 0", "--quarantine"]);
+    sandbox.person(&["verify", &gone.id, "--quarantine", "--yes"]).said(&["a new ledger has begun"]);
     let _ = gone.start("resume");
     gone.pre(&call).silent();
+    sandbox.person(&["verify", &gone.id]).said(&["intact"]);
 }
 
 /// The folder that holds the session counts, whatever the client says of its transcript, and the mismatch is

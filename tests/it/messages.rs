@@ -148,7 +148,7 @@ const VALUES: &[(&str, &str)] = &[
     ("times", "3"),
     ("timeout_ms", "10000"),
     ("what", "git push --force"),
-    ("why", "5 files, 140 lines; small is 3 and 60"),
+    ("why", "5 files, 140 lines; small is up to 3 files or 60 lines"),
     ("workflow", "feature-dev"),
     ("writes", "6"),
 ];
@@ -175,6 +175,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("refusals/agent-write", "agent", "critic"),
     ("refusals/agentless", "why", "`--tools` leaves out `Agent`"),
     ("refusals/audit-due", "agent", "custodiet"),
+    ("refusals/danger", "others", ""),
     ("refusals/danger-guard", "instead", "change the file in an editor"),
     ("refusals/danger-guard", "reason", "replaces a file that starts by itself"),
     ("refusals/danger-guard", "rule", "file-wipe"),

@@ -82,6 +82,37 @@ fn a_plan_that_was_sent_back_is_owed_first() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
+/// The prompt names the older of two; the newer one stays parked though its file is changed.
+#[test]
+fn the_prompt_names_one_of_two_parked_tasks() {
+    let sandbox = in_loop();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    for (prompt, file) in [("write the parser", "p.txt"), ("draw the pictures", "q.txt")] {
+        let _ = session.prompt(prompt);
+        put(&session, &sandbox, file);
+        interrupt(&session, &prompt_id(&session), ESC);
+    }
+    let _ = session.prompt("what is this?");
+    let _ = session.stop("A project.");
+    let _ = session.prompt("go on with the parser");
+    put(&session, &sandbox, "q.txt");
+    assert_eq!(parked(&sandbox).len(), 2);
+    put(&session, &sandbox, "p.txt");
+    assert_eq!(parked(&sandbox), [(json!(1), json!("draw the pictures"))]);
+    assert_eq!(session.state()["task"]["intent"], "write the parser");
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+fn put(session: &Session, sandbox: &Sandbox, name: &str) {
+    let before = std::fs::read_to_string(sandbox.project().join(name)).unwrap_or_default();
+    let text = format!("{before}line\n");
+    let call = session.call("Write", json!({"file_path": sandbox.project().join(name), "content": text}));
+    session.pre(&call).silent();
+    sandbox.put(name, &text);
+    let _ = session.post(&call);
+}
+
 /// Mode `strict`: another task was done meanwhile.
 #[test]
 fn the_parked_task_is_taken_up_and_not_the_finished_one() {
@@ -146,10 +177,17 @@ fn the_person_names_the_parked_task() {
     let _ = session.prompt("what is this?");
     let _ = session.stop("A project.");
     let _ = session.prompt("go on with the greetings");
-    assert_eq!(parked(&sandbox), []);
+    // Words alone take up nothing: a turn that changes none of its files owes nothing.
+    assert_eq!(parked(&sandbox).len(), 1);
     session.write("e.txt").silent();
+    session.stop("Later.").silent();
+    let _ = session.prompt("go on with the greetings");
+    session.write("f.txt").silent();
+    assert_eq!(parked(&sandbox).len(), 1);
+    session.bash("sh -c 'echo more >> a.txt'");
+    assert_eq!(parked(&sandbox), []);
     session.stop("Done.").refused(&["qa-verifier"]);
-    assert_eq!(session.state()["task"]["writes"], 5);
+    assert_eq!(session.state()["task"]["writes"], 6);
     // Right after the interrupt it need not be named so exactly.
     let sandbox = in_loop();
     let session = planned_in_loop(&sandbox);

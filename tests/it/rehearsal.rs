@@ -160,7 +160,7 @@ fn the_weight_of_a_task_is_rehearsed() {
     sandbox.put("large.txt", &lines);
     session.post(&large).silent();
     assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny")]));
-    sandbox.person(&["why"]).said(&["`sandbox` would refuse this", "at most 12 and 240 are small"]);
+    sandbox.person(&["why"]).said(&["`sandbox` would refuse this", "small is up to 12 files and 240 lines"]);
     session.ask_bash("sed -i s/a/b/ hello.txt").silent();
     assert_eq!(rehearsed(&session).len(), 2, "it has outgrown a small edit");
     let session = sandbox.session();

@@ -177,7 +177,8 @@ fn a_client_without_agents_makes_small_edits() {
     session.write("hello.txt").silent();
     let large = json!({"file_path": sandbox.project().join("large.txt"), "content": "line\n".repeat(300)});
     let refused = session.pre(&session.call("Write", large));
-    let figures = "this task has outgrown a small edit (2 files, 301 lines; at most 12 and 240 are small)";
+    let figures =
+        "this task has outgrown a small edit (2 files, 301 lines; small is up to 12 files and 240 lines)";
     assert!(refused.reason().contains(figures), "{}", refused.reason());
     assert!(
         refused.reason().contains("what was changed before, if anything")

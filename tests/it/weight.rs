@@ -114,7 +114,7 @@ fn too_many_files_are_refused_before_they_are_made() {
     // The same file again counts once, against the task's start.
     put(&sandbox, &session, "c.txt", &lines(18)).silent();
     put(&sandbox, &session, "d.txt", &lines(12)).refused(&[
-        "this task has outgrown a small edit (4 files, 62 lines; small is 3 and 60), so it needs a plan",
+        "this task has outgrown a small edit (4 files, 62 lines; small is up to 3 files or 60 lines), so it needs a plan",
         "start the agent `prompt-hydrator`",
         "plan mode",
     ]);
@@ -157,7 +157,7 @@ fn too_many_lines_are_refused_with_the_figures() {
     // 120 are gone, 121 come: 241 against the start, though this edit alone is 121.
     let text = (0..121).fold(lines(180), |text, n| text + &format!("new {n}\n"));
     put(&sandbox, &session, "long.txt", &text)
-        .refused(&["(1 file, 241 lines; at most 12 and 240 are small)"]);
+        .refused(&["(1 file, 241 lines; small is up to 12 files and 240 lines)"]);
     // An edit by its parts is measured too.
     let _ = session.prompt("and now this");
     let file = sandbox.project().join("long.txt");
@@ -176,12 +176,12 @@ fn files_or_lines_alone_are_small() {
         put(&sandbox, &session, &format!("f{n:02}.txt"), "one\n").silent();
     }
     put(&sandbox, &session, "f12.txt", "one\n")
-        .refused(&["(13 files, 13 lines; at most 12 and 240 are small)"]);
+        .refused(&["(13 files, 13 lines; small is up to 12 files and 240 lines)"]);
     let session = begun(&sandbox);
     session.prompt("add a table").silent();
     put(&sandbox, &session, "long.txt", &lines(240)).silent();
     put(&sandbox, &session, "b.txt", "one\n")
-        .refused(&["(2 files, 241 lines; at most 12 and 240 are small)"]);
+        .refused(&["(2 files, 241 lines; small is up to 12 files and 240 lines)"]);
 }
 
 /// What acts elsewhere is what the person asked for: it is no reason for a plan, and danger rules ask where
@@ -281,7 +281,7 @@ fn a_command_is_measured_after_it_ran() {
     assert_eq!(session.state()["sandbox"], "shut");
     session
         .ask_bash("touch more")
-        .refused(&["(5 files, 140 lines; small is 3 and 60)", "edits so far are kept"]);
+        .refused(&["(5 files, 140 lines; small is up to 3 files or 60 lines)", "edits so far are kept"]);
     assert!(sandbox.project().join("f5").exists());
     // Large work that had no plan is verified all the same.
     owes_only(&session.stop("Done."), &["qa-verifier"]);
@@ -306,6 +306,27 @@ fn commands_that_change_ignored_files_only_are_no_work() {
         (&json!(0), &json!("open"))
     );
     session.stop("They do.").silent();
+}
+
+/// An edit of such a file has no weight either, also where no checkpoint shows what a call changed.
+#[test]
+fn an_edit_of_an_ignored_or_generated_file_is_no_work() {
+    for (settings, repository) in [("", true), ("[checkpoint]\ninteractive = \"off\"\n", true), ("", false)] {
+        let sandbox = if repository { Sandbox::repository("0.0") } else { Sandbox::new() };
+        sandbox.configure(&format!("[audit]\nrate = 1.0\ngrace = 0\n[mode]\nlevel = \"loop\"\n{settings}"));
+        sandbox.put(".gitignore", "*.log\n");
+        let session = begun(&sandbox);
+        let _ = session.prompt("look at it");
+        session.hydrate("minor-edit", "new");
+        for name in ["node_modules/x.js", "x.log", "dist/y.js"] {
+            put(&sandbox, &session, name, "x\n").silent();
+        }
+        assert_eq!(session.state()["task"]["writes"], 0, "{settings}{repository}");
+        assert_eq!(session.state()["audit"]["drawn"], 0, "{settings}{repository}");
+        session.stop("Looked.").silent();
+        put(&sandbox, &session, "src/x.js", "x\n").silent();
+        assert_eq!(session.state()["task"]["writes"], 1, "{settings}{repository}");
+    }
 }
 
 /// What the task ignores itself is its work all the same; what the project ignored before is nobody's.
@@ -368,7 +389,8 @@ fn what_is_never_small_needs_a_plan() {
     for (name, why) in [
         ("Cargo.lock", "it changes `Cargo.lock`, and a change of `*.lock` is never small: `small.never`"),
         ("db/migrations/1.sql", "`db/migrations/1.sql`"),
-        ("db/migrate/1_add.rb", "`db/migrate`"),
+        ("db/migrate/1_add.rb", "`**/db/migrate`"),
+        ("src/db/migrate/1_add.rb", "`**/db/migrate`"),
         (".github/workflows/ci.yml", "ci.yml"),
         (".travis.yml", "`.travis.yml`"),
         (".gitea/workflows/ci.yml", "`.gitea/workflows`"),
@@ -445,7 +467,7 @@ fn the_limits_are_the_users() {
     session.prompt("change it").silent();
     put(&sandbox, &session, "Cargo.lock", &lines(12)).silent();
     put(&sandbox, &session, "Cargo.lock", &lines(13))
-        .refused(&["(1 file, 13 lines; at most 4 and 12 are small)"]);
+        .refused(&["(1 file, 13 lines; small is up to 4 files and 12 lines)"]);
     let _ = session.prompt(". leave it");
     let _ = session.stop("Done.");
     session.prompt("the docs").silent();

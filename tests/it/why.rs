@@ -196,3 +196,32 @@ fn why_of_an_end_is_why_it_was_let_pass() {
     let said = sandbox.person(&["why"]).out;
     assert!(!said.contains("{\""), "{said}");
 }
+
+/// A rule that only warns stops nothing; it is in the record all the same.
+#[test]
+fn a_warning_of_your_rule_is_recorded_and_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "tracker.command = \"none\"\nmode.level = \"guard\"\n[[rule]]\nid = \"ci\"\ncommand = \"make deploy\"\naction = \"warn\"\nreason = \"deployments are made by CI\"\n",
+    );
+    let session = sandbox.begun("build it");
+    let calls = ["make", "make deploy"].map(|line| session.call("Bash", json!({"command": line})));
+    for (call, said) in calls.iter().zip([false, true]) {
+        let answer = session.pre(call);
+        assert_eq!(answer.out.contains("Your rule `ci` warns about this"), said, "{answer:?}");
+        let _ = session.post(call);
+    }
+    let entry = session.sequence_number(|entry| entry["with"]["asks"]["warned"] == json!(["ci"]));
+    let log = sandbox.person(&["log"]).out;
+    assert_eq!(log.matches("warned by your rule `ci`").count(), 1, "{log}");
+    assert!(!sandbox.person(&["log", "--refused"]).out.contains("make"), "nothing was refused");
+    for said in [sandbox.person(&["why"]), sandbox.person(&["why", &entry.to_string()])] {
+        said.said(&["`rules` warned about this, and it passed", "make deploy", "warned by your rule `ci`"]);
+    }
+    assert_eq!(sandbox.person(&["why", "--json"]).json()["warned"], json!(["ci"]));
+    let rules = sandbox.person(&["insights", "--json"]).json()["rules"].clone();
+    assert_eq!(rules, json!({"rules:ci": {"allowed": 0, "asked": 0, "refused": 0, "warned": 1}}));
+    sandbox.person(&["insights"]).said(&["rules:ci 1 warned"]);
+    // What is refused is no warning.
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}

@@ -59,6 +59,17 @@ pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
     search.found
 }
 
+/// The dangers of writing this file, by whatever tool.
+pub fn overwritten(path: &str, place: &Place) -> Vec<Danger> {
+    let mut search = Search::new(place);
+    let file = Word::of(path);
+    let mut simple = Simple::default();
+    simple.words.push(file.clone());
+    simple.folders = Rc::new(vec![Word::of(place.cwd)]);
+    files::written(&mut search, &simple, &file);
+    search.found
+}
+
 /// The danger reported for a call that is too large to be examined.
 pub fn unread(what: &str) -> Option<Danger> {
     rule("unread-line").map(|rule| Danger { rule, what: what.chars().take(80).collect() })

@@ -6,6 +6,7 @@
 
 mod git;
 
+pub(crate) use git::moved_branch;
 pub use git::{GitLoss, Target};
 
 use crate::syntax::{Bit, Line, SOURCED, Simple, Word};
@@ -20,8 +21,8 @@ pub enum Loss {
     Found { root: Word, names: Vec<Word> },
     /// The content of the file.
     Overwritten(Word),
-    /// Files of the target that these sources replace.
-    Replaced { sources: Vec<Word>, target: Word },
+    /// Files of the target that these sources replace. `moves`: the sources are gone then.
+    Replaced { sources: Vec<Word>, target: Word, moves: bool },
     /// The user's crontab.
     Crontab,
     /// Something in the repository that contains this folder.
@@ -55,7 +56,7 @@ pub fn losses(line: &Line) -> Option<Losses> {
             Some(told) => {
                 let taken = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
                 all.extend(taken.flat_map(|one| one.sources.iter().cloned().map(Loss::Removed)));
-                moves.extend(told.losses.iter().filter_map(|loss| Move::of(simple, loss)));
+                moves.extend(told.losses.iter().filter_map(Move::of));
                 all.extend(told.losses);
                 commands.extend(told.rest.map(Rc::new));
             }
@@ -73,9 +74,9 @@ struct Move {
 }
 
 impl Move {
-    fn of(simple: &Simple, loss: &Loss) -> Option<Self> {
-        match (simple.name()?, loss) {
-            ("mv" | "gmv", Loss::Replaced { sources, target }) => {
+    fn of(loss: &Loss) -> Option<Self> {
+        match loss {
+            Loss::Replaced { sources, target, moves: true } => {
                 Some(Self { sources: sources.clone(), target: firm_part(target) })
             }
             _ => None,
@@ -360,6 +361,7 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
         return None;
     }
     let from = |folder: &Word| Loss::Replaced {
+        moves: matches!(name, "mv" | "gmv"),
         sources: sources.iter().map(|word| placed(word, folder)).collect(),
         target: placed(&target, folder),
     };

@@ -11,7 +11,7 @@ use aops_core::config::policy::jail::JailLevel;
 use aops_core::host::claude::settings::prefix;
 use aops_core::jail::enter::what_each;
 use aops_core::jail::plan::Ground;
-use aops_core::system::env::names_us;
+use aops_core::system::env::starts_through_us;
 use aops_shell::verbs::starter;
 
 pub(super) fn held(scene: &Scene) -> Report {
@@ -31,7 +31,7 @@ pub(super) fn held(scene: &Scene) -> Report {
         return Ok(String::new());
     };
     let set = read_settings(&place.path).ok().and_then(|(_, text)| prefix::found(&text));
-    let set = set.filter(|value| names_us(value));
+    let set = set.filter(|value| starts_through_us(value));
     let is_old = |value: &&String| value.strip_suffix(" --shell").is_some_and(|us| starter(us) != **value);
     if let Some(value) = set.as_ref().filter(is_old) {
         let what = format!("by `{value}` the client starts no MCP server");

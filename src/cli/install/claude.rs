@@ -16,7 +16,7 @@ use aops_core::host::claude::settings::{
 };
 use aops_core::model::client::Client;
 use aops_core::observe::impostors::program_mark;
-use aops_core::system::env::{Env, names_us};
+use aops_core::system::env::{Env, starts_through_us};
 use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,7 @@ pub fn is_unjailed(env: &Env) -> bool {
     let wanted = cfg!(target_os = "linux") && jail.is_ok_and(|level| level != JailLevel::Off);
     let named = |level: Level| {
         let text = read_settings(&level.path(env)).map(|(_, text)| text).unwrap_or_default();
-        prefix::found(&text).is_some_and(|value| names_us(&value))
+        prefix::found(&text).is_some_and(|value| starts_through_us(&value))
     };
     wanted && !named(Level::User) && !named(Level::Local)
 }

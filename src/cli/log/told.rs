@@ -9,7 +9,7 @@ use aops_core::model::event::EventKind;
 use aops_core::model::named::join_names;
 use aops_core::model::profile::Profile;
 use aops_core::model::verdict::Ruling;
-use aops_core::session::describe::{describe_call, describe_fact};
+use aops_core::session::describe::{describe_call, describe_fact, describe_warnings};
 use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
 use aops_core::session::phase_end::PhaseChange;
 use aops_core::session::question::{Answered, Answerer};
@@ -183,7 +183,7 @@ fn tell_call(
         CallState::Denied => ("refused", Tone::Bad),
         CallState::Failed => ("failed", Tone::Bad),
         _ if last.is_unsaved() => ("not saved", Tone::Warn),
-        _ if first.rehearsed.is_some() => ("done", Tone::Warn),
+        _ if first.rehearsed.is_some() || !first.warned().is_empty() => ("done", Tone::Warn),
         _ => ("done", Tone::Plain),
     };
     let mut text = describe(first, root);
@@ -203,6 +203,7 @@ fn tell_call(
     // If a question was answered with no, shows what was asked.
     let why = if answer.is_some() { &first.reason } else { &last.reason };
     let reason = why.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
+    let reason = reason.or_else(|| describe_warnings(first.warned()));
     Told {
         word: word.to_owned(),
         text,

@@ -7,7 +7,8 @@
 
 use super::prepare::Prepared;
 use crate::run::attempt::{AttemptFact, Init, POLICY_CHANGED, RunOutcome};
-use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
+use crate::run::client::{Kit, Stream};
+use crate::run::{artifacts::RunArtifacts, plan::PlannedStep, state::RunState};
 use aops_core::config::in_force::{self, InForce};
 use aops_core::gate::{self, facts};
 use aops_core::hook;
@@ -168,6 +169,12 @@ impl Driver {
     /// The first call that was deferred and has not been made since.
     pub(super) fn waiting_call(&self) -> Option<OpenCall> {
         self.session()?.memory.calls.into_iter().find(gate::is_waiting)
+    }
+
+    /// The id of the call that the client left undone: the one it names, or the one that waits.
+    pub(super) fn undone(&self, stream: &Stream) -> Option<String> {
+        let named = stream.result.as_ref().and_then(|result| result.deferred.clone());
+        named.filter(|id| !id.is_empty()).or_else(|| self.waiting_call().map(|open| open.call.id))
     }
 
     /// Whether this call was deferred and has not been made since.

@@ -82,7 +82,9 @@ pub(super) struct Evidence<'a> {
     pub(super) stream: &'a Stream,
     pub(super) session: Option<&'a Session>,
     pub(super) checks: &'a [Check],
-    /// The call that the client did not make, described from the session's ledger.
+    /// The id of the call that the client did not make.
+    pub(super) undone: Option<&'a str>,
+    /// That call, described from the session's ledger.
     pub(super) asked: Option<&'a str>,
 }
 
@@ -116,7 +118,7 @@ impl Evidence<'_> {
     }
 
     fn judge_client(&self, code: i32) -> StepResult {
-        let before = self.deferred_call().or_else(|| self.budget_exhausted());
+        let before = self.deferred_call(code).or_else(|| self.budget_exhausted());
         if let Some(pause) = before {
             return pause;
         }
@@ -150,9 +152,11 @@ impl Evidence<'_> {
         one_line(&problems.unwrap_or_default(), longest)
     }
 
-    /// The call that the client ended without making, according to the ledger.
-    fn deferred_call(&self) -> Option<StepResult> {
-        let id = self.stream.result.as_ref()?.deferred.as_deref()?;
+    /// The call that the client ended without making, according to the ledger. A client that ends well need
+    /// not name it.
+    fn deferred_call(&self, code: i32) -> Option<StepResult> {
+        let named = self.stream.result.as_ref().is_some_and(|result| result.deferred.is_some());
+        let id = self.undone.or(named.then_some("")).filter(|_| named || code == 0)?;
         let is_it = |open: &&OpenCall| open.call.id == id && gate::is_waiting(open);
         let Some(open) = self.session?.memory.calls.iter().find(is_it) else {
             let step = &self.step.id;

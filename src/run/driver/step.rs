@@ -62,11 +62,12 @@ impl Driver {
         let stderr = stderr.as_str();
         let session = session.as_ref();
         let checks = self.prepared.policy.checks.as_slice();
-        let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
-        let asked = undone.and_then(|id| self.describe_call(id));
+        let undone = self.undone(&stream).filter(|_| is_client);
+        let asked = undone.as_deref().and_then(|id| self.describe_call(id));
         let asked = asked.as_deref();
+        let undone = undone.as_deref();
         let evidence =
-            Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, asked };
+            Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, undone, asked };
         let result = evidence.judge();
         let output = if is_client { stream.words().to_owned() } else { read_text(&files, "out") };
         let result = match self.take_checkpoint(step, Some((&result, &output))) {

@@ -465,10 +465,20 @@ fn where_words_alone_hold_no_session_is_more_than_intact() {
     }
 }
 
-/// A foreign program in the variable is told, and nothing is claimed.
+/// A foreign program in the variable is told, and nothing is claimed. So is our own by a value that takes no
+/// lines.
 #[test]
 fn another_program_in_the_variable_is_told() {
-    let sandbox = crate::support::Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", "/opt/logger.sh");
-    let started = sandbox.session().start("startup");
-    assert!(started.out.contains("names another program"), "{started:?}");
+    for (value, told) in [
+        ("/opt/logger.sh".to_owned(), "names another program"),
+        (BINARY.to_owned(), "not as the starter"),
+        (format!("{BINARY} --verbose"), "not as the starter"),
+    ] {
+        let sandbox = crate::support::Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", &value);
+        let session = sandbox.session();
+        let started = session.start("startup");
+        assert!(started.out.contains(told) && started.out.contains("aops-hook install"), "{started:?}");
+        let jail = &sandbox.person(&["status", "--json"]).json()["jail"];
+        assert!(jail.is_null(), "{value}: {jail}");
+    }
 }

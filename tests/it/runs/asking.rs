@@ -2,10 +2,12 @@
 //! with a question.
 
 use super::world::{World, agent, bash, proceed, verdict};
+use crate::client::fake;
 use crate::model::{Model, Turn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const STEPS: &str = "  - {id: plan, name: Plan, description: look around, phase: hydrate}
@@ -210,4 +212,30 @@ fn a_plan_that_is_only_a_question_is_one() {
     assert_eq!(told.last["reason"], "step `hydrate` asks: which of the two services is meant?");
     world.person(&["resolve", &world.checkpoint(), "--answer", "accounts", "--yes"]).said(&["APPROVED"]);
     world.resume(&world.checkpoint()).passed();
+}
+
+/// The client's last record need not name the call that it left undone: the ledger knows it.
+#[test]
+fn a_deferred_call_that_the_client_does_not_name_is_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = folder.path().join("client");
+    for record in ["record.pop('deferred_tool_use', 0)", "record.get('deferred_tool_use', {}).clear()"] {
+        let script = format!(
+            "#!/usr/bin/env python3\nimport json, subprocess, sys\n\
+             real = subprocess.Popen([{:?}, *sys.argv[1:]], stdout=subprocess.PIPE, text=True)\n\
+             for line in real.stdout:\n    record = json.loads(line)\n    {record}\n    print(json.dumps(record), flush=True)\n\
+             sys.exit(real.wait())\n",
+            fake::program()
+        );
+        fs::write(&client, script).unwrap();
+        fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).unwrap();
+        let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+        let world = World::driving(&client, &model, &[("w", "  - {id: build, name: B, description: b}\n")]);
+        world.run("w").paused("WAIVER_REQUESTED");
+        assert!(world.packet().contains("tool_use_id: \"toolu_000100\""), "{}", world.packet());
+        assert_eq!(world.effects(), [""; 0]);
+        world.person(&["resolve", &world.checkpoint(), "--approve", "--yes"]).said(&["APPROVED"]);
+        world.resume(&world.checkpoint()).passed();
+        assert_eq!(world.effects(), ["danger"]);
+    }
 }

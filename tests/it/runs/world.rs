@@ -48,7 +48,7 @@ impl World {
         Self::driving(&install::program(), model, workflows)
     }
 
-    fn driving(client: &Path, model: &Model, workflows: &[(&str, &str)]) -> Self {
+    pub(crate) fn driving(client: &Path, model: &Model, workflows: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::new().with("AOPS_CLAUDE", client);
         let variables = client_variables(model).into_iter();
         Self::of(variables.fold(sandbox, |sandbox, (name, value)| sandbox.with(name, value)), workflows)

@@ -213,6 +213,7 @@ impl Default for Small {
 
 /// Migrations, CI workflows, lock files, secrets. Sorted.
 const NEVER_SMALL: &[&str] = &[
+    "**/db/migrate",
     "*-lock.json",
     "*-lock.yaml",
     "*-lock.yml",
@@ -238,7 +239,6 @@ const NEVER_SMALL: &[&str] = &[
     "azure-pipelines.yml",
     "bitbucket-pipelines.yml",
     "bun.lockb",
-    "db/migrate",
     "go.sum",
     "migration",
     "migrations",

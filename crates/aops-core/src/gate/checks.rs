@@ -134,6 +134,12 @@ fn is_over(run: &Checked, context: &Context) -> bool {
         || run.outcome == PhaseOutcome::AskUser && (context.attended || context.stage.is_some())
 }
 
+/// A check that failed at the end of this turn asks the person, who then decides about the task.
+pub fn asks(context: &Context) -> bool {
+    let asks = |run: &&Checked| run.on == Moment::Stop && run.outcome == PhaseOutcome::AskUser;
+    context.stage.is_none() && context.checks.iter().filter(asks).any(|run| is_over(run, context))
+}
+
 /// A check that was run for this event ends the work.
 pub fn halts(session: &Session, context: &Context) -> bool {
     let enforced = super::level(session.policy(), GATE) == Level::Enforce;

@@ -192,6 +192,8 @@ pub struct CallEffect {
     pub scratch: bool,
     /// The file as this edit will leave it, if the task is weighed.
     pub grows: Option<ChangedFile>,
+    /// The task is weighed, and this edits a file that does not count: ignored, generated or scratch.
+    pub weightless: bool,
 }
 
 #[derive(Debug, Default)]

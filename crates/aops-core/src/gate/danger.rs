@@ -110,12 +110,23 @@ fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &
 
 fn values(danger: &Danger) -> Vec<(&'static str, String)> {
     let rule = danger.rule;
+    // Then the alternative does the same, and no other way is needed.
+    let is_enough = rule.id() == "git-force-push" && danger.what.starts_with("git ");
+    let others = if is_enough {
+        String::new()
+    } else {
+        format!(
+            "; the user can run it (`! command` in the prompt), or set `[danger] {} = \"off\"` in their configuration",
+            rule.id()
+        )
+    };
     vec![
         ("rule", rule.id().to_owned()),
         ("severity", rule.severity.word().to_owned()),
         ("what", one_line(&danger.what, 120).replace('`', "'")),
         ("reason", rule.reason.to_owned()),
         ("instead", rule.instead.to_owned()),
+        ("others", others),
     ]
 }
 

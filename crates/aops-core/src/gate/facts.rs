@@ -9,7 +9,8 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, happened, jail, meaning, parked, questions, repeat, sandbox, unreported, verdicts, way_out,
+    Context, happened, jail, meaning, parked, questions, repeat, rules, sandbox, unreported, verdicts,
+    way_out,
 };
 use crate::model::agent::AgentId;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -176,6 +177,7 @@ fn first_step(
         schedules,
         starts: started(call).map(|agent| Starts { client: context.client.clone(), name: agent.into() }),
         timers_lost,
+        warned: rules::warned(session, event, verdict, context),
     };
     let waits = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
     let (gate, reason) = if waits { spoken(verdict) } else { (None, None) };

@@ -3,9 +3,8 @@
 //! Reads session, event, verdict and context; writes nothing. Invariant: the entry's details match the kind
 //! of the event.
 
-use crate::gate::owed::{debts, without_git};
-use crate::gate::report;
-use crate::gate::{Context, is_busy, parked, reflection};
+use crate::gate::owed::{debts, is_paused, without_git};
+use crate::gate::{Context, checks, is_busy, parked, reflection, report};
 use crate::model::agent::ours;
 use crate::model::debt::DebtId;
 use crate::model::event::{Event, EventKind};
@@ -80,17 +79,21 @@ fn prompt_heard(session: &Session, event: &Event, context: &Context) -> PromptHe
 }
 
 fn turn_ended(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> TurnEnded {
-    if is_busy(session, event) {
+    if is_busy(session, event) || is_paused(session, context) {
         return TurnEnded::default();
     }
     let owed = owed_now(session, context);
     let asks = context.stop().is_some_and(|stop| stop.asks);
+    // A task that was allowed to end is over, whatever it still owes. A step of a run has no task.
+    let weighed = context.stage.is_none() || session.weighs();
+    let ends = weighed && verdict.ruling == Ruling::Pass && !owed.is_empty();
+    let over = owed.is_empty() || ends;
     TurnEnded {
-        // A task that was allowed to end is over, whatever it still owes.
-        ends: session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty(),
+        asks: checks::asks(context),
+        ends,
         no_git: without_git(session, context),
         reflection: reflection::written(session, context, &owed),
-        shuts: owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open,
+        shuts: over && session.plans_first() && session.state.sandbox == Sandbox::Open,
         // If the turn ends with a question about the plan, the debts stay as they are.
         owed: Some(owed).filter(|_| !asks || session.awaits_plan_of().is_none()),
         ..TurnEnded::default()

@@ -3,7 +3,7 @@
 //! Reads session, event and context; writes nothing. Invariant: changes that cannot stay, and changes of
 //! scratch files, are not work.
 
-use crate::gate::{Context, Evidence, Keeps, network, profile};
+use crate::gate::{CallContext, Context, Evidence, Keeps, network, profile};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
 use crate::model::profile::{Profile, line_digest};
@@ -28,9 +28,10 @@ pub(super) fn of_call(
         tests: seen.is_some_and(|seen| seen.task.tests != Evidence::Other),
         ..CallMeans::default()
     };
-    // Changes that cannot stay, and changes of scratch files, are not work.
+    // Changes that cannot stay, and changes of scratch and ignored files, are not work.
     let is_lost = jailing.profile.is_some_and(|profile| profile >= Profile::Read);
-    if let Some(seen) = seen.filter(|seen| !seen.does.scratch && !is_lost) {
+    let is_scratch = |seen: &CallContext| seen.does.scratch || seen.does.weightless;
+    if let Some(seen) = seen.filter(|seen| !is_scratch(seen) && !is_lost) {
         means.effect = Some(seen.does.effect).filter(|effect| *effect != Effect::Read);
         means.formats = seen.task.formats;
         means.grows.clone_from(&seen.does.grows);

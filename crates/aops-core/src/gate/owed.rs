@@ -22,12 +22,14 @@ const GATE: GateId = GateId::Owed;
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    // The client ends without making the call; the step or session continues with it later.
-    let paused = context.defers && session.memory.calls.iter().any(is_waiting);
     if let Some(words) = unstopped(session, context) {
         return Verdict::notice(GATE, words);
     }
-    if event.kind() != EventKind::Stop || session.blocked().is_some() || is_busy(session, event) || paused {
+    if event.kind() != EventKind::Stop
+        || session.blocked().is_some()
+        || is_busy(session, event)
+        || is_paused(session, context)
+    {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
@@ -39,6 +41,11 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let words = "there is no git repository here, so neither commit nor push is asked for";
     verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
+}
+
+/// The client ends without making a call; the step or session continues with it later.
+pub fn is_paused(session: &Session, context: &Context) -> bool {
+    context.defers && session.memory.calls.iter().any(is_waiting)
 }
 
 /// The notice for the person about a turn without a Stop that owed something. Nothing is refused for it.
@@ -92,10 +99,6 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     // No agent can be started, so asking for its report would change nothing.
     let stuck = session.memory.client.agentless.is_some() && debts.iter().any(|debt| debt.id.is_report());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
-    if tired && session.memory.progress.let_go {
-        // It was already said at the end of the previous turn.
-        return Verdict::pass();
-    }
     if context.stop().is_some_and(|stop| stop.push_failed) && names == ["push"] {
         let words = "the work is committed and not pushed: the last push failed\nhint: the answer of the remote says why; `git push` in a terminal tries it again";
         return Verdict::notice(GATE, words.to_owned());
@@ -189,7 +192,9 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let asked =
         session.state.state.hydration_pending && progress.prompts.count != progress.prompts.first_of_task;
     let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.prompts.writes_before;
-    if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
+    // A task that was let go is over.
+    let over = session.state.phase == Phase::Halted || progress.let_go;
+    if over || waived || checks::halts(session, context) {
         return Vec::new();
     }
     if let Some(agent) = session.awaits_plan_of() {

@@ -103,7 +103,8 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     Verdict::notice(GateId::Owed, words)
 }
 
-/// Which task a prompt continues: the one that was just interrupted, or a parked one.
+/// Which task a prompt continues: the one that was just interrupted, or a parked one once its files are
+/// changed.
 pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Option<GoesOn> {
     let ordinary = context.prompt() == Prompt::Ordinary && context.stage.is_none();
     if ordinary && session.memory.progress.prompts.resumed && session.is_unfinished() {
@@ -122,8 +123,7 @@ pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Op
     taken_up.map(GoesOn::Parked).or(parked.then_some(GoesOn::Wished))
 }
 
-/// The parked task that these words name. Without words, the newest, if a person or the agent asked for it
-/// before.
+/// The parked task that these words name.
 fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<u64> {
     let living: Vec<&Parked> = (0..)
         .zip(&session.memory.parked)
@@ -135,12 +135,7 @@ fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<
         let words: Vec<String> = texts.flat_map(|text| words(text)).collect();
         named.iter().any(|word| words.iter().any(|other| are_alike(word, other)))
     };
-    let at = if named.is_empty() {
-        living.len().checked_sub(1).filter(|at| living[*at].wanted)
-    } else {
-        living.iter().rposition(|task| fits(task))
-    };
-    at.and_then(|at| u64::try_from(at).ok())
+    living.iter().rposition(|task| fits(task)).and_then(|at| u64::try_from(at).ok())
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> + use<'_> {

@@ -28,6 +28,15 @@ pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) 
     })
 }
 
+/// The rules that warn about this call, which passes.
+pub(super) fn warned(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<String> {
+    let warning = session.policy().rules.iter().filter(|rule| rule.action == Action::Warn);
+    let mut warning = warning.filter(|_| verdict.ruling < Ruling::Ask).peekable();
+    let called = warning.peek().and_then(|_| called(session, event, context));
+    let matching = warning.filter(|rule| called.as_ref().is_some_and(|called| rule.matches(called)));
+    matching.map(|rule| one_line(&rule.id, 64)).collect()
+}
+
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(called) = called(session, event, context) else { return Verdict::pass() };
     let matching = session.policy().rules.iter().filter(|rule| rule.matches(&called));

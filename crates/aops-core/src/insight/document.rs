@@ -203,6 +203,9 @@ pub struct RuleCounts {
     #[serde(skip_serializing_if = "is_none")]
     pub kept: u64,
     pub refused: u64,
+    /// Calls that passed with a warning. Older versions did not count them.
+    #[serde(skip_serializing_if = "is_none")]
+    pub warned: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
@@ -216,6 +219,7 @@ impl RuleCounts {
         self.asked += other.asked;
         self.kept += other.kept;
         self.refused += other.refused;
+        self.warned += other.warned;
     }
 }
 

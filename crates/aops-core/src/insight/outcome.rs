@@ -17,8 +17,8 @@ pub(super) fn outcome(session: &Session, of_run: Option<&Stored<RunOutcome>>) ->
         Phase::Halted => SessionOutcome::Failure,
         _ if session.blocked().is_some() => SessionOutcome::Failure,
         _ if !has_loop(session) => SessionOutcome::Completed,
-        Phase::Done if session.is_small() => SessionOutcome::Success,
-        Phase::Done if session.memory.progress.proven.verified && session.state.stop.owed.is_empty() => {
+        Phase::Done if session.memory.progress.let_go => SessionOutcome::Partial,
+        Phase::Done if session.is_small() || session.memory.progress.proven.verified => {
             SessionOutcome::Success
         }
         _ => SessionOutcome::Partial,

@@ -231,6 +231,7 @@ impl Tally {
             }
             self.open.push((step.call.clone(), changed_files(step)));
             self.insights.questions.quieted += u64::from(step.means().quiet.is_some());
+            step.warned().iter().for_each(|rule| self.rule(GateId::Rules.name(), Some(rule)).warned += 1);
         }
         let count: fn(&mut Calls) -> &mut u64 = match step.to {
             CallState::Completed => |calls| &mut calls.completed,

@@ -9,6 +9,7 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::recover::{self, Loaded, SessionFiles, StateFile};
 use crate::ledger::second;
 use crate::ledger::session_folder::SessionFolder;
+use crate::ledger::touched;
 use crate::model::error::Failure;
 use crate::session::fact::{Blocked, Fact};
 use crate::session::fold::Session;
@@ -61,6 +62,8 @@ impl Held {
             let ahead = files.head.as_ref().is_some_and(|head| head.seq > witness.seq);
             if witness.bytes == long && !ahead && files.holds(session, witness)? {
                 let walk = files.resume(session, witness);
+                touched::check(&place.dir, file, long)
+                    .map_err(|damage| files.explain(damage, &state_file))?;
                 recover::check_exported(files.head.as_ref(), file, &walk)?;
                 return Ok(Self::Session(
                     Box::new(Loaded { walk, repairs: Vec::new(), lapsed: false }),

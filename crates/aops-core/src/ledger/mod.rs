@@ -16,5 +16,6 @@ pub mod sessions;
 pub mod leases;
 pub mod written;
 pub mod second;
+mod touched;
 pub mod held;
 pub mod open;

@@ -336,12 +336,14 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
     let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
     let project = protected.project.clone();
+    let grows = growth::of_edit(env, session, event);
     let does = CallEffect {
         effect: class.effect,
         why: looked.lasts.map_or(class.why, str::to_owned),
         touches_tree: class.touches_tree,
         scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
-        grows: growth::of_edit(env, session, event),
+        weightless: grows.is_none() && growth::is_weightless(env, session, event),
+        grows,
     };
     let guard = GuardFacts {
         keys: keys::shown(event, call, &reach, &place),

@@ -92,6 +92,7 @@ fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     let free: &[&str] = match verb {
         "reset" => &["--hard", "-q", "--quiet"],
         "checkout" => &["-q", "--quiet"],
+        "submodule" => &["-q", "--quiet", "-f", "--force", "--init", "--recursive"],
         "restore" => &["-q", "--quiet", "-W", "--worktree", "-S", "--staged", "--source=HEAD"],
         _ => return None,
     };
@@ -103,6 +104,7 @@ fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     let behind: Vec<&str> = paths.unwrap_or_default().iter().map(String::as_str).collect();
     match (verb, before.as_slice()) {
         _ if before.iter().any(|word| word.starts_with('-')) => None,
+        ("submodule", ["update", named @ ..]) => Some([named, &behind].concat()),
         // Resetting to another commit would drop commits.
         ("reset", [] | ["HEAD" | "@"]) if paths.is_none() && words.iter().any(|word| word == "--hard") => {
             Some(behind)
@@ -134,6 +136,8 @@ mod tests {
             ("checkout HEAD a", "a"),
             ("restore a b", "a b"),
             ("restore --staged --worktree -- a", "a"),
+            ("submodule update --init --force", ""),
+            ("submodule update -f -- libs/a", "libs/a"),
         ] {
             assert_eq!(of(line).as_deref(), Some(paths), "{line}");
         }
@@ -148,6 +152,8 @@ mod tests {
             "checkout main -- a",
             "checkout -p",
             "restore --source=HEAD~1 a",
+            "submodule update --force --remote",
+            "submodule deinit -f a",
             "restore -s main a",
             "restore --pathspec-from-file=x",
             "switch -f main",

@@ -18,6 +18,7 @@ use crate::checkpoint::form::Id;
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
 use crate::config::policy::ModeLevel;
+use crate::model::call::ToolCall;
 use crate::model::event::Event;
 use crate::session::fact::Measured;
 use crate::session::fold::Session;
@@ -27,7 +28,7 @@ use crate::system::env::Env;
 use crate::system::files;
 use crate::system::git;
 use crate::text::diff::count_lines;
-use crate::text::json;
+use crate::text::json::{self, Json};
 use crate::text::sha256::{Sum, sha256};
 use crate::tool::table::edited_field;
 use crate::tool::targets;
@@ -38,18 +39,30 @@ use aops_shell::outside::{asks_here, outside};
 use aops_shell::syntax::{Ground, Line};
 use own::Own;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const LARGEST: u64 = 8 << 20;
 
-/// The file as this edit will leave it; `None` for any other call, and if the edit will fail.
-pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
+/// The call that edits a file of a task that is weighed, its input, and the file.
+fn edit<'e>(session: &Session, event: &'e Event) -> Option<(&'e ToolCall, Json<'e>, PathBuf)> {
     let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
-    let tool = call.key.tool.as_str();
-    let field = edited_field(tool)?;
+    let field = edited_field(&call.key.tool)?;
     let input = json::read(&call.input).ok()?;
     let place = Path::new(&event.cwd).join(input.text_of(field)?);
     let place = real_paths::real(&place).unwrap_or(place);
+    Some((call, input, place))
+}
+
+/// The file that this call edits does not count.
+pub(super) fn is_weightless(env: &Env, session: &Session, event: &Event) -> bool {
+    let Some((_, _, place)) = edit(session, event) else { return false };
+    counted_path(env, session, root(env, session, event).as_deref(), &place).is_none()
+}
+
+/// The file as this edit will leave it; `None` for any other call, and if the edit will fail.
+pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
+    let (call, input, place) = edit(session, event)?;
+    let tool = call.key.tool.as_str();
     let root = root(env, session, event);
     let path = counted_path(env, session, root.as_deref(), &place)?;
     let now = fs::metadata(&place)
@@ -79,10 +92,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
 
 /// The file of an edit that was made without asking us. Its old content is unknown, so all its lines count.
 pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
-    let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
-    let place = json::read(&call.input).ok()?.text_of(edited_field(&call.key.tool)?)?;
-    let place = Path::new(&event.cwd).join(place);
-    let place = real_paths::real(&place).unwrap_or(place);
+    let (_, _, place) = edit(session, event)?;
     let path = counted_path(env, session, root(env, session, event).as_deref(), &place)?;
     let now = fs::metadata(&place)
         .ok()

@@ -24,7 +24,7 @@ use crate::observe::scratch::temporary_output;
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::system::env::{Env, SHELL_PREFIX, names_us};
+use crate::system::env::{Env, SHELL_PREFIX, names_us, starts_through_us};
 use crate::system::files::{make_all, make_folders};
 use crate::system::superusers;
 use crate::text::json;
@@ -70,8 +70,11 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     }
     if !env.is_jailing() {
         let foreign = env.client.shell_prefix.as_ref().map(|prefix| {
+            let what =
+                if names_us(prefix) { "us, but not as the starter of commands" } else { "another program" };
             format!(
-                "`{SHELL_PREFIX}` names another program, so shell commands are judged by their words alone: `{}`",
+                "`{SHELL_PREFIX}` names {what}, so shell commands are judged by their words alone: `{}`\n\
+                hint: `aops-hook install` sets it",
                 one_line(prefix, 120)
             )
         });
@@ -153,7 +156,7 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
 fn unheeded(env: &Env) -> Option<String> {
     let file = env.config.join("settings.json");
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
-    named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && names_us(value)).map(|_| {
+    named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && starts_through_us(value)).map(|_| {
         format!(
             "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged by their words alone\nhint: start the client again, and look whether a project's settings set it anew",
             file.display()

@@ -174,7 +174,14 @@ fn describe_step(step: &Step, input: Option<String>) -> String {
     let why =
         step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     let would = describe_rehearsal(step.rehearsed.as_ref());
-    format!("{} {} {}{who}{input}{why}{would}", step.to.name(), step.call.tool, step.call.id)
+    let warned = describe_warnings(step.warned()).map(|words| format!("  {words}")).unwrap_or_default();
+    format!("{} {} {}{who}{input}{why}{would}{warned}", step.to.name(), step.call.tool, step.call.id)
+}
+
+/// Which of the user's rules warned about a call.
+pub fn describe_warnings(rules: &[String]) -> Option<String> {
+    let names: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+    (!names.is_empty()).then(|| format!("warned by your rule {}", names.join(", ")))
 }
 
 /// What the rehearsed mode would have done, without the way out.

@@ -9,6 +9,7 @@ pub use super::held_network::HeldNetwork;
 use super::moved::{MovedVariable, moved};
 pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv};
 use crate::model::client::{Ability, CLIENTS, Client};
+use aops_shell::verbs::STARTER;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
@@ -202,7 +203,7 @@ impl Env {
 
     /// The client starts shell commands through us.
     pub fn is_jailing(&self) -> bool {
-        self.client.shell_prefix.as_deref().is_some_and(names_us)
+        self.client.shell_prefix.as_deref().is_some_and(starts_through_us)
     }
 
     /// Adds the working directory, for commands. A hook gets it from its event.
@@ -421,6 +422,11 @@ pub fn names_us(value: &str) -> bool {
     let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
     let program = program.strip_suffix(" shell").unwrap_or(program);
     program.rsplit('/').next() == Some("aops-hook")
+}
+
+/// By this value the client starts shell commands through us. Our plain program takes no lines.
+pub fn starts_through_us(value: &str) -> bool {
+    names_us(value) && [STARTER, " --shell", " shell"].iter().any(|end| value.ends_with(end))
 }
 
 /// Milliseconds since 1970, for processes that live longer than one event.

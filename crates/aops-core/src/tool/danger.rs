@@ -8,8 +8,9 @@ pub use aops_shell::danger::{
 };
 
 use super::input::{self, InputFields};
+use super::outward;
 use super::table::{ToolTouches, tool as known};
-use aops_shell::danger::{destroys, powershell_destroys, unread};
+use aops_shell::danger::{destroys, overwritten, powershell_destroys, unread};
 use aops_shell::syntax::{Ground, Line, cut};
 use serde_json::Value;
 
@@ -35,15 +36,22 @@ pub fn of(
             let line = input::command(input).filter(|line| powershell_destroys(line));
             line.map(|line| found("windows-delete", line.chars().take(120).collect())).unwrap_or_default()
         }
-        ToolTouches::File => named(tool, input, is_planned),
+        ToolTouches::File => {
+            let path = InputFields::read(input).and_then(|fields| fields.paths().next());
+            let secrets = named(tool, input, is_planned);
+            let written = || path.iter().flat_map(|path| written(tool, path, &place)).collect();
+            if secrets.is_empty() { written() } else { secrets }
+        }
         ToolTouches::Patch => {
-            let path =
-                input::patched_files(input).into_iter().find(|path| is_secret(path) && !is_planned(path));
-            path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
+            let paths = input::patched_files(input);
+            let secret = paths.iter().find(|path| is_secret(path) && !is_planned(path));
+            let secret = secret.map(|path| found("secret-file", format!("{tool} {path}")));
+            secret.unwrap_or_else(|| paths.iter().flat_map(|path| written(tool, path, &place)).collect())
         }
         _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, |_| false),
         ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => {
-            strings(tool, input, &place)
+            let act = outward::rule_of(tool).map(|id| found(id, tool.to_owned()));
+            act.into_iter().flatten().chain(strings(tool, input, &place)).collect()
         }
         _ => Vec::new(),
     }
@@ -51,6 +59,12 @@ pub fn of(
 
 fn found(id: &str, what: String) -> Vec<Danger> {
     rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
+}
+
+/// The same as for a line that writes this file.
+fn written(tool: &str, path: &str, place: &Place) -> Vec<Danger> {
+    let named = |danger| Danger { what: format!("{tool} {path}"), ..danger };
+    overwritten(path, place).into_iter().map(named).collect()
 }
 
 /// Writing a project's own file of secrets needs a plan (`small.never`); writing does not show its content.

@@ -8,6 +8,7 @@ mod statement;
 pub mod input;
 pub mod targets;
 pub mod effect;
+mod outward;
 pub mod danger;
 pub mod tracking;
 

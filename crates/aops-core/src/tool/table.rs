@@ -123,6 +123,11 @@ fn begins_reading(words: &[String]) -> bool {
     words.first().is_some_and(|word| READING.contains(&word.as_str()))
 }
 
+/// The name begins with a word that reads or writes, so another one at its end says what it is about.
+pub(super) fn begins_with_verb(words: &[String]) -> bool {
+    begins_reading(words) || words.first().is_some_and(|word| WRITING.contains(&word.as_str()))
+}
+
 /// The words after `and`, `or` and `then`.
 fn joined(words: &[String]) -> impl Iterator<Item = &String> {
     words.windows(2).filter(|pair| JOINING.contains(&pair[0].as_str())).map(|pair| &pair[1])
@@ -178,7 +183,7 @@ pub(super) fn takes_patches(name: &str) -> bool {
 }
 
 /// The last part of a tool's name, split at signs and capitals: `getUser-by_id` is get, user, by, id.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut was_lower = false;
     for c in name.rsplit("__").next().unwrap_or(name).chars() {

@@ -196,7 +196,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
                     look.overwritten(&path)?;
                 }
             }
-            Loss::Replaced { sources, target } => look.replaced(sources, target)?,
+            Loss::Replaced { sources, target, moves } => look.replaced(sources, target, *moves)?,
             Loss::Crontab => look.crontab()?,
             Loss::Git { folder, what } if is_free(what) || look.is_ruled(rule_of(what)) => {
                 let folder = PathBuf::from(disk::settled(folder).lossy());

@@ -5,6 +5,7 @@ use super::call::{Call, is_open, is_option, may_be, quoted};
 use super::place::is_generated;
 use super::{files, secret};
 use crate::commands::carried;
+use crate::loss::moved_branch;
 use crate::syntax::{Bit, Word, globbed};
 
 /// Options before the verb that take the next word.
@@ -241,7 +242,11 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "lfs" => is(matches!(verb.first(), "migrate" | "prune" | "uninstall"), "git-history"),
         "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
         "credential" => is(verb.first() == "fill", "secret-print"),
-        "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
+        "submodule" => {
+            let drops = verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]);
+            is(drops || verb.first() == "update" && verb.has(force), "git-discard")
+        }
+        "fetch" | "pull" => is(verb.words.iter().any(|word| moves_branch(verb, word)), "git-delete-branch"),
         "config" => is(configures_signing(verb), "sign-as-user"),
         name if takes_signature(name) => is(signs(verb), "sign-as-user"),
         _ => None,
@@ -355,6 +360,12 @@ fn backs_up(verb: &Verb) -> bool {
     here && operands.len() < 3
         && operands.first().is_some_and(named)
         && !verb.has(&["-d", "-D", "-m", "-M", "--delete"])
+}
+
+/// `git fetch . +main:topic`: the local branch gets another commit.
+fn moves_branch(verb: &Verb, word: &Word) -> bool {
+    let forced = verb.has(&["-f", "--force"]) && !verb.has(&["--dry-run"]);
+    moved_branch(&word.lossy(), forced).is_some()
 }
 
 fn checkout_discards(verb: &Verb) -> bool {

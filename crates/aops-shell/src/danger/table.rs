@@ -33,12 +33,12 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("cluster-delete", &["nomad"], &["job stop|purge", "stop", "system gc", "node drain|eligibility", "namespace delete"]),
     // Infrastructure as code.
     ("infra-destroy", &["terraform", "tofu", "terragrunt", "opentofu"], &[
-        "destroy", "apply +/auto-approve", "apply +/destroy", "apply +/replace", "state rm|mv|push|replace-provider", "taint|untaint", "force-unlock",
-        "workspace delete", "run-all|runall destroy", "run-all apply +/auto-approve|--terragrunt-non-interactive", "destroy-all|apply-all", 
-        "run =destroy",
+        "destroy", "apply", "apply +/auto-approve", "state rm|mv|push|replace-provider", "taint|untaint", "force-unlock",
+        "workspace delete", "run-all|runall destroy|apply", "destroy-all|apply-all",
+        "run =destroy", "run =apply",
     ]),
-    ("infra-destroy", &["atmos"], &["terraform|tf|tofu|opentofu destroy|deploy|clean|taint|force-unlock", "terraform apply +/auto-approve",
-        "terraform|tf state rm|mv", "terraform|tf workspace delete", "helmfile|hf destroy", "terraform|tf apply +/auto-approve"]),
+    ("infra-destroy", &["atmos"], &["terraform|tf|tofu|opentofu destroy|deploy|apply|clean|taint|force-unlock",
+        "terraform|tf state rm|mv", "terraform|tf workspace delete", "helmfile|hf destroy"]),
     ("infra-destroy", &["pulumi"], &[
         "destroy|down", "up|update|u +-y|--yes|--skip-preview|-f", "stack rm", "state delete|unprotect", "cancel", "refresh +-y|--yes", "config rm",
         "env rm", "org|policy rm|disable", "stack import",
@@ -332,7 +332,9 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("publish-release", &["gcloud"], &["app|run|functions deploy", "beta|alpha app|run|functions deploy"]),
     ("publish-release", &["az"], &["webapp up|deploy", "functionapp deploy", "containerapp up|update"]),
     ("publish-release", &["aws"], &["lambda update-function-code", "ecs update-service", "cloudformation deploy|create-stack|update-stack|execute-change-set", "deploy create-deployment", "elasticbeanstalk update-environment", "amplify start-deployment|start-job", "apprunner start-deployment"]),
-    ("publish-release", &["kubectl", "oc", "k"], &["set image"]),
+    ("publish-release", &["kubectl", "oc", "k3s", "microk8s", "k"], &["set image", "apply ~view-last-applied|edit-last-applied|set-last-applied", "kubectl apply"]),
+    ("publish-release", &["helm"], &["install|upgrade"]),
+    ("publish-release", &["helmfile"], &["apply|sync"]),
     ("publish-release", &["argocd"], &["app sync"]),
     ("publish-release", &["supabase"], &["functions deploy", "db push"]),
     ("forge-merge", &["gh", "hub"], &[

@@ -127,6 +127,7 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
         "stash" if is_firm && words.first().is_some_and(|word| word.is("drop") || word.is("clear")) => {
             Some(GitLoss::Stashes)
         }
+        "fetch" if is_firm => moved_branches(words).map(GitLoss::Branches),
         "branch" if options_said => Some(GitLoss::Branches(names(words, is_firm))),
         "tag" if options_said && has(words, &["-d", "--delete", "-f", "--force"]) => {
             Some(GitLoss::Tags(names(words, is_firm)))
@@ -137,6 +138,24 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
         }
         _ => None,
     }
+}
+
+/// The local branches that a fetch points at other commits; `None` if there are none, or it names a pattern.
+fn moved_branches(words: &[Word]) -> Option<Vec<String>> {
+    let forced = has(words, &["-f", "--force"]);
+    let moved: Vec<String> = words.iter().filter_map(|word| moved_branch(&word.lossy(), forced)).collect();
+    (!moved.is_empty() && !moved.iter().any(|name| name.contains('*'))).then_some(moved)
+}
+
+/// The local branch that `+main:topic` points at another commit, or without `+` if all are forced.
+pub(crate) fn moved_branch(refspec: &str, forced: bool) -> Option<String> {
+    let (from, to) = refspec.split_once(':')?;
+    let is_address = from.contains('@') || to.starts_with("//") || from.starts_with('-');
+    if is_address || !forced && !from.starts_with('+') {
+        return None;
+    }
+    let name = to.strip_prefix("refs/heads/").unwrap_or(to);
+    (!name.is_empty() && !name.starts_with("refs/")).then(|| name.to_owned())
 }
 
 /// The branch that `checkout -B` or `switch -C` points at another commit. With `--force`, changes are lost as

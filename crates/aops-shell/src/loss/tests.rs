@@ -12,7 +12,7 @@ fn of(line: &str) -> (Vec<String>, usize) {
             let names: Vec<String> = names.iter().map(Word::lossy).collect();
             format!("? {} {}", root.lossy(), names.join(" "))
         }
-        Loss::Replaced { sources, target } => {
+        Loss::Replaced { sources, target, .. } => {
             let sources: Vec<String> = sources.iter().map(Word::lossy).collect();
             format!("{} > {}", sources.join(" "), target.lossy())
         }
@@ -122,6 +122,8 @@ fn what_git_drops() {
         ("git branch -D topic", format!("/p: {:?}", GitLoss::Branches(vec!["topic".to_owned()]))),
         ("git branch -D $b", format!("/p: {:?}", GitLoss::Branches(Vec::new()))),
         ("git worktree remove --force ../w", "/p: worktree /w".to_owned()),
+        ("git fetch . +main:b", format!("/p: {:?}", GitLoss::Branches(vec!["b".to_owned()]))),
+        ("git fetch -f . main:refs/heads/b", format!("/p: {:?}", GitLoss::Branches(vec!["b".to_owned()]))),
         ("git clean -fdx", format!("/p: {:?}", GitLoss::Untracked { paths: Vec::new(), ignored: true })),
     ] {
         assert_eq!(of(line).0, [want], "{line}");
@@ -129,6 +131,11 @@ fn what_git_drops() {
     }
     for line in [
         "git push --force",
+        "git fetch . main:b",
+        "git fetch origin +main:refs/remotes/origin/main",
+        "git fetch . '+refs/heads/*:refs/heads/*'",
+        "git fetch -f git@github.com:o/r.git",
+        "git fetch --force https://x.example/o/r.git",
         "git $x --hard",
         "GIT_DIR=x git reset --hard",
         "git -c core.worktree=/ reset --hard",

@@ -23,4 +23,7 @@ pub struct CallAsked {
     /// With `schedules`: there are more timers than we remember.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timers_lost: bool,
+    /// The user's rules that warned about it; it passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warned: Vec<String>,
 }

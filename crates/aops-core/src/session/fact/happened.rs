@@ -118,9 +118,9 @@ pub struct PromptHeard {
 pub enum GoesOn {
     /// The prompt only says to continue after an interrupt: with the current task and its plan.
     InHand,
-    /// The parked task at this position.
+    /// The parked task at this position, as soon as one of its files is changed.
     Parked(u64),
-    /// The parked task, as soon as a plan or a change shows which one is meant.
+    /// The newest parked task, as soon as a plan or a change shows that it is meant.
     Wished,
 }
 
@@ -141,10 +141,13 @@ pub struct SessionEnded {
 /// `Stop`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnEnded {
+    /// A failed check asks the person, so the task is not done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
     /// After work: files that differ from the baseline, committed or not, relative to the repository's root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// In mode `loop`: the task was given up, but everything is committed.
+    /// The task was let go: it is over, whatever it still owes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
     /// The signed state of the log, without this entry.

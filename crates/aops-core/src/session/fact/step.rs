@@ -70,6 +70,11 @@ impl Step {
         self.end.as_deref().unwrap_or_else(|| &*NOTHING)
     }
 
+    /// The user's rules that warned about it, if this step asks for it.
+    pub fn warned(&self) -> &[String] {
+        self.asks.as_deref().map_or(&[], |asks| &asks.warned)
+    }
+
     /// The rule that refused it.
     pub fn rule(&self) -> Option<&str> {
         self.denied.as_ref()?.rule.as_deref()

@@ -94,15 +94,23 @@ impl Session {
         }
     }
 
-    /// A person's prompt decides whether the newest parked task should continue; prompts of the model change
-    /// nothing.
+    /// A person's prompt decides which parked task should continue; prompts of the model change nothing.
     pub(super) fn want_parked(&mut self, prompt: &PromptHeard) {
         if prompt.means == Prompt::Machine {
             return;
         }
-        self.memory.parked.iter_mut().for_each(|parked| parked.wanted = false);
-        if let Some(newest) = self.memory.parked.last_mut() {
-            newest.wanted = prompt.goes_on == Some(GoesOn::Wished);
+        let parked = &mut self.memory.parked;
+        for task in parked.iter_mut() {
+            task.wanted = false;
+        }
+        let at = match prompt.goes_on {
+            Some(GoesOn::Parked(at)) => usize::try_from(at).ok().filter(|at| *at < parked.len()),
+            Some(GoesOn::Wished) => parked.len().checked_sub(1),
+            _ => None,
+        };
+        if let Some(at) = at {
+            let task = parked.remove(at);
+            parked.push(Parked { wanted: true, ..task });
         }
     }
 

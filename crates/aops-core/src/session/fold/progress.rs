@@ -26,10 +26,6 @@ impl Session {
             (Prompt::Machine | Prompt::Ours, _) => {}
             (Prompt::Command, _) if self.has_open_task() => {}
             (Prompt::Ordinary, Some(GoesOn::InHand)) if self.is_unfinished() => self.continue_task(prompt),
-            (Prompt::Ordinary, Some(GoesOn::Parked(at))) => {
-                self.begin_small_task(prompt);
-                self.take_up_at(Some(at));
-            }
             (Prompt::Ordinary, _) if self.plans_first() => self.await_plan(prompt),
             (Prompt::Ordinary, _) if self.is_unfinished() && !heard.anew => self.continue_task(prompt),
             (Prompt::Ordinary, _) => self.begin_small_task(prompt),
@@ -233,20 +229,30 @@ impl Session {
                 _ => Phase::Close,
             };
         } else if owed.is_empty() {
-            let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
-            if worked && !matches!(self.state.phase, Phase::Halted | Phase::Hydrate) {
-                self.state.phase = Phase::Done;
-                if end.shuts {
-                    self.state.sandbox = Sandbox::Shut;
-                }
-            } else if self.memory.progress.weight.unplanned && self.state.phase == Phase::Execute {
-                self.state.phase = Phase::Idle;
+            if !end.asks {
+                self.finish_task(end.shuts);
             }
         } else {
             self.memory.progress.let_go = true;
             if end.ends {
                 self.state.phase = Phase::Done;
             }
+            if end.shuts {
+                self.state.sandbox = Sandbox::Shut;
+            }
+        }
+    }
+
+    /// Nothing is owed: work is done, and a question is answered.
+    fn finish_task(&mut self, shuts: bool) {
+        let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
+        if worked && !matches!(self.state.phase, Phase::Halted | Phase::Hydrate) {
+            self.state.phase = Phase::Done;
+            if shuts {
+                self.state.sandbox = Sandbox::Shut;
+            }
+        } else if self.memory.progress.weight.unplanned && self.state.phase == Phase::Execute {
+            self.state.phase = Phase::Idle;
         }
     }
 

@@ -13,7 +13,6 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
 use crate::session::fold::Session;
 use crate::session::memory::Started;
-use crate::session::state::Stopping;
 use crate::text::time;
 
 /// At most this many agents are remembered; the oldest one that has ended is dropped first. Its BLOCK still
@@ -230,7 +229,8 @@ impl Session {
         // with its debts.
         let same_prompt = progress.prompts.first_of_task == progress.prompts.count;
         let continues = progress.weight.unplanned && (!self.plans_first() || finding.continues());
-        if self.state.task.is_some() && (same_prompt || continues || replans) {
+        let known = self.state.task.is_some() && !progress.let_go;
+        if known && (same_prompt || continues || replans) {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
         } else {
@@ -272,7 +272,8 @@ impl Session {
         let progress = &self.memory.progress;
         let known =
             self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
-        let goes_on = known && !progress.weight.unplanned;
+        // A task that was let go is over.
+        let goes_on = known && !progress.weight.unplanned && !progress.let_go;
         if goes_on {
             self.resume_task();
         }
@@ -284,11 +285,6 @@ impl Session {
         let before = self.memory.progress.before.take();
         if let Some(baseline) = self.memory.progress.baseline_before.take() {
             self.memory.place.baseline_sha256 = Some(baseline);
-            // It was allowed to end without paying its debts, and owes them again.
-            if self.memory.progress.let_go && before.is_some_and(|(phase, _)| phase != Phase::Done) {
-                self.memory.progress.let_go = false;
-                self.state.stop = Stopping::default();
-            }
         }
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));

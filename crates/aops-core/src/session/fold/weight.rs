@@ -134,7 +134,11 @@ impl Session {
 
     /// Work continues after the turn's end, for example when a background command has ended.
     pub(super) fn resume_small_task(&mut self) {
-        if self.memory.progress.weight.unplanned && matches!(self.state.phase, Phase::Idle | Phase::Done) {
+        let progress = &self.memory.progress;
+        if progress.weight.unplanned
+            && !progress.let_go
+            && matches!(self.state.phase, Phase::Idle | Phase::Done)
+        {
             self.state.phase = Phase::Execute;
         }
     }
@@ -180,11 +184,13 @@ impl Session {
         let (files, lines) = growth.count();
         let (most_files, most_lines) = small.most();
         let figures = format!("{}, {}", count(files, "file"), count(lines, "line"));
+        let most =
+            |files, joined, lines| format!("{} {joined} {}", count(files, "file"), count(lines, "line"));
         if files > small.files && lines > small.lines {
-            return Some(format!("{figures}; small is {} and {}", small.files, small.lines));
+            return Some(format!("{figures}; small is up to {}", most(small.files, "or", small.lines)));
         }
         if files > most_files || lines > most_lines {
-            return Some(format!("{figures}; at most {most_files} and {most_lines} are small"));
+            return Some(format!("{figures}; small is up to {}", most(most_files, "and", most_lines)));
         }
         let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
         let (path, pattern) =

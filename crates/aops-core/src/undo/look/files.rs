@@ -121,8 +121,9 @@ impl Look<'_> {
         beside(path).iter().try_for_each(|path| self.add(path, false))
     }
 
-    /// `cp`, `mv`: files at the targets of the sources.
-    pub(super) fn replaced(&mut self, sources: &[Word], target: &Word) -> Result<(), Unkept> {
+    /// `cp`, `mv`: files at the targets of the sources. A moved file that replaces another is kept as well, so
+    /// that it comes back to its place.
+    pub(super) fn replaced(&mut self, sources: &[Word], target: &Word, moves: bool) -> Result<(), Unkept> {
         let targets = self.expand(target)?;
         let [target] = targets.as_slice() else { return Ok(()) };
         let is_folder = target.is_dir();
@@ -145,12 +146,31 @@ impl Look<'_> {
                 }
                 if source.is_dir() && is_folder {
                     self.merged(&source, &goes)?;
-                } else {
-                    self.overwritten(&goes)?;
+                    continue;
+                }
+                let before = self.found.files.len();
+                self.overwritten(&goes)?;
+                if moves && self.found.files.len() > before {
+                    self.moved(&source)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// This file is at another place then. Its content is copied, since what is there may be changed.
+    fn moved(&mut self, path: &Path) -> Result<(), Unkept> {
+        if self.is_free(path) {
+            return Ok(());
+        }
+        let Some(root) = repository_of(path) else { return self.changed(path) };
+        let inside = path.strip_prefix(&root).unwrap_or(path);
+        match RepositoryWant::of_paths(self, &root, &[inside.to_owned()]) {
+            Ok(state) if state.tracked.contains(inside) && state.is_clean(inside) => {
+                self.removed(&[path.to_owned()])
+            }
+            _ => self.changed(path),
+        }
     }
 
     fn merged(&mut self, source: &Path, target: &Path) -> Result<(), Unkept> {

@@ -106,8 +106,8 @@ pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
         );
         return Verdict::deny(GateId::Failure, words);
     }
-    let words =
-        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
+    let name = if row.name.is_empty() { "an unknown event".to_owned() } else { format!("`{}`", row.name) };
+    let words = format!("aops-hook is broken and let {name} go unrecorded: {failure}\nhint: {way_out}");
     Verdict::notice(GateId::Failure, &words)
 }
 
