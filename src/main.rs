@@ -18,7 +18,7 @@ use aops_hook::attest;
 use aops_hook::cli::{self, complete};
 use aops_hook::refresh;
 #[cfg(feature = "fleet")]
-use aops_hook::run::fleet::leg;
+use aops_hook::run::fleet::{leg, retain};
 use aops_hook::run::job;
 use std::ffi::{CStr, c_char, c_int};
 use std::io::IsTerminal;
@@ -64,6 +64,8 @@ fn run(arguments: Vec<String>) -> u8 {
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..], &env),
         #[cfg(feature = "fleet")]
         None if first.is_some_and(leg::is_verb) => leg::run(&arguments[1..], &env.standing_here()),
+        #[cfg(feature = "fleet")]
+        None if first.is_some_and(retain::is_verb) => retain::run(&env.standing_here()),
         None if first == Some(complete::VERB) => {
             complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());
             0

@@ -1,31 +1,30 @@
-//! `fleet`: the PostgreSQL database that machines share, as `[fleet]` names it: its tables, the machines, and
-//! what is waiting.
+//! `fleet`: the database and the engine that machines share, as `[fleet]` names them: the machines, what is
+//! waiting, and what is asked.
 //!
-//! Connects to the database. Invariant: no hook calls this or depends on it.
+//! Connects to the database and to the gateway. Invariant: no hook calls this or depends on it.
 
 mod doctor;
 mod enqueue;
 mod on;
+mod status;
 mod approval;
 mod serve;
+mod wait;
 
 pub(super) use approval::{old_trees, resolve, runs};
 pub(super) use enqueue::{enqueue, names};
 pub(super) use on::submit;
 
-use super::table::{Cell, Tone};
-use super::{Command, Io, operand, policy_here, refused, yes};
+use super::{Command, Io, flag, operand, policy_here, refused, yes};
 use crate::remote::database;
-use aops_core::text::time::age;
 use aops_fleet::approval::Answer;
-use aops_fleet::overview::{MachineRow, Overview};
 use aops_fleet::{Fleet, schema};
 use clap::ArgMatches;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub const COMMAND: Command = Command {
     name: "fleet",
-    about: "What machines share: runs, approvals, sessions (PostgreSQL)",
+    about: "What machines share: runs, approvals, sessions",
     examples: &[
         ("aops-hook fleet init", "make the tables in the database that `fleet.url` names"),
         ("aops-hook fleet status", "runs, approvals, machines"),
@@ -47,7 +46,7 @@ pub(super) static VERBS: &[Command] = &[
         about: "Show what waits, runs and is asked, and which machines are there",
         examples: &[("aops-hook fleet status --json", "for programs")],
         arguments: |row| row,
-        run: status,
+        run: status::run,
     },
     Command {
         name: "approvals",
@@ -95,8 +94,18 @@ pub(super) static VERBS: &[Command] = &[
         run: serve::run,
     },
     Command {
+        name: "wait",
+        about: "Wait for answers to this machine's sessions at the engine, and carry them out",
+        examples: &[
+            ("aops-hook fleet wait", "until it is stopped"),
+            ("aops-hook fleet wait --once", "until no question is left"),
+        ],
+        arguments: |row| row.arg(flag("once", "End when no question is left")),
+        run: wait::run,
+    },
+    Command {
         name: "doctor",
-        about: "Check address, password, tables and clock",
+        about: "Check database, gateway, versions, key, clock, disk and jail, and who reaches whom",
         examples: &[("aops-hook fleet doctor", "each line says what to do where something is wrong")],
         arguments: |row| row,
         run: doctor::run,
@@ -131,56 +140,4 @@ fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         old => format!("brought the tables from version {old} to {now}"),
     };
     io.answer(&json!({"version": now, "before": before, "machine": machine}), words)
-}
-
-fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let seen = open(io)?.overview(MOST)?;
-    if io.json {
-        let machine = |one: &MachineRow| {
-            json!({
-                "name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy,
-                "bundle": bundle(one), "age_s": one.age_s
-            })
-        };
-        let machines: Vec<_> = seen.machines.iter().map(machine).collect();
-        let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
-        return io.print(json!({
-            "runs": {"waiting": waiting, "running": running, "paused": paused, "done": done, "lost": lost},
-            "approvals": approvals, "sessions": sessions, "policies": policies, "machines": machines,
-        }));
-    }
-    let Overview { waiting, running, paused, done, lost, .. } = seen;
-    let lost = if lost == 0 { String::new() } else { format!(" ({lost} without a worker)") };
-    let asks = if seen.approvals == 0 { Tone::Plain } else { Tone::Warn };
-    io.facts([
-        (
-            "runs",
-            format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"),
-            Tone::Plain,
-        ),
-        ("approvals", format!("{} open", seen.approvals), asks),
-        ("sessions", seen.sessions.to_string(), Tone::Plain),
-        ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
-    ])?;
-    let row = |one: &MachineRow| {
-        let policy: String = one.policy.chars().take(12).collect();
-        let bundle = match bundle(one) {
-            Value::Null => "-".to_owned(),
-            known => match known["name"].as_str() {
-                Some(name) => format!("{name} {}", known["version"]),
-                None => "damaged".to_owned(),
-            },
-        };
-        let seen = age(one.age_s * 1000);
-        [one.name.clone(), one.version.clone(), seen, policy, bundle, one.labels.join(",")].map(Cell::from)
-    };
-    io.table(
-        ["machine", "version", "seen", "policy", "bundle", "labels"],
-        seen.machines.iter().map(row).collect(),
-    )
-}
-
-/// Which bundle a machine runs.
-fn bundle(machine: &MachineRow) -> Value {
-    serde_json::from_str(&machine.bundle).unwrap_or_default()
 }

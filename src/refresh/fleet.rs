@@ -1,13 +1,15 @@
 //! Sends the results of sessions in the background: heads, checkpoints and insights to the database that
-//! machines share, traces to a collector. Each once, in the order in which it was written.
+//! machines share, questions to the database or to the engine, traces to a collector. Each once, in the order
+//! in which it was written.
 //!
 //! Connects to the database, starts `export`; stores its progress next to the machine's name. Invariants:
 //! only the refresher does this, so no event waits for it; what could not be sent is sent next time; one
 //! process sends at a time.
 
 use crate::remote::announce::announce;
-use crate::remote::asked;
+use crate::remote::asked::{self, Asked, Pending};
 use crate::remote::database;
+use crate::remote::gateway::{Gateway, TOKEN};
 use aops_core::config::bundle;
 use aops_core::config::in_force::{self, InForce};
 use aops_core::config::policy::fleet::Fleet as Wanted;
@@ -42,8 +44,9 @@ pub(super) fn ship(env: &Env, project: &str, end: Instant) {
         return;
     }
     let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
-    let Wanted { url, otlp, .. } = &in_force.policy.fleet;
+    let Wanted { url, otlp, engine, .. } = &in_force.policy.fleet;
     let _ = url.as_ref().and_then(|url| send(env, url, &in_force));
+    let _ = engine.as_ref().and_then(|url| ask_engine(env, url, &in_force.policy.fleet));
     let _ = otlp.as_ref().and_then(|url| export(env, url, end));
 }
 
@@ -96,6 +99,40 @@ fn open(in_force: &InForce, text: String) -> String {
     document.map(|document| document.without_prompts().text()).unwrap_or_default()
 }
 
+/// Asks the questions of sessions at the engine. `fleet wait` carries the answers out.
+fn ask_engine(env: &Env, url: &str, wanted: &Wanted) -> Option<()> {
+    if !wanted.defer {
+        return None;
+    }
+    let cursor = Cursor::take(env, "asked", url)?;
+    let mut place = cursor.read().parse().unwrap_or_default();
+    loop {
+        let (batch, end) = heads::at(env).after(place, BATCH).ok()?;
+        if batch.is_empty() {
+            break;
+        }
+        for found in newest(&batch).into_iter().filter_map(|head| on_disk(env, head)) {
+            let Some(Asked { asked, question, digest }) = asked::of(env, &found) else { continue };
+            let pending = Pending { asked, digest, question, tries: 0 };
+            if !pending.is_kept(env) {
+                pending.keep(env).ok()?;
+                let id = pending.id();
+                announce(env, wanted, [&id, &id, &pending.asked.cwd, &pending.question], None);
+            }
+        }
+        cursor.keep(&end.to_string())?;
+        place = end;
+    }
+    let machine = database::machine(env).ok()?;
+    let waiting = asked::pending(env);
+    let gateway = if waiting.is_empty() { None } else { Some(Gateway::find(env, url, TOKEN).ok()?) };
+    for pending in waiting {
+        // Asked again, it is the same question.
+        gateway.as_ref()?.ask(&pending.id(), "", &pending.order(&machine)).ok()?;
+    }
+    Some(())
+}
+
 /// Stores a session's question in the database, and notifies people.
 fn ask(
     env: &Env,
@@ -104,8 +141,9 @@ fn ask(
     found: &SessionOnDisk,
     wanted: &Wanted,
 ) -> anyhow::Result<()> {
-    let asked = if wanted.defer { asked::of(env, found) } else { None };
-    let Some((asked, question)) = asked else { return Ok(()) };
+    // With an engine, people are asked there.
+    let asked = if wanted.defer && wanted.engine.is_none() { asked::of(env, found) } else { None };
+    let Some(Asked { asked, question, .. }) = asked else { return Ok(()) };
     let run = asked.id();
     let request = serde_json::to_string(&asked)?;
     let token = random::hex(32)?;
@@ -122,7 +160,7 @@ fn ask(
         token: &digest,
     };
     if fleet.ask(&row)? {
-        announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], &token);
+        announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], Some(&token));
     }
     Ok(())
 }

@@ -18,15 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// `sha256=` and the HMAC of the input, made with the key.
 const SIGNATURE: &str = "AOPS_SIGNATURE";
 
-/// Announces a question by its own id, with its run and repository.
-pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
+/// Announces a question by its own id, with its run and repository. Without a token, it is answered only by
+/// whoever may do so.
+pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: Option<&str>) {
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
     let repository = redact(repository);
     let question = redact(question);
-    let mut said =
-        json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
+    let mut said = json!({"id": id, "run": run, "repository": repository, "question": question});
+    if let Some(token) = token {
+        said["token"] = token.into();
+    }
     if let Some(page) = &fleet.page {
-        said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();
+        let token = token.map(|token| format!("#{token}")).unwrap_or_default();
+        said["link"] = format!("{}/{token}", page.trim_end_matches('/')).into();
     }
     let said = said.to_string();
     let signature = format!("sha256={}", sign(key.as_bytes(), said.as_bytes()));

@@ -12,6 +12,7 @@ use super::copy::{
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Scratch};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The file in the commit.
@@ -90,11 +91,65 @@ fn commit_tree(env: &Env, root: &Path, tree: &str, parent: &str) -> Result<Strin
 /// A repository that shares the other's objects, without its settings, hooks or files.
 fn lone_repository(env: &Env, root: &Path, lone: &Path) -> Result<PathBuf, String> {
     let objects = line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
-    files::make_folders(lone, 0o700).map_err(|error| error.to_string())?;
-    git(env, lone, &["init", "--quiet", "--bare", "."])?;
+    let lone = bare(env, lone)?;
     let alternates = lone.join("objects/info/alternates");
     files::replace_private(&alternates, (objects + "\n").as_bytes()).map_err(|error| error.to_string())?;
-    Ok(lone.to_owned())
+    Ok(lone)
+}
+
+/// A branch with a result, at a remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Branch {
+    pub commit: String,
+    pub name: String,
+}
+
+/// The names of those branches that are gone from the remote, or whose commits are in what it has checked
+/// out.
+pub fn merged(env: &Env, repository: &str, branches: &[&Branch]) -> Result<BTreeSet<String>, String> {
+    if branches.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let scratch = Scratch::new("merged").map_err(|error| error.to_string())?;
+    let bare = bare(env, &scratch.0)?;
+    let reach = if Path::new(repository).is_absolute() { git_with } else { reach_with };
+    let listed = text(&reach(env, &bare, &["ls-remote", "--heads", "--", repository], &[], LARGEST)?.0);
+    // Without the files, where the remote can leave them out.
+    let head = format!("+HEAD:{FETCHED}");
+    let fetch = ["fetch", "--quiet", "--no-tags", "--filter=tree:0", "--", repository, &head];
+    reach(env, &bare, &fetch, &[], 4096)?;
+    let is_there = |branch: &Branch| {
+        let name = format!("refs/heads/{}", branch.name);
+        listed.lines().any(|line| line.split_whitespace().nth(1) == Some(name.as_str()))
+    };
+    let is_in =
+        |branch: &Branch| git(env, &bare, &["merge-base", "--is-ancestor", &branch.commit, FETCHED]).is_ok();
+    let done = branches.iter().filter(|branch| !is_there(branch) || is_in(branch));
+    Ok(done.map(|branch| branch.name.clone()).collect())
+}
+
+/// Removes the state of a run from the remote.
+pub fn remove(env: &Env, repository: &str, run: &str) -> Result<(), String> {
+    let scratch = Scratch::new("remove").map_err(|error| error.to_string())?;
+    let bare = bare(env, &scratch.0)?;
+    let reach = if Path::new(repository).is_absolute() { git_with } else { reach_with };
+    let wanted = names(run);
+    let listed =
+        text(&reach(env, &bare, &["ls-remote", "--", repository, &wanted[0], &wanted[1]], &[], 1 << 16)?.0);
+    let there = listed.lines().filter_map(|line| line.split_whitespace().nth(1));
+    for name in there.filter(|name| wanted.iter().any(|wanted| wanted == name)) {
+        reach(env, &bare, &["push", "--quiet", "--", repository, &format!(":{name}")], &[], 4096)?;
+    }
+    Ok(())
+}
+
+/// An empty repository, without anybody's settings.
+fn bare(env: &Env, folder: &Path) -> Result<PathBuf, String> {
+    let bare = folder.join("bare");
+    files::make_folders(&bare, 0o700).map_err(|error| error.to_string())?;
+    git(env, &bare, &["init", "--quiet", "--bare", "."])?;
+    Ok(bare)
 }
 
 /// Fetches the state at the remote into a new clone; `None` if there is none.

@@ -6,9 +6,11 @@
 
 mod row;
 pub mod place;
+pub mod retain;
 mod ship;
 pub mod stop;
 mod session;
+pub mod question;
 pub mod worker;
 pub mod leg;
 

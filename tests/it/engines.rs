@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a server and a service that are killed on the way")]
 
 mod attended;
+mod asked;
 
 use crate::client::install as packages;
 use crate::model::{Model, Turn};

@@ -3,7 +3,7 @@
 //! Asks the engine. Invariant: what was announced is already served, or will be in a moment.
 
 use crate::client::{Address, SOON};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::thread;
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Announces the address at which the engine finds handlers.
 pub fn deployment(admin: &Address, uri: &str) {
-    insist(admin, "/deployments", &json!({"uri": uri, "force": true}));
-}
-
-/// Repeats the request until it is accepted.
-pub fn insist(at: &Address, path: &str, body: &Value) {
-    while !at.ask("POST", path, Some(body), SOON).is_ok_and(|said| (200..300).contains(&said.status)) {
+    let body = json!({"uri": uri, "force": true});
+    while !admin
+        .ask("POST", "/deployments", Some(&body), SOON)
+        .is_ok_and(|said| (200..300).contains(&said.status))
+    {
         thread::sleep(SECOND);
     }
 }

@@ -6,10 +6,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "it starts holders")]
 
-use crate::client::{Address, SOON};
 use crate::hold::{Apart, Held, MARK, clock};
 use crate::order::{Leg, LegEnd};
-use serde_json::Value;
+use crate::way::Way;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,10 +20,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How often holders learn that their worker is alive, and the worker checks that the engine is.
+/// How often holders learn that their worker is alive.
 const BEAT: Duration = Duration::from_secs(1);
-/// The time limit for the engine's answer to that check.
-const QUICK: Option<Duration> = Some(Duration::from_secs(2));
 const TELL_AGAIN: Duration = Duration::from_millis(200);
 
 /// What all steps of a worker share.
@@ -35,7 +32,7 @@ pub struct Steps {
     pub folder: PathBuf,
     /// `aops-hook`.
     pub program: PathBuf,
-    pub ingress: Address,
+    pub way: Way,
     pub lock: i32,
     pub grace: Duration,
     pub reattach: Duration,
@@ -51,6 +48,8 @@ struct Step {
     attended: u32,
     lost: Option<Duration>,
     ended: watch::Receiver<bool>,
+    /// Set if the step was let go because the engine did not answer.
+    cut_off: watch::Sender<bool>,
 }
 
 impl Step {
@@ -68,6 +67,7 @@ impl Step {
 pub struct Attending {
     steps: Arc<Steps>,
     key: String,
+    cut_off: watch::Receiver<bool>,
     is_over: bool,
 }
 
@@ -76,22 +76,21 @@ impl Steps {
         machine: String,
         folder: PathBuf,
         program: PathBuf,
-        ingress: Address,
+        way: Way,
         lock: i32,
         grace: Duration,
         reattach: Duration,
     ) -> Arc<Self> {
         let table = Mutex::default();
         let answered = Mutex::new(clock());
-        let steps =
-            Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table, answered });
+        let steps = Arc::new(Self { machine, folder, program, way, lock, grace, reattach, table, answered });
         let looking = Arc::clone(&steps);
         thread::spawn(move || {
             let mut told = Duration::ZERO;
             loop {
                 thread::sleep(LOOK_AGAIN);
                 looking.end_unattended();
-                if clock() - told >= BEAT {
+                if clock().saturating_sub(told) >= BEAT {
                     told = clock();
                     looking.say_alive();
                 }
@@ -101,7 +100,7 @@ impl Steps {
         thread::spawn(move || {
             loop {
                 asking.ask_whether_it_lives();
-                thread::sleep(BEAT);
+                thread::sleep(asking.way.beat(asking.reattach));
             }
         });
         steps
@@ -109,7 +108,7 @@ impl Steps {
 
     fn ask_whether_it_lives(&self) {
         let asked = clock();
-        if self.ingress.ask("GET", "/restate/health", None, QUICK).is_ok() {
+        if self.way.lives() {
             *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         }
     }
@@ -127,12 +126,17 @@ impl Steps {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end_unattended(&self) {
+    fn is_cut_off(&self) -> bool {
         let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_cut_off = clock().saturating_sub(answered) > self.reattach;
+        clock().saturating_sub(answered) > self.reattach
+    }
+
+    fn end_unattended(&self) {
+        let is_cut_off = self.is_cut_off();
         for step in self.table().values_mut() {
             if is_cut_off || step.lost.is_some_and(|since| clock().saturating_sub(since) > self.reattach) {
                 step.let_go();
+                step.cut_off.send_replace(true);
             }
         }
     }
@@ -145,28 +149,33 @@ impl Steps {
     /// Attends the step with this key: the running one, or a new one. When it ends, the awakeable is
     /// resolved.
     pub async fn attend(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Attending> {
-        loop {
+        let cut_off = loop {
+            // A step that begins now would be let go at once.
+            while self.is_cut_off() {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
             let ending = {
                 let mut table = self.table();
                 match table.get_mut(key) {
                     Some(step) if !step.is_let_go() => {
                         step.attended += 1;
                         step.lost = None;
-                        break;
+                        break step.cut_off.subscribe();
                     }
                     Some(step) => step.ended.clone(),
                     None => {
                         let step = self.begin(key, leg, awakeable)?;
+                        let cut_off = step.cut_off.subscribe();
                         table.insert(key.to_owned(), step);
-                        break;
+                        break cut_off;
                     }
                 }
             };
             wait_for(ending).await;
             // Whoever saw the step end removes it from the table.
             tokio::task::yield_now().await;
-        }
-        Ok(Attending { steps: Arc::clone(self), key: key.to_owned(), is_over: false })
+        };
+        Ok(Attending { steps: Arc::clone(self), key: key.to_owned(), cut_off, is_over: false })
     }
 
     fn begin(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Step> {
@@ -194,7 +203,7 @@ impl Steps {
         let key = key.to_owned();
         let awakeable = awakeable.to_owned();
         thread::spawn(move || steps.watch(holder, &key, &stem, &awakeable, &tell));
-        Ok(Step { pipe, attended: 1, lost: None, ended })
+        Ok(Step { pipe, attended: 1, lost: None, ended, cut_off: watch::channel(false).0 })
     }
 
     /// Waits for a holder to end, then tells the engine, and repeats until the engine confirms.
@@ -207,10 +216,12 @@ impl Steps {
             return;
         }
         let end = read_end(stem, code);
-        let path = format!("/restate/awakeables/{awakeable}/resolve");
-        let body = serde_json::to_value(&end).unwrap_or(Value::Null);
         // Resolving twice does no harm, and a server that is down comes back.
-        while !self.ingress.ask("POST", &path, Some(&body), SOON).is_ok_and(|said| said.status < 500) {
+        while self
+            .way
+            .ended(awakeable, &end)
+            .is_err_and(|(status, _)| status >= 500 || [401, 403].contains(&status))
+        {
             thread::sleep(TELL_AGAIN);
         }
         self.table().remove(key);
@@ -238,6 +249,19 @@ async fn wait_for(mut ended: watch::Receiver<bool>) {
 }
 
 impl Attending {
+    /// The step was let go although its stream may be open: this attempt must end, so that another one begins
+    /// the step again.
+    pub fn cut_off(&self) -> impl Future<Output = ()> + use<> {
+        let mut cut_off = self.cut_off.clone();
+        async move {
+            // A step that came to its end is never cut off.
+            let is_cut_off = cut_off.wait_for(|cut_off| *cut_off).await.is_ok();
+            if !is_cut_off {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Ends the step with all its processes; returns when they are gone.
     pub async fn kill(mut self) {
         self.is_over = true;

@@ -6,8 +6,7 @@
 
 use crate::client::{Address, SOON};
 use crate::hold::clock;
-use crate::order::Standing;
-use crate::service::{ALL, Machine, name_of};
+use crate::order::{ALL, Machine, Standing, name_of};
 use aops_core::system::env::now_ms;
 use aops_core::text::time::timestamp;
 use serde_json::{Value, json};

@@ -8,12 +8,15 @@
 use crate::announce;
 use crate::away::{self, Away};
 use crate::client::{Address, Answer, SOON};
+use crate::doors::Doors;
+use crate::for_machines;
 use crate::given::Given;
 use crate::metrics::{self, ACTS, Told};
-use crate::order::{Decision, Order};
+use crate::order::{ALL, Decision, Order, workflow_of};
 use crate::request::Request;
-use crate::service::{ALL, serve_runs};
+use crate::service::serve_runs;
 use crate::tokens::{Person, Role, Tokens};
+use aops_core::config::policy::Fleet;
 use aops_core::system::env::now_ms;
 use aops_core::text::time::{self, timestamp};
 use serde_json::{Value, json};
@@ -68,7 +71,8 @@ const KNOWN: [&str; 11] = [
 type Said = (u16, Value);
 
 impl Gateway {
-    pub fn read(words: &[String]) -> Result<Self, String> {
+    /// What no option says, the user's configuration does.
+    pub fn read(words: &[String], fleet: &Fleet) -> Result<Self, String> {
         let given = Given::read(words, &KNOWN)?;
         let tokens = PathBuf::from(given.must("tokens")?);
         Tokens::read(&tokens)?;
@@ -77,9 +81,11 @@ impl Gateway {
             Some("on") => true,
             Some(odd) => return Err(format!("`--four-eyes {odd}`: write `on` or `off`")),
         };
-        let per_repository = given.last("per-repository").unwrap_or("0");
+        let per_repository =
+            given.last("per-repository").map_or_else(|| fleet.per_repository.to_string(), str::to_owned);
+        let identity = given.last("identity").or(fleet.identity.as_deref());
         let runs = given.address("runs", given.last("runs").unwrap_or("127.0.0.1:7392"))?;
-        if given.last("identity").is_none() && !runs.ip().is_loopback() {
+        if identity.is_none() && !runs.ip().is_loopback() {
             return Err(format!(
                 "`--runs {runs}` without `--identity`\nhint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
             ));
@@ -93,11 +99,11 @@ impl Gateway {
             audit: PathBuf::from(given.must("audit")?),
             runs,
             address: given.last("address").map(str::to_owned),
-            identity: given.last("identity").map(str::to_owned),
+            identity: identity.map(str::to_owned),
             per_repository: per_repository
                 .parse()
                 .map_err(|_| format!("`--per-repository {per_repository}`: write a number"))?,
-            lost_after: given.seconds("lost-after", 120)?,
+            lost_after: given.period("lost-after", fleet.lost_after)?.duration(),
         })
     }
 
@@ -187,9 +193,20 @@ impl Door {
             ("GET", ["metrics"]) => self.metrics(person),
             ("POST", ["v1", "list", "runs"]) => self.list(person),
             ("POST", ["v1", "list", "machines"]) => self.machines(person),
+            ("POST", ["v1", "about"]) if person.may(Role::Read) => for_machines::about(&self.doors(), person),
+            ("POST", ["v1", "machines", name, act @ ..]) if is_name(name) => {
+                if act == ["hello"] && !self.note(person, "hello", name, &Value::Null) {
+                    return problem(500, "the audit cannot be written");
+                }
+                for_machines::act(&self.doors(), person, name, act, &request.body)
+            }
             ("POST", ["v1", "runs", run, act @ ..]) => self.act_on(person, run, act, request),
             _ => problem(404, "there is no such thing here"),
         }
+    }
+
+    fn doors(&self) -> Doors {
+        Doors { ingress: self.gateway.ingress.clone(), admin: self.gateway.admin.clone() }
     }
 
     fn act_on(&self, person: &Person, run: &str, act: &[&str], request: &Request) -> Said {
@@ -219,7 +236,7 @@ impl Door {
 
     fn status(&self, run: &str) -> Said {
         let (status, mut standing) =
-            passed(self.gateway.ingress.ask("POST", &format!("/Run/{run}/status"), None, SOON));
+            passed(self.gateway.ingress.ask("POST", &path_of(run, "status"), None, SOON));
         if status == 200 && standing.is_object() {
             self.say_away(run, &mut standing);
         }
@@ -246,7 +263,7 @@ impl Door {
     }
 
     fn runs(&self) -> Option<Vec<Value>> {
-        let sql = "select service_key, value_utf8 from state where service_name = 'Run' and key = 'standing'";
+        let sql = "select service_key, value_utf8 from state where service_name in ('Run', 'Question') and key = 'standing'";
         let rows = away::query(&self.gateway.admin, sql)?;
         let one = |row: &Value| {
             let mut standing: Value = serde_json::from_str(row["value_utf8"].as_str()?).ok()?;
@@ -305,7 +322,7 @@ impl Door {
 
     /// Waits for the end of a run; 202 if that takes longer than a request may.
     fn wait(&self, run: &str) -> Said {
-        let path = format!("/restate/workflow/Run/{run}/attach");
+        let path = format!("/restate/workflow/{}/{run}/attach", workflow_of(run).0);
         match self.gateway.ingress.ask("GET", &path, None, Some(HOLD)) {
             Err(error) if is_late(&error) => (202, json!({"over": false})),
             said => passed(said),
@@ -320,7 +337,12 @@ impl Door {
         if !self.note(person, "submit", run, &order.run) {
             return problem(500, "the audit cannot be written");
         }
-        passed(self.gateway.ingress.ask("POST", &format!("/Run/{run}/run/send"), Some(&json!(order)), SOON))
+        passed(self.gateway.ingress.ask(
+            "POST",
+            &(path_of(run, workflow_of(run).1) + "/send"),
+            Some(&json!(order)),
+            SOON,
+        ))
     }
 
     fn decide(&self, person: &Person, run: &str, body: &[u8]) -> Said {
@@ -333,7 +355,7 @@ impl Door {
             return problem(400, "that is not an answer");
         };
         if self.gateway.four_eyes {
-            match self.gateway.ingress.ask("POST", &format!("/Run/{run}/status"), None, SOON) {
+            match self.gateway.ingress.ask("POST", &path_of(run, "status"), None, SOON) {
                 Ok(said) if said.status == 200 && said.json["who"] == person.name.as_str() => {
                     self.note(person, "refused", &request_of(run), &json!(decision));
                     return problem(403, "who asked for a run does not answer it: somebody else must");
@@ -346,7 +368,7 @@ impl Door {
         if !self.note(person, "answer", run, &json!(decision)) {
             return problem(500, "the audit cannot be written");
         }
-        passed(self.gateway.ingress.ask("POST", &format!("/Run/{run}/answer"), Some(&json!(decision)), SOON))
+        passed(self.gateway.ingress.ask("POST", &path_of(run, "answer"), Some(&json!(decision)), SOON))
     }
 
     /// Cancels the run and waits for its end: the run first ends its step, or says by when it will have
@@ -355,8 +377,9 @@ impl Door {
         if !self.note(person, "block", run, &Value::Null) {
             return problem(500, "the audit cannot be written");
         }
+        let (service, handler) = workflow_of(run);
         let sql = format!(
-            "select id from sys_invocation where target_service_name = 'Run' and target_service_key = '{run}' and target_handler_name = 'run' and status != 'completed'"
+            "select id from sys_invocation where target_service_name = '{service}' and target_service_key = '{run}' and target_handler_name = '{handler}' and status != 'completed'"
         );
         let found = away::query(&self.gateway.admin, &sql).unwrap_or_default();
         let Some(id) = found.first().and_then(|row| row["id"].as_str()) else {
@@ -384,6 +407,10 @@ impl Door {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.gateway.audit);
         file.and_then(|mut file| writeln!(file, "{line}").and_then(|()| file.sync_data())).is_ok()
     }
+}
+
+fn path_of(run: &str, handler: &str) -> String {
+    format!("/{}/{run}/{handler}", workflow_of(run).0)
 }
 
 fn request_of(run: &str) -> String {

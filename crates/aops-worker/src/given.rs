@@ -2,8 +2,8 @@
 //!
 //! Pure.
 
+use aops_core::config::policy::Period;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given(Vec<(String, String)>);
@@ -31,10 +31,13 @@ impl Given {
         self.last(name).ok_or_else(|| format!("`--{name}` is missing\nhint: `aops-fleet` lists the options"))
     }
 
-    /// The value as whole seconds.
-    pub fn seconds(&self, name: &str, usual: u64) -> Result<Duration, String> {
-        let Some(text) = self.last(name) else { return Ok(Duration::from_secs(usual)) };
-        text.parse().map(Duration::from_secs).map_err(|_| format!("`--{name} {text}`: write whole seconds"))
+    /// A length of time: `30s`, `2m`, or whole seconds.
+    pub fn period(&self, name: &str, usual: Period) -> Result<Period, String> {
+        let Some(text) = self.last(name) else { return Ok(usual) };
+        let read = text.parse().ok().map(Period::seconds).or_else(|| Period::of(text));
+        read.ok_or_else(|| {
+            format!("`--{name} {text}` is not a duration\nhint: write 30s, 2m or whole seconds")
+        })
     }
 
     /// `ADDRESS:PORT`
@@ -56,6 +59,13 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let given = Given::read(&words("--a 1 --b x --a 2"), &["a", "b"]).unwrap();
         assert_eq!((given.last("a"), given.all("a").len(), given.last("c")), (Some("2"), 2, None));
+        let given_for = |text: &str| {
+            Given::read(&words(&format!("--a {text}")), &["a"]).unwrap().period("a", Period::seconds(1))
+        };
+        assert_eq!((given_for("90"), given_for("2m")), (Ok(Period::seconds(90)), Ok(Period::seconds(120))));
+        assert!(
+            given_for("soon").is_err() && given.period("c", Period::seconds(7)) == Ok(Period::seconds(7))
+        );
         assert!(given.must("c").unwrap_err().contains("hint:"));
         assert!(Given::read(&words("--a"), &["a"]).is_err());
         assert!(Given::read(&words("--z 1"), &["a"]).unwrap_err().contains("`--z`"));

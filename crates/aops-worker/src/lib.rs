@@ -7,6 +7,8 @@ pub mod given; // the options of a verb
 pub mod order; // data passed between the engine, a machine and `aops-hook`
 pub mod client; // asks the engine's server
 pub mod announce; // announces our services to the engine
+pub mod doors; // the engine's server, as a machine needs it
+pub mod way; // how a worker reaches the engine
 pub mod attend; // the steps that run on this machine
 pub mod service; // the handlers on the engine
 pub mod worker; // the worker of a machine
@@ -14,4 +16,5 @@ pub mod away; // lost machines, and what happens to their runs
 pub mod tokens; // who may do what
 pub mod metrics; // metrics for a collector
 pub mod request; // one HTTP request
+pub mod for_machines; // what the gateway does for machines
 pub mod gateway; // how people reach the engine

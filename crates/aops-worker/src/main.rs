@@ -1,27 +1,44 @@
 //! `aops-fleet`: the worker of a machine, and the holder of each step.
 
+use aops_core::config::in_force;
+use aops_core::config::policy::Fleet;
+use aops_core::system::env::Env;
 use aops_worker::gateway::Gateway;
 use aops_worker::{hold, worker};
 use std::io::Write;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: aops-fleet worker --name NAME --listen ADDRESS --ingress URL --admin URL
-  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--reattach SECONDS] [--grace SECONDS]
-  [--lost-after SECONDS]
+const USAGE: &str = "usage: aops-fleet worker --ingress URL --admin URL [--name NAME] [--listen ADDRESS]
+  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--reattach TIME] [--grace TIME]
+  [--lost-after TIME]
        aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--four-eyes on]
-  [--runs ADDRESS] [--address URL] [--identity KEY] [--per-repository NUMBER] [--lost-after SECONDS]
+  [--runs ADDRESS] [--address URL] [--identity KEY] [--per-repository NUMBER] [--lost-after TIME]
+what no option says is read from `[fleet]` in your configuration
 hint: `docs/fleet.md` says how a server and its workers are set up";
+
+/// `[fleet]` of the user's configuration.
+fn configured() -> Result<(Env, Fleet), String> {
+    let env = Env::read();
+    let policy = in_force::policy(&env, &env.home).map_err(|failure| failure.to_string())?;
+    Ok((env, policy.fleet))
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(code) = hold::run(&arguments) {
         return ExitCode::from(code);
     }
+    if arguments.iter().eq(["--version"]) {
+        let _ = writeln!(std::io::stdout(), "aops-fleet {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let done = match arguments.split_first() {
-        Some((verb, rest)) if verb == "worker" => {
-            worker::Options::read(rest).and_then(|options| worker::work(&options))
+        Some((verb, rest)) if verb == "worker" => configured()
+            .and_then(|(env, fleet)| worker::Options::read(rest, &env, &fleet))
+            .and_then(|options| worker::work(&options)),
+        Some((verb, rest)) if verb == "serve" => {
+            configured().and_then(|(_, fleet)| Gateway::read(rest, &fleet)).and_then(Gateway::serve)
         }
-        Some((verb, rest)) if verb == "serve" => Gateway::read(rest).and_then(Gateway::serve),
         _ => Err(USAGE.to_owned()),
     };
     match done {

@@ -5,11 +5,53 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::time::Duration;
 
 /// The version of the order format. A worker serves this one and the one before.
 pub const PROTOCOL: u64 = 1;
 /// The maximum length of a text in the journal, which people can read in the server's pages.
 pub const LONGEST_WORDS: usize = 16 << 10;
+
+/// The key of the object that knows all machines.
+pub const ALL: &str = "all";
+
+/// The service of a machine, which has its name.
+pub fn name_of(machine: &str) -> String {
+    format!("machine-{machine}")
+}
+
+/// The workflow with this id, and its first handler: a run, or the question of a session.
+pub fn workflow_of(id: &str) -> (&'static str, &'static str) {
+    if id.starts_with("session-") { ("Question", "ask") } else { ("Run", "run") }
+}
+
+/// A machine with a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    pub name: String,
+    pub labels: Vec<String>,
+    #[serde(default)]
+    pub runs: u64,
+    /// Its worker could not be reached for too long, and has not announced itself since.
+    #[serde(default)]
+    pub away: bool,
+    /// Since when it is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// How many seconds a step has between SIGTERM and SIGKILL.
+    #[serde(default)]
+    pub grace_s: u64,
+    /// How many seconds a step keeps running after its stream is lost.
+    #[serde(default)]
+    pub reattach_s: u64,
+}
+
+impl Machine {
+    /// After this time nothing of a step is left on the machine, whatever happens to the network.
+    pub fn lets_go_after(&self) -> Duration {
+        Duration::from_secs(self.reattach_s + self.grace_s + 1)
+    }
+}
 
 /// A requested run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ impl Request {
             let value = value.trim();
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => {
-                    long = value.parse().ok().filter(|n| *n <= LONGEST_REQUEST).ok_or_else(odd)?
+                    long = value.parse().ok().filter(|n| *n <= LONGEST_REQUEST).ok_or_else(odd)?;
                 }
                 "authorization" => {
                     value.strip_prefix("Bearer ").unwrap_or_default().clone_into(&mut request.token);

@@ -9,8 +9,8 @@ mod machines;
 mod slots;
 mod answers;
 mod here;
+mod question;
 mod run;
 
-pub use here::{name_of, serve_machine};
-pub use machines::{ALL, Machine};
+pub use here::serve_machine;
 pub use run::serve_runs;

@@ -14,6 +14,8 @@ pub enum Role {
     Submit,
     Approve,
     Operate,
+    /// Serve the steps of the machine with this name.
+    Work,
 }
 
 /// Somebody with a token.
@@ -77,6 +79,7 @@ fn role(word: &str) -> Option<Role> {
         "submit" => Some(Role::Submit),
         "approve" => Some(Role::Approve),
         "operate" => Some(Role::Operate),
+        "work" => Some(Role::Work),
         _ => None,
     }
 }

@@ -1,24 +1,33 @@
 //! The worker of a machine: takes its lock, ends what an earlier worker left, serves, and announces itself to
 //! the engine.
 //!
-//! Writes below its folder. Invariants: it serves nothing before the last holder of an earlier worker is
-//! gone; what it lets go has ended before another machine may begin it.
+//! Writes below its folder, starts `aops-hook` once a day. Invariants: it serves nothing before the last
+//! holder of an earlier worker is gone; what it lets go has ended before another machine may begin it.
+
+#![expect(clippy::disallowed_methods, reason = "it starts `aops-hook`")]
 
 use crate::alone::Alone;
-use crate::announce;
 use crate::attend::Steps;
-use crate::client::{Address, SOON};
+use crate::client::Address;
+use crate::doors::Doors;
 use crate::given::Given;
 use crate::hold;
-use crate::service::{self, ALL, Machine, name_of};
+use crate::order::Machine;
+use crate::service;
+use crate::way::{Through, Way};
+use aops_core::config::policy::Fleet;
 use aops_core::system::env::Env;
-use serde_json::json;
+use aops_core::system::fleet_home::machine;
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+const DAY: Duration = Duration::from_hours(24);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How often a worker asks whether its machine is still assigned runs.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -29,14 +38,13 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// The options that a worker was started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub name: String,
     pub listen: SocketAddr,
     /// The address at which the server reaches it, if it is not `listen`.
     pub address: Option<String>,
-    pub ingress: Address,
-    pub admin: Address,
+    pub way: Way,
     pub folder: PathBuf,
     pub hook: PathBuf,
     pub labels: Vec<String>,
@@ -46,50 +54,75 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn read(words: &[String]) -> Result<Self, String> {
+    /// What no option says, the user's configuration does.
+    pub fn read(words: &[String], env: &Env, fleet: &Fleet) -> Result<Self, String> {
         let given = Given::read(words, &KNOWN)?;
-        let seconds = |wanted: &str, usual: u64| given.seconds(wanted, usual);
-        let env = Env::read();
-        let listen = given.must("listen")?;
-        let name = given.must("name")?.to_owned();
+        let listen = given.last("listen").or(fleet.listen.as_deref()).ok_or(
+            "where should it listen?\nhint: set `fleet.listen` in your configuration, or give `--listen ADDRESS:PORT`",
+        )?;
+        let name = given.last("name").map_or_else(|| own_name(env), |name| Ok(name.to_owned()))?;
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
         }
         let listen: SocketAddr =
             listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?;
-        if given.last("identity").is_none() && !listen.ip().is_loopback() {
+        let identity = given.last("identity").or(fleet.identity.as_deref());
+        if identity.is_none() && !listen.ip().is_loopback() {
             return Err(format!(
                 "`--listen {listen}` without `--identity`: whoever reaches it could run programs here\n\
                  hint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
             ));
         }
-        let reattach = seconds("reattach", 30)?;
-        let grace = seconds("grace", 2)?;
-        let lost_after = seconds("lost-after", 120)?;
-        if (reattach + grace) * 2 >= lost_after {
+        let reattach = given.period("reattach", fleet.reattach)?;
+        let grace = given.period("grace", fleet.grace)?;
+        let lost_after = given.period("lost-after", fleet.lost_after)?;
+        if let Some(what) = Fleet::times_problem(reattach, grace, lost_after) {
             return Err(format!(
-                "`--reattach` and `--grace` are {} s together, which is not below half of `--lost-after` ({} s)\n\
-                 hint: a machine that is cut off must have ended its step before another one begins it",
-                (reattach + grace).as_secs(),
-                lost_after.as_secs()
+                "{what}\nhint: a machine that is cut off must have ended its step before another one begins it"
             ));
+        }
+        let mut labels = given.all("label");
+        if labels.is_empty() {
+            labels.clone_from(&fleet.labels);
         }
         Ok(Self {
             listen,
             address: given.last("address").map(str::to_owned),
-            ingress: Address::read(given.must("ingress")?)?,
-            admin: Address::read(given.must("admin")?)?,
+            way: way(&given, env, fleet, &name)?,
             folder: given
                 .last("folder")
                 .map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
-            hook: given.last("hook").map_or_else(|| find_hook(&env), |path| Ok(PathBuf::from(path)))?,
-            labels: given.all("label"),
-            identity: given.last("identity").map(str::to_owned),
-            reattach,
-            grace,
+            hook: given.last("hook").map_or_else(|| find_hook(env), |path| Ok(PathBuf::from(path)))?,
+            labels,
+            identity: identity.map(str::to_owned),
+            reattach: reattach.duration(),
+            grace: grace.duration(),
             name,
         })
     }
+}
+
+/// The server's own addresses if they are given, else the gateway.
+fn way(given: &Given, env: &Env, fleet: &Fleet, name: &str) -> Result<Way, String> {
+    match (given.last("ingress"), given.last("admin"), &fleet.engine) {
+        (None, None, Some(url)) => Ok(Way::Gateway(Arc::new(Through::new(env, url, name)))),
+        (None, None, None) => {
+            Err("where is the engine?\nhint: set `fleet.engine` in your configuration to the \
+             address of its gateway, or give `--ingress` and `--admin`"
+                .to_owned())
+        }
+        _ => {
+            let ingress = Address::read(given.must("ingress")?)?;
+            Ok(Way::Doors(Doors { ingress, admin: Address::read(given.must("admin")?)? }))
+        }
+    }
+}
+
+/// The name that this machine also has in a shared database, in letters that a service may have.
+fn own_name(env: &Env) -> Result<String, String> {
+    let name =
+        machine(env).map_err(|error| format!("this machine has no name: {error}\nhint: give `--name`"))?;
+    Ok(name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "-"))
 }
 
 /// `aops-hook` in this program's folder, or on `PATH`.
@@ -115,7 +148,7 @@ pub fn work(options: &Options) -> Result<(), String> {
         options.name.clone(),
         folder,
         options.hook.clone(),
-        options.ingress.clone(),
+        options.way.clone(),
         alone.number(),
         options.grace,
         options.reattach,
@@ -124,58 +157,66 @@ pub fn work(options: &Options) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
+    let program = options.hook.clone();
+    thread::spawn(move || clean_up_daily(&program));
     let announced = options.clone();
     thread::spawn(move || stay_known(&announced));
     runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
 }
 
+/// Removes what runs left behind, as `aops-hook` knows it.
+fn clean_up_daily(program: &Path) {
+    loop {
+        let mut command = Command::new(program);
+        let command =
+            command.arg("__retain").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let _ = command.status();
+        thread::sleep(DAY);
+    }
+}
+
 /// Announces this machine to the engine and to the other machines, again if it was considered lost.
 fn stay_known(options: &Options) {
     let here = options.address.clone().unwrap_or_else(|| format!("http://{}", options.listen));
-    announce::deployment(&options.admin, &here);
-    let hello = json!(Machine {
+    let machine = Machine {
         name: options.name.clone(),
         labels: options.labels.clone(),
         grace_s: options.grace.as_secs(),
         reattach_s: options.reattach.as_secs(),
         ..Machine::default()
-    });
-    let path = format!("/Machines/{ALL}/hello");
-    let question = format!("/Machines/{ALL}/counts");
+    };
+    let mut told = String::new();
     loop {
-        announce::insist(&options.ingress, &path, &hello);
-        resume_paused(options);
-        let counts = || options.ingress.ask("POST", &question, Some(&json!(options.name)), SOON);
-        while counts().map_or(true, |said| said.json != json!(false)) {
+        let mut pause = Duration::from_secs(1);
+        while let Err((_, words)) = options.way.hello(&machine, &here) {
+            if words != told {
+                let _ = writeln!(std::io::stderr(), "aops-fleet: not known to the engine yet: {words}");
+                told = words;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(ASK_AGAIN);
+        }
+        while options.way.counts(&options.name) != Ok(false) {
             thread::sleep(ASK_AGAIN);
         }
-    }
-}
-
-/// Resumes steps that the engine paused, because it stops trying to reach a machine that was away for long.
-fn resume_paused(options: &Options) {
-    let service = name_of(&options.name);
-    let sql = format!(
-        "select id from sys_invocation where target_service_name = '{service}' and status = 'paused' limit 1000"
-    );
-    let Ok(said) = options.admin.ask("POST", "/query", Some(&json!({"query": sql})), SOON) else { return };
-    for id in said.json["rows"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()) {
-        let _ = options.admin.ask("PATCH", &format!("/invocations/{id}/resume"), None, SOON);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aops_core::config::policy::Period;
 
     #[test]
     fn a_network_is_served_only_with_the_servers_key() {
+        let env = Env::read();
+        let fleet = Fleet::default();
         let read = |listen: &str, more: &[&str]| {
             let words =
                 ["--name", "a", "--listen", listen, "--ingress", "http://h:1", "--admin", "http://h:2"];
             let words =
                 words.iter().chain(&["--hook", "/bin/true"]).chain(more).map(|word| (*word).to_owned());
-            Options::read(&words.collect::<Vec<_>>())
+            Options::read(&words.collect::<Vec<_>>(), &env, &fleet)
         };
         for open in ["10.0.0.5:9080", "0.0.0.0:9080", "[::]:9080"] {
             let said = read(open, &[]).unwrap_err();
@@ -185,11 +226,41 @@ mod tests {
         for here in ["127.0.0.1:9080", "[::1]:9080"] {
             assert!(read(here, &[]).is_ok(), "{here}");
         }
+        let without =
+            |fleet: &Fleet| Options::read(&["--listen".to_owned(), "127.0.0.1:1".to_owned()], &env, fleet);
+        assert!(without(&fleet).unwrap_err().contains("`fleet.engine`"));
         assert!(read("here", &[]).unwrap_err().contains("ADDRESS:PORT"));
         for (more, is_fine) in
             [(["--reattach", "57"], true), (["--reattach", "58"], false), (["--lost-after", "64"], false)]
         {
             assert_eq!(read("127.0.0.1:1", &more).is_ok(), is_fine, "{more:?}");
         }
+    }
+
+    #[test]
+    fn what_no_option_says_is_configured() {
+        let fleet = Fleet {
+            identity: Some("publickeyv1_x".to_owned()),
+            labels: vec!["gpu".to_owned()],
+            listen: Some("10.0.0.5:9443".to_owned()),
+            reattach: Period::seconds(20),
+            ..Fleet::default()
+        };
+        let read = |more: &[&str]| {
+            let words =
+                ["--name", "a", "--ingress", "http://h:1", "--admin", "http://h:2", "--hook", "/bin/true"];
+            let words: Vec<String> = words.iter().chain(more).map(|word| (*word).to_owned()).collect();
+            Options::read(&words, &Env::read(), &fleet)
+        };
+        let said = read(&[]).unwrap();
+        let shown = (said.listen.to_string(), said.identity, said.labels, said.reattach.as_secs());
+        assert_eq!(shown, ("10.0.0.5:9443".to_owned(), fleet.identity.clone(), fleet.labels.clone(), 20));
+        let said = read(&["--label", "mac", "--listen", "127.0.0.1:1", "--reattach", "3"]).unwrap();
+        assert_eq!(
+            (said.listen.port(), said.labels, said.reattach.as_secs()),
+            (1, vec!["mac".to_owned()], 3)
+        );
+        let said = read(&["--reattach", "2m"]).unwrap_err();
+        assert!(["(2m)", "(2s)", "`lost_after`"].iter().all(|part| said.contains(part)), "{said}");
     }
 }

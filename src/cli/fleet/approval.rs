@@ -36,12 +36,10 @@ pub(super) const fn verb(
 }
 
 pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    if let Some(gateway) = on::gateway(io)?
-        && !is_configured(io)
-    {
-        return on::runs(io, &gateway, true);
-    }
-    let open = open(io)?.approvals(MOST)?;
+    let gateway = on::gateway(io)?;
+    let asked = gateway.as_ref().map(on::asking).transpose()?.unwrap_or_default();
+    let open =
+        if gateway.is_some() && !is_configured(io) { Vec::new() } else { open(io)?.approvals(MOST)? };
     if io.json {
         let one = |one: &Approval| {
             json!({
@@ -49,7 +47,7 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                 "repository": redact(&one.repository), "machine": one.machine,
             })
         };
-        return io.print(open.iter().map(one).collect::<Value>());
+        return io.print(open.iter().map(one).chain(asked).collect::<Value>());
     }
     let row = |one: &Approval| {
         let what = one_line(&one.question, 500);
@@ -60,7 +58,12 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Cell::new(what, Tone::Warn),
         ]
     };
-    io.table(["id", "age", "repository", "question"], open.iter().map(row).collect())
+    let of_engine = |run: &Value| {
+        let [id, age, repository, question] = on::question(io, run);
+        [id.into(), age.into(), repository.into(), Cell::new(question, Tone::Warn)]
+    };
+    let rows = open.iter().map(row).chain(asked.iter().map(of_engine)).collect();
+    io.table(["id", "age", "repository", "question"], rows)
 }
 
 pub(super) fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
@@ -154,7 +157,7 @@ pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<Stri
 /// `runs --fleet`
 pub(in crate::cli) fn runs(io: &mut Io) -> anyhow::Result<u8> {
     if let Some(gateway) = on::gateway(io)? {
-        return on::runs(io, &gateway, false);
+        return on::runs(io, &gateway);
     }
     let runs = open(io)?.runs(MOST)?;
     if io.json {

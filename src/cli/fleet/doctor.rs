@@ -1,9 +1,12 @@
-//! `fleet doctor`: each requirement for machines that share a database, and how to meet it.
+//! `fleet doctor`: each requirement for machines that share a database or an engine, and how to meet it.
 
-use super::url;
-use crate::cli::Io;
+mod gateway;
+
 use crate::cli::table::{Cell, Tone};
+use crate::cli::{Io, policy_here, refused};
 use crate::remote::database;
+use aops_core::jail::enter::what_each;
+use aops_core::jail::plan::Ground;
 use aops_core::system::env::now_ms;
 use aops_fleet::{Error, Fleet, schema};
 use clap::ArgMatches;
@@ -12,20 +15,41 @@ use std::os::unix::fs::PermissionsExt;
 
 /// Leases use only the database's clock; times in ledgers are those of the machines.
 const MOST_SKEW_MS: i64 = 5_000;
+/// Less is too little for the clones of a day.
+const LEAST_FREE_MB: u64 = 1_024;
 
 /// The name of a check, and its result or the problem.
 type Row = (&'static str, Result<String, String>);
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let url = url(io)?;
+    let wanted = policy_here(io)?.policy.fleet;
+    if wanted.url.is_none() && wanted.engine.is_none() {
+        return refused(
+            "neither a database nor an engine is configured\nhint: set `fleet.engine` to the address of the \
+                engine's gateway, or `fleet.url` to a PostgreSQL",
+        );
+    }
+    let mut rows = wanted.url.as_ref().map(|url| database_rows(io, url)).unwrap_or_default();
+    if let Some(url) = &wanted.engine {
+        rows.extend(gateway::rows(io, &wanted, url));
+        rows.extend([("disk", disk(io)), ("jail", jail(io))]);
+    }
+    show(io, &rows)
+}
+
+fn database_rows(io: &Io, url: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = vec![("password", password(io))];
-    match database::open_any(io.env, &url) {
+    match database::open_any(io.env, url) {
         Err(error) => rows.push(("database", Err(error.to_string()))),
         Ok(mut fleet) => {
             rows.push(("database", Ok("answers".to_owned())));
             rows.extend([("tables", tables(&mut fleet)), ("clock", clock(&mut fleet))]);
         }
     }
+    rows
+}
+
+fn show(io: &mut Io, rows: &[Row]) -> anyhow::Result<u8> {
     let code = u8::from(rows.iter().any(|(_, found)| found.is_err()));
     if io.json {
         let one = |(name, found): &Row| {
@@ -67,11 +91,47 @@ fn tables(fleet: &mut Fleet) -> Result<String, String> {
 }
 
 fn clock(fleet: &mut Fleet) -> Result<String, String> {
-    match fleet.clock_skew_ms(now_ms()) {
-        Ok(skew) if skew.abs() > MOST_SKEW_MS => {
-            Err(format!("{} s away from the database's\nhint: set it by NTP", skew / 1000))
-        }
-        Ok(_) => Ok("as the database's".to_owned()),
-        Err(error) => Err(error.to_string()),
+    fleet
+        .clock_skew_ms(now_ms())
+        .map_err(|error| error.to_string())
+        .and_then(|skew| near(skew, "the database"))
+}
+
+fn near(skew_ms: i64, whose: &str) -> Result<String, String> {
+    if skew_ms.abs() > MOST_SKEW_MS {
+        return Err(format!("{} s away from that of {whose}\nhint: set it by NTP", skew_ms / 1000));
     }
+    Ok(format!("as that of {whose}"))
+}
+
+/// Where the clones of runs are.
+fn disk(io: &Io) -> Result<String, String> {
+    let trees = database::trees(io.env);
+    let there = trees.ancestors().find(|folder| folder.is_dir()).unwrap_or(&io.env.home);
+    let found = rustix::fs::statvfs(there).map_err(|error| format!("`{}`: {error}", there.display()))?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize) >> 20;
+    let words = format!("{free} MB are free for clones in `{}`", trees.display());
+    if free < LEAST_FREE_MB {
+        return Err(format!(
+            "{words}\nhint: `aops-hook runs gc --older-than 7d` removes clones of runs that ended"
+        ));
+    }
+    Ok(words)
+}
+
+fn jail(io: &Io) -> Result<String, String> {
+    let each = what_each(&Ground::here(io.env, &io.env.cwd));
+    let held: Vec<&str> = each.iter().filter(|(_, held)| held.is_ok()).map(|(name, _)| *name).collect();
+    if held.is_empty() {
+        let whys: Vec<String> = each
+            .iter()
+            .filter_map(|(name, held)| Some(format!("{name}: {}", held.as_ref().err()?)))
+            .collect();
+        return Err(format!(
+            "nothing holds here ({})\nhint: allow user namespaces on this system; until then \
+                give steps of runs a machine or a user that has nothing to lose",
+            whys.join("; ")
+        ));
+    }
+    Ok(format!("holds steps by {}", held.join(", ")))
 }

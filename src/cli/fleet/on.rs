@@ -7,8 +7,9 @@
 use super::enqueue::{SECRET, names};
 use crate::cli::table::Cell;
 use crate::cli::{Io, complain, policy_here, refused, text};
+use crate::remote::asked::PROTOCOL;
 use crate::remote::copy;
-use crate::remote::gateway::{Gateway, words_of};
+use crate::remote::gateway::{Gateway, TOKEN, words_of};
 use crate::run::attempt::RunOutcome;
 use crate::run::driver::{RunRequest, check_request, make_run_id};
 use crate::run::fleet::StoredRequest;
@@ -22,8 +23,6 @@ use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
 
-/// The version of the order format.
-const PROTOCOL: u64 = 1;
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// With the pause between tries, about as long as people take to notice that a token was replaced.
 const MOST_REFUSALS: u32 = 150;
@@ -31,7 +30,7 @@ const MOST_REFUSALS: u32 = 150;
 /// The gateway, if one is configured.
 pub(in crate::cli) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
     let engine = policy_here(io)?.policy.fleet.engine;
-    engine.map(|url| Gateway::find(io.env, &url)).transpose().or_else(refused)
+    engine.map(|url| Gateway::find(io.env, &url, TOKEN)).transpose().or_else(refused)
 }
 
 /// Submits each task, then waits for all of them. Returns the worst exit code.
@@ -180,23 +179,24 @@ pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
+/// What runs and sessions ask at the engine.
+pub(super) fn asking(gateway: &Gateway) -> anyhow::Result<Vec<Value>> {
+    let all = gateway.list("runs").or_else(refused)?;
+    Ok(all.as_array().into_iter().flatten().filter(|run| run["state"] == "asks").cloned().collect())
+}
+
+/// Its id, age, repository and question.
+pub(super) fn question(io: &Io, run: &Value) -> [String; 4] {
+    [said(run, "run_id"), age_of(io, run), said(run, "repository"), said(run, "question")]
+}
+
 /// The runs that the engine knows, the most recently changed first.
-pub(super) fn runs(io: &mut Io, gateway: &Gateway, only_asking: bool) -> anyhow::Result<u8> {
-    let mut all = gateway.list("runs").or_else(refused)?;
-    if let Some(runs) = all.as_array_mut() {
-        runs.retain(|run| !only_asking || run["state"] == "asks");
-    }
+pub(super) fn runs(io: &mut Io, gateway: &Gateway) -> anyhow::Result<u8> {
+    let all = gateway.list("runs").or_else(refused)?;
     if io.json {
         return io.print(all);
     }
     let runs = all.as_array().into_iter().flatten();
-    if only_asking {
-        let row = |run: &Value| {
-            [said(run, "run_id"), age_of(io, run), said(run, "repository"), said(run, "question")]
-        };
-        let rows = runs.map(row).map(|row| row.map(Cell::from)).collect();
-        return io.table(["id", "age", "repository", "question"], rows);
-    }
     let row = |run: &Value| {
         let more = ["waits_for", "question", "reason"].map(|name| said(run, name));
         let more = more

@@ -10,6 +10,7 @@ use super::place::Place;
 use super::stop::{Left, Stop};
 use super::worker::{go_on, untrue};
 use super::{StoredRequest, row};
+use crate::remote::carried::Branch;
 use crate::run::attempt::{Delivered, RunOutcome};
 use crate::run::driver::{Reporter, StepProgress};
 use crate::run::plan::PlannedStep;
@@ -118,6 +119,9 @@ fn drive(env: &Env, Leg { run, order, answer, restore }: Leg) -> LegEnd {
     let delivered = runs.into_iter().find(|known| known.run_id == taken.id).and_then(|known| known.delivered);
     if matches!(&stop.left, Left::Finished { outcome: RunOutcome::Pass, .. }) {
         place.remove();
+        let branch = delivered.as_ref();
+        let branch = branch.map(|to| Branch { commit: to.commit.clone(), name: to.branch.clone() });
+        let _ = Place::leave(env, &taken, branch);
     }
     told(stop, delivered)
 }

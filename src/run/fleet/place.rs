@@ -5,18 +5,20 @@
 //! than it does, or if no other machine has worked on the run since.
 
 use super::{StoredRequest, row};
-use crate::remote::carried::{self, Record};
+use crate::remote::carried::{self, Branch, Record};
 use crate::remote::copy;
 use crate::remote::database;
+use crate::remote::left::Left;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
 use crate::run::attempt::RunStatus;
 use aops_core::model::error::Failure;
-use aops_core::system::env::Env;
+use aops_core::system::env::{Env, now_ms};
 use aops_core::system::files;
 use aops_core::text::time;
 use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Larger trees stay on their machine, and so do their runs.
 const LARGEST_BUNDLE: usize = 64 << 20;
@@ -90,7 +92,14 @@ impl Place {
     /// Pushes tree and record to the run's remote, where another machine finds them.
     pub(super) fn carry(&self, env: &Env, run: &TakenRun) -> Result<(), String> {
         let record = Record { lines: self.lines(), files: self.files(&run.id) };
-        carried::push(env, &self.root, &run.repository, &run.id, &record)
+        carried::push(env, &self.root, &run.repository, &run.id, &record)?;
+        Self::leave(env, run, None)
+    }
+
+    /// Notes what is at the run's remote now.
+    pub(super) fn leave(env: &Env, run: &TakenRun, branch: Option<Branch>) -> Result<(), String> {
+        let left = Left { at_ms: now_ms(), branch, repository: run.repository.clone(), run: run.id.clone() };
+        left.keep(env).map_err(|error| error.to_string())
     }
 
     /// Whether a step's program is about to be started, or running.
@@ -174,6 +183,16 @@ pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
         })
     };
     projects(&tree).iter().any(has_ended)
+}
+
+/// Whether nothing was recorded in this tree for so long, although its run has not ended here: it was lost,
+/// or continued elsewhere.
+pub fn is_unchanged(env: &Env, run: &str, age_ms: i64) -> bool {
+    let folder = database::trees(env).join(run);
+    let ledgers = projects(&folder.join("tree")).into_iter().map(|root| RunArtifacts::of(&root).ledger());
+    let written = ledgers.chain([folder]).filter_map(|path| fs::metadata(path).ok()?.modified().ok());
+    let newest = written.max().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    newest.is_some_and(|at| i64::try_from(at.as_millis()).is_ok_and(|at| at < env.now_ms - age_ms))
 }
 
 /// Folders of a tree that contain records of runs; links are not followed.

@@ -38,7 +38,7 @@ pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answer
     let Some(answer) = answered.filter(|answered| answered.about == asked.call) else {
         return again("the answer is lost".to_owned());
     };
-    let env = Env { cwd: PathBuf::from(&asked.cwd), ..env.later().for_project(Path::new("")) };
+    let env = place(env, asked);
     match record(&env, asked, answer).map(|open| open.is_some()) {
         Err(failure) => again(failure.to_string()),
         Ok(_) if answer.answer != Answer::Approve => rejected(&answer.who),
@@ -53,6 +53,10 @@ pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answer
     }
 }
 
+pub(super) fn place(env: &Env, asked: &SessionQuestion) -> Env {
+    Env { cwd: PathBuf::from(&asked.cwd), ..env.later().for_project(Path::new("")) }
+}
+
 fn made(words: &str) -> Stop {
     Stop::of(Left::Finished { outcome: RunOutcome::Pass, reason: words.to_owned() })
 }
@@ -62,7 +66,7 @@ fn lock(env: &Env, asked: &SessionQuestion) -> Result<Ledger, Failure> {
 }
 
 /// The call, if it still waits.
-fn look(env: &Env, asked: &SessionQuestion) -> Result<Option<OpenCall>, Failure> {
+pub(super) fn look(env: &Env, asked: &SessionQuestion) -> Result<Option<OpenCall>, Failure> {
     let ledger = lock(env, asked)?;
     Ok(waiting(&ledger.session().memory.calls).filter(|open| open.call.id == asked.call).cloned())
 }

@@ -183,7 +183,7 @@ impl Shift<'_> {
                     self.env,
                     &self.options.fleet,
                     [&id, &run.id, &run.repository, question],
-                    &token,
+                    Some(&token),
                 );
             }
             _ => {}

@@ -4,7 +4,7 @@
 use super::{Running, Server, free_port};
 use crate::model::{Model, Turn};
 use crate::runs::world::{CONFIG, World, bash};
-use crate::support::BINARY;
+use crate::support::{BINARY, Sandbox};
 use aops_core::text::sha256::sha256;
 use serde_json::{Value, json};
 use std::fs;
@@ -14,14 +14,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const BEGUN: &str = r#"echo "$AOPS_IDEMPOTENCY_KEY" >> "$EFFECTS/begun"; "#;
-const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.02; done; "#;
+pub(super) const BEGUN: &str = r#"echo "$AOPS_IDEMPOTENCY_KEY" >> "$EFFECTS/begun"; "#;
+pub(super) const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.02; done; "#;
 /// Leaves group, session and parent, and hears no polite signal.
 const DAEMON: &str = r#"(setsid nohup sh -c 'trap "" TERM HUP; : > "$EFFECTS/daemon"; while :; do sleep 1; done' >/dev/null 2>&1 &) ; "#;
 
-struct Fleet {
+pub(super) struct Fleet {
     _model: Model,
-    world: World,
+    pub(super) world: World,
     door: Option<Door>,
     server: Option<Server>,
     effects: PathBuf,
@@ -37,7 +37,7 @@ fn program() -> PathBuf {
 }
 
 impl Fleet {
-    fn new(model: Model, line: &str) -> Self {
+    pub(super) fn new(model: Model, line: &str) -> Self {
         let quoted = line.replace('\'', "''");
         let steps = format!(
             "  - id: one\n    name: One\n    description: first\n    run: '{quoted}'\n  - {{id: build, name: Build, description: make it}}\n"
@@ -55,15 +55,15 @@ impl Fleet {
         fs::create_dir(&folder).unwrap();
         let server = Some(Server::start(&world.sandbox, folder));
         let mut fleet = Self { _model: model, world, door: None, server, effects, bare, port: free_port() };
-        fleet.door = Some(Door::open(&fleet));
+        fleet.door = Some(Door::open(&fleet.world.sandbox, fleet.server()));
         fleet
     }
 
-    fn door(&self) -> &Door {
+    pub(super) fn door(&self) -> &Door {
         self.door.as_ref().unwrap()
     }
 
-    fn server(&self) -> &Server {
+    pub(super) fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
     }
 
@@ -76,7 +76,7 @@ impl Fleet {
         self.world.sandbox.tmp().join("worker")
     }
 
-    fn worker(&self) -> Running {
+    pub(super) fn worker(&self) -> Running {
         let at = |name: &str| format!("unix:{}", self.server().socket(name).display());
         let worker = Command::new(program())
             .args(["worker", "--name", "a", "--listen", &format!("127.0.0.1:{}", self.port)])
@@ -108,7 +108,7 @@ impl Fleet {
     }
 
     /// The invocation of a new run.
-    fn send(&self, run: &str) -> String {
+    pub(super) fn send(&self, run: &str) -> String {
         let order = self.order(run);
         let (code, sent) =
             self.server().ask("ingress", "POST", &format!("/Run/{run}/run/send"), Some(&order));
@@ -129,12 +129,12 @@ impl Fleet {
         self.server().ask("ingress", "GET", &format!("/restate/invocation/{id}/attach"), None)
     }
 
-    fn begun(&self) -> Vec<String> {
+    pub(super) fn begun(&self) -> Vec<String> {
         let text = fs::read_to_string(self.effects.join("begun")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    fn go(&self) {
+    pub(super) fn go(&self) {
         fs::write(self.effects.join("go"), "").unwrap();
     }
 
@@ -164,7 +164,7 @@ impl Fleet {
     }
 }
 
-fn silent() -> Model {
+pub(super) fn silent() -> Model {
     Model::new([bash("echo built > built"), Turn::text("Built.")])
 }
 
@@ -263,23 +263,21 @@ fn a_foreign_order_runs_nothing() {
 }
 
 /// What the gateway is started with, and how people reach it.
-struct Door {
-    port: u16,
+pub(super) struct Door {
+    pub(super) port: u16,
     audit: PathBuf,
     _gateway: Running,
 }
 
 impl Door {
     /// Ann may submit, bob may approve and operate; each token is its name twice.
-    fn open(fleet: &Fleet) -> Self {
-        let sandbox = &fleet.world.sandbox;
+    pub(super) fn open(sandbox: &Sandbox, server: &Server) -> Self {
         let (tokens, audit) = (sandbox.tmp().join("tokens"), sandbox.tmp().join("audit.jsonl"));
         let line =
             |name: &str, roles: &str| format!("{name} {roles} {}\n", sha256(&[name.repeat(2).as_bytes()]));
         fs::write(&tokens, line("ann", "submit") + &line("bob", "approve,operate")).unwrap();
         fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
-        let (port, at) =
-            (free_port(), |name: &str| format!("unix:{}", fleet.server().socket(name).display()));
+        let (port, at) = (free_port(), |name: &str| format!("unix:{}", server.socket(name).display()));
         let runs = format!("127.0.0.1:{}", free_port());
         let gateway = Command::new(program())
             .args([
@@ -308,12 +306,12 @@ impl Door {
             .unwrap();
         let door = Self { port, audit, _gateway: Running(gateway) };
         sandbox.wait_until("the gateway is up", || door.ask("", "GET", "/healthz", &Value::Null).0 == 200);
-        let serves_runs = || fleet.server().ask("admin", "GET", "/services/Run", None).0 == 200;
+        let serves_runs = || server.ask("admin", "GET", "/services/Run", None).0 == 200;
         sandbox.wait_until("the engine knows what it serves", serves_runs);
         door
     }
 
-    fn ask(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(super) fn ask(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return (0, Value::Null) };
         let body = body.to_string();
         let long = body.len();

@@ -6,20 +6,20 @@
 #![expect(deprecated, reason = "the newer form of a service has no name that is set at run time")]
 
 use crate::attend::Steps;
-use crate::order::{Leg, LegEnd};
+use crate::order::{Leg, LegEnd, name_of};
 use restate_sdk::prelude::*;
 use restate_sdk::service::Discoverable;
 use restate_sdk::service::macro_support::service_definition;
+use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub(super) const CANCELLED: &str = "cancelled; nothing of the step is left";
-
-pub fn name_of(machine: &str) -> String {
-    format!("machine-{machine}")
-}
 
 #[restate_sdk::object]
 trait Here {
@@ -33,16 +33,36 @@ impl Here for OnMachine {
         let (awakeable, done) = ctx.awakeable::<Json<LegEnd>>();
         // Every attempt comes here: a running step is attended again, an unknown one begins.
         let attending = self.0.attend(ctx.invocation_id(), &leg, &awakeable).await?;
-        let end = restate_sdk::select! {
-            end = done => { end },
-            on_cancel => {
-                attending.kill().await;
-                return Err(TerminalError::new_with_code(409, CANCELLED).into());
-            }
+        let cut_off = attending.cut_off();
+        let attempt = async move {
+            let end = restate_sdk::select! {
+                end = done => { end },
+                on_cancel => {
+                    attending.kill().await;
+                    return Err(TerminalError::new_with_code(409, CANCELLED).into());
+                }
+            };
+            attending.over();
+            Ok(end?)
         };
-        attending.over();
-        Ok(end?)
+        unless(cut_off, attempt).await
     }
+}
+
+/// The attempt's result, or a failure that the engine tries again, as soon as the worker was cut off from it.
+async fn unless(
+    cut_off: impl Future<Output = ()>,
+    attempt: impl Future<Output = HandlerResult<Json<LegEnd>>>,
+) -> HandlerResult<Json<LegEnd>> {
+    let mut cut_off = pin!(cut_off);
+    let mut attempt = pin!(attempt);
+    poll_fn(|context| match attempt.as_mut().poll(context) {
+        Poll::Ready(end) => Poll::Ready(end),
+        Poll::Pending => {
+            cut_off.as_mut().poll(context).map(|()| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+        }
+    })
+    .await
 }
 
 /// Serves the steps of this machine; never returns unless it fails.
@@ -56,6 +76,7 @@ pub async fn serve_machine(
     here.name = name.clone().try_into().map_err(|_| format!("`{name}` is not the name of a service"))?;
     let options = ServiceOptions::new()
         .inactivity_timeout(Duration::from_hours(24))
+        .journal_retention(Duration::from_hours(7 * 24))
         .abort_timeout(Duration::from_secs(10))
         .retry_policy_initial_interval(Duration::from_millis(100))
         .retry_policy_exponentiation_factor(2.0)

@@ -1,41 +1,17 @@
 //! The machines, as their workers announced them.
 
+use crate::order::Machine;
+use aops_core::system::env::now_ms;
+use aops_core::text::time::timestamp;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// The object that keeps them; its only key is `ALL`.
+/// The object that keeps them; its only key is `all`.
 pub(super) const MACHINES: &str = "Machines";
-pub const ALL: &str = "all";
 const KNOWN: &str = "machines";
 
 type Known = BTreeMap<String, Machine>;
-
-/// A machine with a worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
-    pub name: String,
-    pub labels: Vec<String>,
-    #[serde(default)]
-    pub runs: u64,
-    /// Its worker could not be reached for too long, and has not announced itself since.
-    #[serde(default)]
-    pub away: bool,
-    /// How many seconds a step has between SIGTERM and SIGKILL.
-    #[serde(default)]
-    pub grace_s: u64,
-    /// How many seconds a step keeps running after its stream is lost.
-    #[serde(default)]
-    pub reattach_s: u64,
-}
-
-impl Machine {
-    /// After this time nothing of a step is left on the machine, whatever happens to the network.
-    pub fn lets_go_after(&self) -> Duration {
-        Duration::from_secs(self.reattach_s + self.grace_s + 1)
-    }
-}
 
 /// What a run needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +77,10 @@ impl Machines {
     #[handler]
     async fn lost(&self, ctx: ObjectContext<'_>, Json(name): Json<String>) -> HandlerResult<()> {
         let mut all = known(&ctx).await?;
-        if let Some(machine) = all.get_mut(&name) {
+        let now = ctx.run(|| async { Ok(timestamp(now_ms())) }).name("clock").await?;
+        if let Some(machine) = all.get_mut(&name).filter(|machine| !machine.away) {
             machine.away = true;
+            machine.since = Some(now);
         }
         ctx.set(KNOWN, Json(all));
         Ok(())

@@ -4,12 +4,13 @@
 //! nothing of its step is left, or says by when; an answer counts for one digest, and once; a run returns
 //! everything it took, however it ends.
 
-use super::answers::{ANSWERS, Answers};
-use super::here::{CANCELLED, name_of};
-use super::machines::{ALL, MACHINES, Machine, Machines, Wanted};
+use super::answers::{self, ANSWERS, Answers, FORGET, STANDING, promise_of};
+use super::here::CANCELLED;
+use super::machines::{MACHINES, Machines, Wanted};
+use super::question::Question;
 use super::slots::{SLOTS, Slots, Wants, key_of};
 use crate::client::{Address, SOON};
-use crate::order::{Decision, LONGEST_WORDS, Leg, LegEnd, Order, PROTOCOL, Standing};
+use crate::order::{ALL, Decision, LONGEST_WORDS, Leg, LegEnd, Machine, Order, PROTOCOL, Standing, name_of};
 use aops_core::system::env::now_ms;
 use aops_core::text::time::timestamp;
 use restate_sdk::context::{InvocationHandle, RequestTarget};
@@ -18,7 +19,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-const STANDING: &str = "standing";
 /// How long a run waits for a machine with its labels before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How long after a step's grace its machine counts as unreachable.
@@ -37,6 +37,7 @@ struct Run {
     name = "Run",
     inactivity_timeout = "24h",
     abort_timeout = "10s",
+    journal_retention = "7 days",
     workflow_completion_retention = "7 days",
     invocation_retry_policy(
         initial_interval = "100ms",
@@ -55,7 +56,7 @@ impl Run {
         }
         let standing = Standing::of(&order);
         let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, machine: None };
-        let ended = walk.to_its_end().await;
+        let ended = walk.go_to_end().await;
         walk.clear_up(&ended).await?;
         Ok(Json(ended?))
     }
@@ -67,37 +68,17 @@ impl Run {
         ctx: SharedWorkflowContext<'_>,
         Json(answer): Json<Decision>,
     ) -> HandlerResult<()> {
-        let standing = ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner);
-        let asked = standing.and_then(|standing| standing.about);
-        let name = promise_of(&answer.about);
-        if ctx.peek_promise::<Json<Decision>>(&name).await?.is_some() {
-            return Err(TerminalError::new_with_code(409, "this question was answered already").into());
-        }
-        if asked.as_deref() != Some(answer.about.as_str()) {
-            return Err(TerminalError::new_with_code(409, "the run does not ask this question").into());
-        }
-        // Two of these handlers may run at the same time; the answers object decides which one is first.
-        let take = RequestTarget::object(ANSWERS, ctx.key(), "take");
-        let Json(is_first) = ctx.request::<_, Json<bool>>(take, Json(answer.about.clone())).call().await?;
-        if !is_first {
-            return Err(TerminalError::new_with_code(409, "this question was answered already").into());
-        }
-        ctx.resolve_promise(&name, Json(answer));
-        Ok(())
+        answers::answer(&ctx, answer).await
     }
 
     #[handler]
     async fn status(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Option<Standing>>> {
-        Ok(Json(ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner)))
+        answers::standing(&ctx).await
     }
 }
 
 fn pause_after(times: u32) -> Duration {
     Duration::from_secs(1 << times.min(6))
-}
-
-fn promise_of(about: &str) -> String {
-    format!("answer-{about}")
 }
 
 /// How a step ended, including that it was taken from its machine.
@@ -117,7 +98,7 @@ struct Walk<'a, 'ctx> {
 }
 
 impl Walk<'_, '_> {
-    async fn to_its_end(&mut self) -> Result<LegEnd, TerminalError> {
+    async fn go_to_end(&mut self) -> Result<LegEnd, TerminalError> {
         self.take_place().await?;
         self.choose(None).await?;
         self.legs().await
@@ -300,7 +281,7 @@ impl Walk<'_, '_> {
         let run = self.ctx.key().to_owned();
         let give = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "give");
         self.ctx.request::<_, ()>(give, run.clone()).send();
-        self.ctx.request::<_, ()>(RequestTarget::object(ANSWERS, run, "forget"), ()).send();
+        self.ctx.request::<_, ()>(RequestTarget::object(ANSWERS, run, FORGET), ()).send();
         self.leave();
         let (outcome, reason) = match ended {
             Ok(LegEnd::Finished { outcome, reason, .. }) => (outcome.clone(), reason.clone()),
@@ -329,8 +310,12 @@ pub async fn serve_runs(
     per_repository: usize,
     identity: Option<&str>,
 ) -> Result<(), String> {
-    let mut endpoint =
-        Endpoint::builder().bind(Run { admin }).bind(Machines).bind(Slots { per_repository }).bind(Answers);
+    let mut endpoint = Endpoint::builder()
+        .bind(Run { admin })
+        .bind(Machines)
+        .bind(Slots { per_repository })
+        .bind(Answers)
+        .bind(Question);
     if let Some(key) = identity {
         endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
     }

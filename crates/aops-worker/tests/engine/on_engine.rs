@@ -3,6 +3,9 @@
 mod steps;
 mod moved;
 mod limits;
+mod through_gateway;
+mod questions;
+mod kept;
 mod chaos;
 
 /// Says that it was begun, under which key, and where.

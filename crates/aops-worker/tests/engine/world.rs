@@ -98,7 +98,7 @@ pub(crate) struct World {
 pub(crate) struct Machine {
     pub(crate) name: &'static str,
     home: PathBuf,
-    port: u16,
+    pub(crate) port: u16,
     pub(crate) worker: Option<Running>,
 }
 
@@ -206,10 +206,15 @@ impl World {
             .map(|name| format!("unix:{}", self.at("server").join(format!("n/{name}.sock")).display()))
     }
 
-    /// Ann may submit, bob may approve and operate; each token is the name twice.
+    /// Ann may submit, bob may approve and operate, machine `far` may work; each token is the name twice.
     pub(crate) fn start_gateway(&mut self) {
         let digest = |name: &str| aops_core::text::sha256::sha256(&[name.repeat(2).as_bytes()]);
-        let lines = format!("ann submit {}\nbob approve,operate {}\n", digest("ann"), digest("bob"));
+        let lines = format!(
+            "ann submit {}\nbob approve,operate {}\nfar work {}\n",
+            digest("ann"),
+            digest("bob"),
+            digest("far")
+        );
         let tokens = self.at("tokens");
         fs::write(&tokens, lines).unwrap();
         fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
@@ -252,6 +257,27 @@ impl World {
         machine.worker =
             Some(self.start(Path::new(FLEET), &args, &machine.home, &format!("{}.log", machine.name)));
         until("the engine knows the machine", || self.machines()[machine.name]["away"] == false);
+    }
+
+    /// A machine that is configured, reaches the engine only through the gateway, and has the token `far`.
+    pub(crate) fn far_machine(&self) -> Machine {
+        let home = self.at("far");
+        let port = free_port();
+        let keys = home.join(".claude/aops/keys");
+        fs::create_dir_all(&keys).unwrap();
+        fs::write(keys.join("worker.token"), "farfar\n").unwrap();
+        fs::create_dir_all(home.join(".config/aops")).unwrap();
+        let fleet = format!(
+            "[fleet]\nengine = \"http://127.0.0.1:{}\"\nlisten = \"127.0.0.1:{port}\"\nlabels = [\"far\"]\nreattach = \"2s\"\ngrace = \"1s\"\nlost_after = \"8s\"\n",
+            self.ports.0
+        );
+        fs::write(home.join(".config/aops/config.toml"), CONFIG.to_owned() + &fleet).unwrap();
+        let mut machine = Machine { name: "far", home, port, worker: None };
+        let hook = Path::new(FLEET).with_file_name("aops-hook");
+        let args = ["worker", "--name", "far", "--hook", hook.to_str().unwrap()];
+        machine.worker = Some(self.start(Path::new(FLEET), &args, &machine.home, "far.log"));
+        until("the engine knows the machine", || self.machines()["far"]["away"] == false);
+        machine
     }
 
     pub(crate) fn machines(&self) -> Value {

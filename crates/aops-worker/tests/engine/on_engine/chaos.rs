@@ -33,7 +33,7 @@ fn every_keyed_effect_once_whoever_is_killed() {
     let runs = number("AOPS_FLEET_RUNS", 40);
     let kills = number("AOPS_FLEET_KILLS", 40);
     let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
-    let mut world = World::new(&[STEP, STEP, STEP], &["--lost-after", "8"]);
+    let mut world = World::new(&[STEP, STEP, STEP], &["--lost-after", "8", "--per-repository", "0"]);
     let mut machines = NAMES.map(|name| world.machine(name, &[]));
     let ids: Vec<String> = (0..runs).map(|n| format!("c{n}")).collect();
     for run in &ids {

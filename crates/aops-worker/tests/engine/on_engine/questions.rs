@@ -1,0 +1,46 @@
+//! The question of a session without a run, at the gateway.
+
+use crate::world::{World, until};
+use serde_json::{Value, json};
+
+#[test]
+fn a_question_of_a_session_is_answered_once_for_its_digest_and_outlives_the_server() {
+    let mut world = World::new(&["true"], &["--four-eyes", "on"]);
+    let id = "session-0123456789abcdef";
+    let asked = json!({
+        "repository": "/home/ann/x", "machine": "laptop", "question": "may `rm x` be done?", "about": "d1",
+        "run": {"task": ""}
+    });
+    let order = json!({"protocol": 1, "labels": [], "who": "eve", "run": asked});
+    let ask = |world: &World| world.post("annann", "POST", &format!("/v1/runs/{id}"), &order).0;
+    assert_eq!((ask(&world), ask(&world)), (202, 202), "asked again it is the same question");
+    until("it waits", || world.status(id)["state"] == "asks");
+    let standing = world.status(id);
+    assert_eq!((&standing["who"], &standing["machine"]), (&json!("ann"), &json!("laptop")));
+    let list = world.post("annann", "POST", "/v1/list/runs", &Value::Null).1;
+    assert_eq!((&list[0]["run_id"], &list[0]["question"]), (&json!(id), &json!("may `rm x` be done?")));
+    world.kill_server();
+    world.start_server();
+    let yes = |about: &str| json!({"about": about, "approve": true, "note": "go on"});
+    let answer =
+        |token: &str, about: &str| world.post(token, "POST", &format!("/v1/runs/{id}/answer"), &yes(about)).0;
+    until("the runs are served", || world.status(id)["state"] == "asks");
+    assert_eq!(answer("annann", "d1"), 403);
+    assert_eq!(answer("bobbob", "d2"), 409, "of another call");
+    assert_eq!((answer("bobbob", "d1"), answer("bobbob", "d1")), (200, 409));
+    let (code, said) = world.end(id);
+    assert_eq!(
+        (code, &said["approve"], &said["who"], &said["about"]),
+        (200, &json!(true), &json!("bob"), &json!("d1"))
+    );
+    assert_eq!(
+        (&world.status(id)["state"], &world.status(id)["outcome"]),
+        (&json!("over"), &json!("APPROVED"))
+    );
+    // Nobody waits for a question that a person ends.
+    let other = "session-fedcba9876543210";
+    assert_eq!(world.post("annann", "POST", &format!("/v1/runs/{other}"), &order).0, 202);
+    until("it waits", || world.status(other)["state"] == "asks");
+    assert_eq!(world.act(other, "block", &Value::Null).0, 409);
+    assert_eq!(world.status(other)["outcome"], "BLOCKED");
+}

@@ -1,0 +1,180 @@
+//! `fleet status`: what waits, runs and is asked, and which machines are there, by the database and the
+//! engine.
+
+use super::{MOST, open};
+use crate::cli::fleet::on;
+use crate::cli::table::{Cell, Tone};
+use crate::cli::{Io, policy_here, refused};
+use aops_core::text::redact::redact;
+use aops_core::text::template::one_line;
+use aops_core::text::time::{self, age};
+use aops_fleet::overview::{MachineRow, Overview};
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+/// The states of a run on the engine, in the order in which they are shown.
+const STATES: [&str; 4] = ["waits", "runs", "asks", "over"];
+
+pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let wanted = policy_here(io)?.policy.fleet;
+    let gateway = on::gateway(io)?;
+    let engine = match &gateway {
+        None => None,
+        Some(gateway) => {
+            let runs = gateway.list("runs").or_else(refused)?;
+            let machines = gateway.list("machines").or_else(refused)?;
+            Some(engine(io, &runs, &machines))
+        }
+    };
+    let seen = if wanted.url.is_some() || engine.is_none() { Some(open(io)?.overview(MOST)?) } else { None };
+    if io.json {
+        let mut told = seen.map_or_else(|| json!({}), |seen| of_database(&seen));
+        if let Some(engine) = engine {
+            told["engine"] = engine;
+        }
+        return io.print(told);
+    }
+    if let Some(seen) = seen {
+        show_database(io, &seen)?;
+    }
+    if let Some(engine) = engine {
+        show_engine(io, &engine)?;
+    }
+    Ok(0)
+}
+
+/// Runs by state, questions with their age, and machines.
+fn engine(io: &Io, runs: &Value, machines: &Value) -> Value {
+    let runs: Vec<&Value> = runs.as_array().into_iter().flatten().collect();
+    let count = |state: &str| runs.iter().filter(|run| run["state"] == state).count();
+    let counts: Value = STATES.iter().map(|state| ((*state).to_owned(), json!(count(state)))).collect();
+    let age_s = |since: &Value| Some((io.env.now_ms - time::parse(since.as_str()?)?).max(0) / 1000);
+    let words = |value: &Value| one_line(&redact(value.as_str().unwrap_or_default()), 300);
+    let asks = runs.iter().filter(|run| run["state"] == "asks");
+    let questions: Value = asks
+        .map(|run| {
+            json!({
+                "id": run["run_id"], "age_s": age_s(&run["since"]), "repository": words(&run["repository"]),
+                "question": words(&run["question"])
+            })
+        })
+        .collect();
+    let machines: Value = machines
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, one)| {
+            // A machine is lost after a while; before that its runs say that they wait for it.
+            let waits = runs.iter().filter_map(|run| run["waits_for"].as_str());
+            let since = waits.filter_map(|words| words.strip_prefix(&format!("machine {name} since "))).min();
+            let since = since.map_or_else(|| one["since"].clone(), |since| json!(since));
+            let since = if one["away"] == true || since.is_string() { since } else { Value::Null };
+            json!({
+                "name": name, "labels": one["labels"], "runs": one["runs"], "away": one["away"] == true,
+                "away_since": since, "away_s": age_s(&since)
+            })
+        })
+        .collect();
+    json!({"runs": counts, "questions": questions, "machines": machines})
+}
+
+fn show_engine(io: &mut Io, engine: &Value) -> anyhow::Result<()> {
+    let counts: Vec<String> =
+        STATES.iter().map(|state| format!("{} {}", engine["runs"][state], word_of(state))).collect();
+    let questions = engine["questions"].as_array().cloned().unwrap_or_default();
+    let asks = if questions.is_empty() { Tone::Plain } else { Tone::Warn };
+    io.facts([
+        ("engine", counts.join(", "), Tone::Plain),
+        ("questions", format!("{} open", questions.len()), asks),
+    ])?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let ago = |value: &Value| value.as_i64().map(|s| age(s * 1000)).unwrap_or_default();
+    if !questions.is_empty() {
+        let row = |one: &Value| {
+            [text(&one["id"]), ago(&one["age_s"]), text(&one["repository"]), text(&one["question"])]
+                .map(Cell::from)
+        };
+        io.table(["id", "age", "repository", "question"], questions.iter().map(row).collect())?;
+    }
+    let row = |one: &Value| {
+        let labels: Vec<&str> =
+            one["labels"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let (state, tone) = match (&one["away_since"], one["away"] == true) {
+            (Value::String(since), _) => {
+                (format!("away since {since} ({})", ago(&one["away_s"])), Tone::Warn)
+            }
+            (_, true) => ("away".to_owned(), Tone::Warn),
+            _ => ("here".to_owned(), Tone::Plain),
+        };
+        [
+            text(&one["name"]).into(),
+            Cell::new(state, tone),
+            one["runs"].to_string().into(),
+            labels.join(",").into(),
+        ]
+    };
+    let machines = engine["machines"].as_array().cloned().unwrap_or_default();
+    io.table(["machine", "state", "runs", "labels"], machines.iter().map(row).collect())?;
+    Ok(())
+}
+
+fn word_of(state: &str) -> &str {
+    match state {
+        "waits" => "waiting",
+        "runs" => "running",
+        "asks" => "asking",
+        _ => "over",
+    }
+}
+
+fn of_database(seen: &Overview) -> Value {
+    let machine = |one: &MachineRow| {
+        json!({
+            "name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy,
+            "bundle": bundle(one), "age_s": one.age_s
+        })
+    };
+    let machines: Vec<_> = seen.machines.iter().map(machine).collect();
+    let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
+    json!({
+        "runs": {"waiting": waiting, "running": running, "paused": paused, "done": done, "lost": lost},
+        "approvals": approvals, "sessions": sessions, "policies": policies, "machines": machines,
+    })
+}
+
+fn show_database(io: &mut Io, seen: &Overview) -> anyhow::Result<u8> {
+    let Overview { waiting, running, paused, done, lost, .. } = seen;
+    let lost = if *lost == 0 { String::new() } else { format!(" ({lost} without a worker)") };
+    let asks = if seen.approvals == 0 { Tone::Plain } else { Tone::Warn };
+    io.facts([
+        (
+            "runs",
+            format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"),
+            Tone::Plain,
+        ),
+        ("approvals", format!("{} open", seen.approvals), asks),
+        ("sessions", seen.sessions.to_string(), Tone::Plain),
+        ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
+    ])?;
+    let row = |one: &MachineRow| {
+        let policy: String = one.policy.chars().take(12).collect();
+        let bundle = match bundle(one) {
+            Value::Null => "-".to_owned(),
+            known => match known["name"].as_str() {
+                Some(name) => format!("{name} {}", known["version"]),
+                None => "damaged".to_owned(),
+            },
+        };
+        let seen = age(one.age_s * 1000);
+        [one.name.clone(), one.version.clone(), seen, policy, bundle, one.labels.join(",")].map(Cell::from)
+    };
+    io.table(
+        ["machine", "version", "seen", "policy", "bundle", "labels"],
+        seen.machines.iter().map(row).collect(),
+    )
+}
+
+/// Which bundle a machine runs.
+fn bundle(machine: &MachineRow) -> Value {
+    serde_json::from_str(&machine.bundle).unwrap_or_default()
+}

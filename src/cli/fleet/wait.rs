@@ -1,0 +1,39 @@
+//! `fleet wait`: answers to the questions of this machine's sessions, from the engine.
+
+use crate::cli::{Io, policy_here, refused};
+use crate::run::fleet::question::wait;
+use crate::run::fleet::stop::Left;
+use aops_core::system::signal;
+use clap::ArgMatches;
+use serde_json::json;
+
+pub(super) fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some(url) = policy_here(io)?.policy.fleet.engine else {
+        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
+    };
+    signal::note_interrupts();
+    let env = io.env;
+    let mut told = Ok(());
+    wait(env, &url, given.get_flag("once"), |id, left| {
+        if told.is_ok() {
+            told = tell(io, id, left);
+        }
+    })
+    .or_else(refused)?;
+    told?;
+    Ok(0)
+}
+
+fn tell(io: &mut Io, id: &str, left: &Left) -> anyhow::Result<()> {
+    let (state, words) = match left {
+        Left::Finished { outcome, reason } => (outcome.name(), reason.as_str()),
+        Left::Asks(question) => ("ASKS", question.as_str()),
+        Left::GivenBack | Left::Lost => ("LOST", ""),
+    };
+    if io.json {
+        writeln!(io.out, "{}", json!({"id": id, "state": state, "words": words}))?;
+    } else {
+        writeln!(io.out, "{id}: {state}: {words}")?;
+    }
+    Ok(io.out.flush()?)
+}
