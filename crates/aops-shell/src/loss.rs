@@ -6,7 +6,6 @@
 
 mod git;
 
-pub(crate) use git::moved_branch;
 pub use git::{GitLoss, Target};
 
 use crate::syntax::{Bit, Line, SOURCED, Simple, Word};

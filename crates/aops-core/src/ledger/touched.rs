@@ -1,8 +1,8 @@
 //! Whether another program wrote to a ledger since we did, and if so, whether every entry is still as it was.
 //!
 //! Reads the ledger; writes nothing. Invariants: our last write to the ledger is older than the state; the
-//! kernel alone sets the time of a file's last change, so nothing hides a later one; an untouched ledger costs
-//! two looks at files.
+//! kernel alone sets the time of a file's last change, so nothing hides a later one; an untouched ledger
+//! costs two looks at files.
 
 use super::recover::{LEDGER_FILE, STATE_FILE};
 use crate::ledger::entry::Line;

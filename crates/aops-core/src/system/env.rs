@@ -7,9 +7,8 @@
 
 pub use super::held_network::HeldNetwork;
 use super::moved::{MovedVariable, moved};
-pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv};
+pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv, names_us, starts_through_us};
 use crate::model::client::{Ability, CLIENTS, Client};
-use aops_shell::verbs::STARTER;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
@@ -415,18 +414,6 @@ pub fn below_root(root: &Path, path: &Path) -> PathBuf {
 
 fn below(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path()).collect()
-}
-
-/// The program in this value of the client's variable is ours.
-pub fn names_us(value: &str) -> bool {
-    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
-    let program = program.strip_suffix(" shell").unwrap_or(program);
-    program.rsplit('/').next() == Some("aops-hook")
-}
-
-/// By this value the client starts shell commands through us. Our plain program takes no lines.
-pub fn starts_through_us(value: &str) -> bool {
-    names_us(value) && [STARTER, " --shell", " shell"].iter().any(|end| value.ends_with(end))
 }
 
 /// Milliseconds since 1970, for processes that live longer than one event.
