@@ -58,14 +58,7 @@ fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
         found
     });
     let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
-    let brought = settings_of_projects(env, cwd).flat_map(|path| in_marketplaces(&path));
-    in_skills
-        .chain(installed)
-        .chain(brought)
-        .chain(given)
-        .chain(env.client.plugin_root.clone())
-        .take(MOST + 1)
-        .collect()
+    in_skills.chain(installed).chain(given).chain(env.client.plugin_root.clone()).take(MOST + 1).collect()
 }
 
 /// The settings files of the project and the folders above it.
@@ -76,9 +69,8 @@ fn settings_of_projects(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> 
 
 /// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them out
 /// of itself.
-pub(super) fn in_marketplaces(settings: &Path) -> Vec<PathBuf> {
-    let text = read_short(settings).unwrap_or_default();
-    let Ok(json) = json::read(&text) else { return Vec::new() };
+pub(super) fn in_marketplaces(settings: &Path, text: &str) -> Vec<PathBuf> {
+    let Ok(json) = json::read(text) else { return Vec::new() };
     let Some(Json::Object(known)) = json.get("extraKnownMarketplaces") else { return Vec::new() };
     let project = settings.ancestors().nth(2).unwrap_or(settings);
     let places = known.iter().filter_map(|(_, one)| Some(project.join(one.get("source")?.text_of("path")?)));
