@@ -86,7 +86,7 @@ const EACH: [&str; 12] = [
     "git clean -fdx -e .claude",
     "rm -rf notes src",
     "echo X > .env",
-    "grep -v KEY .env > t; mv t .env",
+    "echo X > t && mv t .env",
     "{ echo X; } > .env",
     "rm *.db",
 ];
