@@ -67,8 +67,8 @@ fn settings_of_projects(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> 
     folders.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)))
 }
 
-/// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them out
-/// of itself.
+/// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them
+/// out of itself.
 pub(super) fn in_marketplaces(settings: &Path, text: &str) -> Vec<PathBuf> {
     let Ok(json) = json::read(text) else { return Vec::new() };
     let Some(Json::Object(known)) = json.get("extraKnownMarketplaces") else { return Vec::new() };
