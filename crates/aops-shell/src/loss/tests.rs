@@ -44,7 +44,7 @@ fn files_that_go() {
         ("sort -- -o a", &[], 1),
         ("{ echo a; echo b; } > .env", &["> /p/.env"], 3),
         ("(echo a) >> .env", &[], 2),
-        ("for i in 1 2; do echo $i; done > list", &["> /p/list"], 2),
+        ("for i in 1 2; do echo $i; done > list", &["> /p/list"], 3),
         ("if true; then echo a; fi >| list", &["> /p/list"], 3),
         ("[[ a ]] > list", &["> /p/list"], 1),
         ("exec 3<> list", &["> /p/list"], 1),
