@@ -48,7 +48,6 @@ fn files_that_go() {
         ("if true; then echo a; fi >| list", &["> /p/list"], 3),
         ("[[ a ]] > list", &["> /p/list"], 1),
         ("exec 3<> list", &["> /p/list"], 1),
-        ("coproc rm a", &["- /p/a"], 0),
         ("mv $made list", &["> /p/list"], 1),
         ("cp -n $made list", &[], 1),
         ("echo a b | xargs rm -f", &["- /p/a", "- /p/b"], 1),
