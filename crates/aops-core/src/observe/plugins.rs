@@ -87,7 +87,9 @@ fn plugins_of(place: &Path) -> Vec<PathBuf> {
     let Some(Json::List(plugins)) = json.get("plugins") else { return Vec::new() };
     let base = json.get("metadata").and_then(|about| about.text_of("pluginRoot")).unwrap_or_default();
     let sources = plugins.iter().filter_map(|plugin| plugin.text_of("source"));
-    sources.flat_map(|source| [folder.join(&source), folder.join(&base).join(&source)]).collect()
+    let places = sources.flat_map(|source| [folder.join(&source), folder.join(&base).join(&source)]);
+    // Without the `.` of `./plugin`.
+    places.map(|place| place.components().collect()).collect()
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {
