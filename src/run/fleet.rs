@@ -8,6 +8,7 @@ mod row;
 pub mod place;
 mod ship;
 pub mod stop;
+mod told;
 mod session;
 pub mod worker;
 pub mod leg;

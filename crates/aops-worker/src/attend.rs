@@ -91,7 +91,7 @@ impl Steps {
             loop {
                 thread::sleep(LOOK_AGAIN);
                 looking.end_unattended();
-                if clock() - told >= BEAT {
+                if clock().saturating_sub(told) >= BEAT {
                     told = clock();
                     looking.say_alive();
                 }

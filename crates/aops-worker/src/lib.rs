@@ -5,6 +5,7 @@ pub mod hold; // one program, ended together with all its child processes
 pub mod alone; // one worker per machine and user
 pub mod given; // the options of a verb
 pub mod order; // data passed between the engine, a machine and `aops-hook`
+pub mod signed; // answers that the gateway signed
 pub mod client; // asks the engine's server
 pub mod announce; // announces our services to the engine
 pub mod attend; // the steps that run on this machine

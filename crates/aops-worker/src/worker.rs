@@ -11,6 +11,7 @@ use crate::client::{Address, SOON};
 use crate::given::Given;
 use crate::hold;
 use crate::service::{self, ALL, Machine, name_of};
+use crate::signed::Trusted;
 use aops_core::system::env::Env;
 use serde_json::json;
 use std::fs;
@@ -23,9 +24,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How often a worker asks whether its machine is still assigned runs.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach",
-    "grace", "lost-after",
+    "grace", "lost-after", "gateway-key",
 ];
 
 /// The options that a worker was started with.
@@ -43,6 +44,8 @@ pub struct Options {
     pub identity: Option<String>,
     pub reattach: Duration,
     pub grace: Duration,
+    /// Only answers that one of these gateways signed are acted on.
+    pub trusted: Trusted,
 }
 
 impl Options {
@@ -87,6 +90,7 @@ impl Options {
             identity: given.last("identity").map(str::to_owned),
             reattach,
             grace,
+            trusted: Trusted::read(&given.all("gateway-key"))?,
             name,
         })
     }
@@ -126,7 +130,8 @@ pub fn work(options: &Options) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     let announced = options.clone();
     thread::spawn(move || stay_known(&announced));
-    runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
+    let Options { listen, identity, trusted, .. } = options;
+    runtime.block_on(service::serve_machine(steps, *listen, identity.as_deref(), trusted.clone()))
 }
 
 /// Announces this machine to the engine and to the other machines, again if it was considered lost.

@@ -1,6 +1,8 @@
 //! Records which questions of a run were answered. One call at a time for a run, so one of two answers comes
 //! first.
 
+#![expect(clippy::unused_async, reason = "the engine's handlers are async")]
+
 use restate_sdk::prelude::*;
 
 /// Its key is the run.

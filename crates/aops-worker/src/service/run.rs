@@ -9,16 +9,21 @@ use super::here::{CANCELLED, name_of};
 use super::machines::{ALL, MACHINES, Machine, Machines, Wanted};
 use super::slots::{SLOTS, Slots, Wants, key_of};
 use crate::client::{Address, SOON};
-use crate::order::{Decision, LONGEST_WORDS, Leg, LegEnd, Order, PROTOCOL, Standing};
+use crate::order::{Decision, LONGEST_WORDS, Leg, LegEnd, LogLine, Order, PROTOCOL, Standing, Told};
+use crate::signed::Trusted;
 use aops_core::system::env::now_ms;
 use aops_core::text::time::timestamp;
 use restate_sdk::context::{InvocationHandle, RequestTarget};
 use restate_sdk::prelude::*;
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
 const STANDING: &str = "standing";
+/// The whole call that waits for a person.
+const ASKED: &str = "asked";
+const TOLD: &str = "told";
 /// How long a run waits for a machine with its labels before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How long after a step's grace its machine counts as unreachable.
@@ -31,6 +36,7 @@ const FAILED: &str = "failed-";
 
 struct Run {
     admin: Address,
+    trusted: Trusted,
 }
 
 #[restate_sdk::workflow(
@@ -54,19 +60,23 @@ impl Run {
             return Err(TerminalError::new_with_code(400, words).into());
         }
         let standing = Standing::of(&order);
-        let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, machine: None };
-        let ended = walk.to_its_end().await;
+        let told = Told::default();
+        let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, told, machine: None };
+        let ended = walk.reach_end().await;
         walk.clear_up(&ended).await?;
         Ok(Json(ended?))
     }
 
-    /// One answer for a digest; a second one is refused.
+    /// One answer for a digest; a second one is refused, and so is one that no gateway signed.
     #[handler]
     async fn answer(
         &self,
         ctx: SharedWorkflowContext<'_>,
         Json(answer): Json<Decision>,
     ) -> HandlerResult<()> {
+        if let Err(words) = self.trusted.check(ctx.key(), &answer) {
+            return Err(TerminalError::new_with_code(403, words).into());
+        }
         let standing = ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner);
         let asked = standing.and_then(|standing| standing.about);
         let name = promise_of(&answer.about);
@@ -89,6 +99,14 @@ impl Run {
     #[handler]
     async fn status(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Option<Standing>>> {
         Ok(Json(ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner)))
+    }
+
+    /// What became of it so far, and the whole call that waits for a person.
+    #[handler]
+    async fn told(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Value>> {
+        let told = ctx.get::<Json<Told>>(TOLD).await?.map(Json::into_inner).unwrap_or_default();
+        let asked = ctx.get::<Json<Value>>(ASKED).await?.map(Json::into_inner);
+        Ok(Json(json!({"account": told.account, "log": told.log, "asked": asked})))
     }
 }
 
@@ -113,11 +131,12 @@ struct Walk<'a, 'ctx> {
     admin: &'a Address,
     order: &'a Order,
     standing: Standing,
+    told: Told,
     machine: Option<Machine>,
 }
 
 impl Walk<'_, '_> {
-    async fn to_its_end(&mut self) -> Result<LegEnd, TerminalError> {
+    async fn reach_end(&mut self) -> Result<LegEnd, TerminalError> {
         self.take_place().await?;
         self.choose(None).await?;
         self.legs().await
@@ -127,8 +146,14 @@ impl Walk<'_, '_> {
     async fn tell(&mut self, state: &str) -> Result<(), TerminalError> {
         // The time is kept in the journal.
         let since = self.ctx.run(|| async { Ok(timestamp(now_ms())) }).name("clock").await?;
+        self.told.add(LogLine {
+            at: since.clone(),
+            what: self.standing.sentence(state),
+            ..LogLine::default()
+        });
         self.standing.since = since;
         state.clone_into(&mut self.standing.state);
+        self.ctx.set(TOLD, Json(self.told.clone()));
         self.ctx.set(STANDING, Json(self.standing.clone()));
         Ok(())
     }
@@ -191,7 +216,10 @@ impl Walk<'_, '_> {
             let run = self.ctx.key().to_owned();
             let work = Leg { run, order: self.order.run.clone(), answer: answer.clone(), restore };
             let (question, about) = match self.step(work).await? {
-                StepEnd::Ended(end @ LegEnd::Finished { .. }) => return Ok(end),
+                StepEnd::Ended(LegEnd::Finished { outcome, reason, delivered, account }) => {
+                    self.told.account = account.clone();
+                    return Ok(LegEnd::Finished { outcome, reason, delivered, account });
+                }
                 StepEnd::Taken if given_back < MOST_GIVEN_BACK => {
                     given_back += 1;
                     restore = true;
@@ -209,8 +237,11 @@ impl Walk<'_, '_> {
                     (format!("the step did not come to its end {given_back} times"), format!("{FAILED}{leg}"))
                 }
                 StepEnd::Ended(LegEnd::Failed { words }) => (words, format!("{FAILED}{leg}")),
-                StepEnd::Ended(LegEnd::Asks { question, about, pinned }) => {
+                StepEnd::Ended(LegEnd::Asks { question, about, pinned, asked, account }) => {
                     self.standing.pinned = pinned;
+                    self.standing.four_eyes = asked["four_eyes"] == true;
+                    self.told.account = account;
+                    self.ctx.set(ASKED, Json(asked));
                     (question, about)
                 }
             };
@@ -219,7 +250,8 @@ impl Walk<'_, '_> {
             if said.about.starts_with(FAILED) && !said.approve {
                 let outcome = "BLOCKED".to_owned();
                 let reason = format!("{} rejected it", said.who);
-                return Ok(LegEnd::Finished { outcome, reason, delivered: None });
+                let account = Value::Null;
+                return Ok(LegEnd::Finished { outcome, reason, delivered: None, account });
             }
             answer = Some(said);
         }
@@ -237,6 +269,11 @@ impl Walk<'_, '_> {
         let Json(said) = self.ctx.promise::<Json<Decision>>(&name).await?;
         self.standing.question = None;
         self.standing.about = None;
+        self.standing.four_eyes = false;
+        self.ctx.clear(ASKED);
+        let what = if said.approve { "approved" } else { "rejected" }.to_owned();
+        let Decision { at, who, from, note, .. } = said.clone();
+        self.told.add(LogLine { at, what, who, from, note });
         Ok(said)
     }
 
@@ -328,9 +365,13 @@ pub async fn serve_runs(
     admin: Address,
     per_repository: usize,
     identity: Option<&str>,
+    trusted: Trusted,
 ) -> Result<(), String> {
-    let mut endpoint =
-        Endpoint::builder().bind(Run { admin }).bind(Machines).bind(Slots { per_repository }).bind(Answers);
+    let mut endpoint = Endpoint::builder()
+        .bind(Run { admin, trusted })
+        .bind(Machines)
+        .bind(Slots { per_repository })
+        .bind(Answers);
     if let Some(key) = identity {
         endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
     }

@@ -3,9 +3,14 @@
 
 #![expect(
     clippy::disallowed_methods,
+    clippy::format_push_string,
+    clippy::similar_names,
+    clippy::unused_self,
     clippy::unwrap_used,
     reason = "tests start and kill programs, and stop at what they do not expect"
 )]
 
 mod world;
+mod brought;
+mod tab;
 mod on_engine;

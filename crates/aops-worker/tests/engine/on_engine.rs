@@ -3,6 +3,8 @@
 mod steps;
 mod moved;
 mod limits;
+mod answers;
+mod page;
 mod chaos;
 
 /// Says that it was begun, under which key, and where.

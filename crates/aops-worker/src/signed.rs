@@ -1,0 +1,160 @@
+//! Signed answers: the gateway signs who answered what, and a machine checks it before it acts.
+//!
+//! Reads and makes the gateway's key. Invariants: an answer without a right signature by a key that was given
+//! to us counts for nothing, whatever the engine says; the secret key is in a file that only its owner reads.
+
+use crate::order::{Decision, Leg};
+use aops_core::system::files::{replace_private, write_beside};
+use aops_core::system::random;
+use aops_proof::key::{PublicKey, SecretKey, Use};
+use aops_proof::text::{base64, from_base64};
+use serde_json::json;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const NAME: &str = "aops-gateway";
+
+/// Every field of an answer, in a fixed order, so that it has one text.
+fn text_of(run: &str, answer: &Decision) -> String {
+    let Decision { about, approve, who, issuer, at, from, note, .. } = answer;
+    format!("aops answer 1\n{}\n", json!([run, about, approve, who, issuer, at, from, note]))
+}
+
+/// The gateway's key.
+#[derive(Debug)]
+pub struct Signer(SecretKey);
+
+impl Signer {
+    /// The key of this file, which is made if it is missing. The public key is in a file next to it.
+    pub fn open(file: &Path) -> Result<Self, String> {
+        let at = |what: String| format!("`{}`: {what}", file.display());
+        let signer = match fs::read_to_string(file) {
+            Ok(text) => {
+                let about = fs::metadata(file).map_err(|error| at(error.to_string()))?;
+                if about.mode() & 0o077 != 0 {
+                    return Err(at("others can read it\nhint: `chmod 600` it".to_owned()));
+                }
+                Self(SecretKey::parse(&text).map_err(at)?)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let mut seed = [0; 32];
+                random::fill(&mut seed).map_err(|error| at(error.to_string()))?;
+                let key = SecretKey::new(NAME, Use::Note, &seed).map_err(at)?;
+                replace_private(file, format!("{}\n", key.stored()).as_bytes())
+                    .map_err(|error| at(error.to_string()))?;
+                Self(key)
+            }
+            Err(error) => return Err(at(error.to_string())),
+        };
+        let public = format!("{}\n", signer.0.public());
+        write_beside(&file.with_added_extension("pub"), 0o644, |file| file.write_all(public.as_bytes()))
+            .map_err(|error| at(error.to_string()))?;
+        Ok(signer)
+    }
+
+    /// What an answer of this gateway is checked with.
+    pub fn trusted(&self) -> Trusted {
+        Trusted(vec![self.0.public().clone()])
+    }
+
+    /// The same answer with its signature.
+    pub fn sign(&self, run: &str, mut answer: Decision) -> Decision {
+        let signature = self.0.sign(&text_of(run, &answer), 0);
+        answer.signature = signature.map(|signature| base64(signature.bytes())).unwrap_or_default();
+        answer
+    }
+}
+
+/// The keys of the gateways whose answers count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trusted(Vec<PublicKey>);
+
+impl Trusted {
+    pub fn read(keys: &[String]) -> Result<Self, String> {
+        let keys = keys.iter().map(|key| PublicKey::parse(key));
+        let keys: Vec<PublicKey> = keys.collect::<Result<_, _>>()?;
+        match keys.iter().find(|key| key.used != Use::Note) {
+            Some(odd) => Err(format!("`{odd}` is not the key of a gateway")),
+            None => Ok(Self(keys)),
+        }
+    }
+
+    /// Why this answer does not count for this run.
+    pub fn check(&self, run: &str, answer: &Decision) -> Result<(), String> {
+        let bytes = from_base64(&answer.signature).unwrap_or_default();
+        let text = text_of(run, answer);
+        if self.0.iter().any(|key| key.accept(&text, &bytes).is_some()) {
+            return Ok(());
+        }
+        Err(if self.0.is_empty() {
+            "no answer is acted on here: this worker knows no gateway\nhint: start it with `--gateway-key`"
+                .to_owned()
+        } else {
+            format!(
+                "the answer of `{}` is not signed by a gateway that is trusted here, so nothing was done",
+                answer.who
+            )
+        })
+    }
+
+    /// The same for the answer that a leg begins with, if it has one.
+    pub fn check_leg(&self, leg: &Leg) -> Result<(), String> {
+        leg.answer.as_ref().map_or(Ok(()), |answer| self.check(&leg.run, answer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn answer() -> Decision {
+        let text = |text: &str| text.to_owned();
+        Decision {
+            about: text("d"),
+            approve: true,
+            who: text("bob"),
+            at: text("2026-01-13T10:00:00Z"),
+            issuer: text("tokens"),
+            from: text("page"),
+            note: Some(text("go on")),
+            signature: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_as_it_was_signed_and_for_its_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gateway.key");
+        let signer = Signer::open(&file).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+        let given = fs::read_to_string(folder.path().join("gateway.key.pub")).unwrap();
+        let trusted = Trusted::read(&[given.trim().to_owned()]).unwrap();
+        let good = signer.sign("r1", answer());
+        assert_eq!(trusted.check("r1", &good), Ok(()));
+        assert_eq!(Signer::open(&file).unwrap().sign("r1", answer()), good, "the key is kept");
+        assert!(trusted.check("r2", &good).is_err() && trusted.check("r1", &answer()).is_err());
+        let changes: [fn(&mut Decision); 7] = [
+            |one| one.about.push('x'),
+            |one| one.approve = false,
+            |one| one.who.push('x'),
+            |one| one.at.push('x'),
+            |one| one.issuer.push('x'),
+            |one| one.from.push('x'),
+            |one| one.note = None,
+        ];
+        for change in changes {
+            let mut odd = good.clone();
+            change(&mut odd);
+            assert!(trusted.check("r1", &odd).is_err(), "{odd:?}");
+        }
+        let other = Signer::open(&folder.path().join("other")).unwrap();
+        assert!(trusted.check("r1", &other.sign("r1", answer())).unwrap_err().contains("not signed"));
+        assert!(Trusted::default().check("r1", &good).unwrap_err().contains("hint:"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(Signer::open(&file).unwrap_err().contains("hint:"));
+        assert!(Trusted::read(&["nonsense".to_owned()]).is_err());
+    }
+}
