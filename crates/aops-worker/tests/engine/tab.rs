@@ -8,6 +8,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const OPTIONS: [&str; 10] = [
     "--headless=new",
@@ -112,6 +116,8 @@ impl Tab {
     }
 
     pub(crate) fn go(&mut self, url: &str) {
+        // The same page with another `#` would not be loaded again.
+        self.call("Page.navigate", &json!({"url": "about:blank"}));
         self.call("Page.navigate", &json!({"url": url}));
     }
 
@@ -128,19 +134,28 @@ impl Tab {
         self.eval(shown).as_str().unwrap_or_default().to_owned()
     }
 
+    /// Waits until this holds for what the page shows.
+    #[track_caller]
+    fn wait(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let text = self.text();
+            if holds(&text) {
+                return text;
+            }
+            assert!(began.elapsed() < PATIENCE, "never: {what}: {text}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     #[track_caller]
     pub(crate) fn shows(&mut self, words: &str) -> String {
-        let mut text = String::new();
-        until(words, || {
-            text = self.text();
-            text.contains(words)
-        });
-        text
+        self.wait(words, |text| text.contains(words))
     }
 
     #[track_caller]
     pub(crate) fn hides(&mut self, words: &str) {
-        until(&format!("no {words}"), || !self.text().contains(words));
+        self.wait(&format!("no {words}"), |text| !text.contains(words));
     }
 
     /// A key, as a keyboard sends it.
@@ -212,7 +227,11 @@ impl Tab {
     }
 
     pub(crate) fn photograph(&mut self, to: &Path) {
-        let said = self.call("Page.captureScreenshot", &json!({"format": "png"}));
+        self.eval("scrollTo(0, 0)");
+        let mut clip = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].clone();
+        clip["scale"] = json!(1);
+        let whole = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let said = self.call("Page.captureScreenshot", &whole);
         fs::write(to, from_base64(said["data"].as_str().unwrap()).unwrap()).unwrap();
     }
 }

@@ -36,7 +36,8 @@ const block = (label, text) => el("pre", { tabindex: 0, role: "region", "aria-la
 const diff = (text) => {
   const whole = el("pre", { tabindex: 0, role: "region", "aria-label": "Diff" });
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const kind = line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : line.startsWith("@@") ? "at" : "";
+    const is_head = /^(---|\+\+\+) /.test(line) && whole.childElementCount < 2;
+    const kind = is_head || line.startsWith("@@") ? "at" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "";
     whole.append(el("span", { class: kind || null, text: line + "\n" }));
   }
   return whole;
@@ -59,6 +60,7 @@ const sure = (title, words, call, yes) =>
     find("sure-no").onclick = () => dialog.close();
     dialog.onclose = () => done(means);
     dialog.showModal();
+    find("sure-no").focus();
   });
 
 const waiting = new Set();

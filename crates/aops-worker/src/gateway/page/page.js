@@ -6,23 +6,31 @@ import { answers, el, question } from "/ask.js";
 const find = (id) => document.getElementById(id);
 const main = find("main");
 const STATES = { asks: "Questions", runs: "Running", waits: "Waiting", over: "Over", "": "All" };
+const SAYS = { asks: "waits for an answer", runs: "running", waits: "waiting", over: "over" };
 const view = { state: "asks", search: "", page: 0, about: null, run: null };
 let clock = 0; // what this machine's clock is behind the gateway's
 let known = "";
 let turn = 0;
 
-const hash = new URLSearchParams(location.hash.slice(1)).get("token");
-if (hash) {
+// A token behind the `#` is seen by no server and no log.
+const take = () => {
+  const hash = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!hash) return false;
   sessionStorage.setItem("token", hash);
   history.replaceState(null, "", location.pathname);
-}
+  return true;
+};
+addEventListener("hashchange", () => take() && begin());
+take();
 const token = () => sessionStorage.getItem("token") || "";
 
 const ask = async (method, path, body, keepalive = false) => {
-  const headers = { authorization: `Bearer ${token()}`, "x-aops-from": "page" };
+  const mine = token();
+  const headers = { authorization: `Bearer ${mine}`, "x-aops-from": "page" };
   const said = await fetch(path, { method, headers, body: body && JSON.stringify(body), keepalive });
-  const json = await said.json().catch(() => ({}));
-  return { status: said.status, json };
+  const json = (await said.json().catch(() => null)) ?? {};
+  // A refusal of an older token says nothing about this one.
+  return { status: said.status === 401 && mine !== token() ? -1 : said.status, json };
 };
 
 const say = (words) => (find("said").textContent = words);
@@ -83,7 +91,7 @@ const show = (fresh) => {
 const newest = async (asked) => {
   const mine = ++turn;
   const said = await asked.catch(() => ({ status: 0, json: {} }));
-  if (mine !== turn) return null;
+  if (mine !== turn || said.status === -1) return null;
   if (said.status === 401) return login("This token is not known here."), null;
   if (said.status === 0) return away(GATEWAY), null;
   if (said.status >= 500) return away(ENGINE), null;
@@ -145,7 +153,7 @@ const card = (run) => {
   return el("li", { class: "card" },
     el("h2", {}, el("a", { href: `/runs/${run.run_id}`, "data-go": true, text: name })),
     words && el("p", { text: words }),
-    el("p", { class: "dim" }, facts.filter(Boolean).join(" · "), " · ", STATES[run.state]?.toLowerCase() || run.state, " since ", time(run.since)));
+    el("p", { class: "dim" }, facts.filter(Boolean).join(" · "), " · ", SAYS[run.state] || run.state, " since ", time(run.since)));
 };
 
 const pager = (page, pages, total) => {
@@ -189,7 +197,7 @@ const facts = (run) => {
   const list = el("dl");
   const fact = (name, ...value) => value[0] && list.append(el("dt", { text: name }), el("dd", {}, ...value));
   fact("Run", run.run_id);
-  fact("State", `${STATES[run.state]?.toLowerCase() || run.state} since `, time(run.since));
+  fact("State", `${SAYS[run.state] || run.state} since `, time(run.since));
   fact("Asked by", run.who);
   fact("Repository", run.repository);
   fact("Branch", `aops/${run.run_id}`, run.commit ? ` from ${run.commit.slice(0, 12)}` : "");
@@ -234,7 +242,7 @@ const follow = async () => {
   while (token() && token() === mine) {
     try {
       const said = await fetch("/v1/events", { headers: { authorization: `Bearer ${mine}` } });
-      if (said.status === 401) return login("This token is not known here.");
+      if (said.status === 401 && token() === mine) return login("This token is not known here.");
       if (!said.ok) throw new Error();
       const reader = said.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
@@ -269,6 +277,7 @@ const heard = (event) => {
 
 const begin = async () => {
   const said = await ask("GET", "/v1/me").catch(() => ({ status: 0, json: {} }));
+  if (said.status === -1) return;
   if (said.status === 401) return login(token() ? "This token is not known here." : "");
   if (said.status === 403) return login("You may not read here.");
   if (said.status === 0) {
