@@ -6,7 +6,9 @@
 
 mod options;
 mod reply;
+mod pending;
 mod door;
+mod login;
 mod acts;
 mod looks;
 mod page;

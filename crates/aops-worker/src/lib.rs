@@ -13,6 +13,8 @@ pub mod service; // the handlers on the engine
 pub mod worker; // the worker of a machine
 pub mod away; // lost machines, and what happens to their runs
 pub mod tokens; // who may do what
+pub mod web; // asks an issuer of identities
+pub mod oidc; // log-in by such an issuer
 pub mod metrics; // metrics for a collector
 pub mod request; // one HTTP request
 pub mod gateway; // how people reach the engine

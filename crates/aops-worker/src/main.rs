@@ -8,7 +8,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: aops-fleet worker --name NAME --listen ADDRESS --ingress URL --admin URL
   [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--reattach SECONDS] [--grace SECONDS]
   [--lost-after SECONDS] [--gateway-key KEY]…
-       aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--key FILE] [--four-eyes on]
+       aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--key FILE] [--oidc FILE] [--four-eyes on]
   [--runs ADDRESS] [--address URL] [--identity KEY] [--per-repository NUMBER] [--lost-after SECONDS]
 hint: `docs/fleet.md` says how a server and its workers are set up";
 

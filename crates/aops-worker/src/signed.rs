@@ -59,12 +59,25 @@ impl Signer {
         Trusted(vec![self.0.public().clone()])
     }
 
+    pub fn sign_session(&self, text: &str) -> Vec<u8> {
+        self.0.sign(&session_text(text), 0).map(|signature| signature.bytes().to_vec()).unwrap_or_default()
+    }
+
+    pub fn has_signed_session(&self, text: &str, signature: &[u8]) -> bool {
+        self.0.public().accept(&session_text(text), signature).is_some()
+    }
+
     /// The same answer with its signature.
     pub fn sign(&self, run: &str, mut answer: Decision) -> Decision {
         let signature = self.0.sign(&text_of(run, &answer), 0);
         answer.signature = signature.map(|signature| base64(signature.bytes())).unwrap_or_default();
         answer
     }
+}
+
+/// What a session's signature covers: never the text of an answer.
+fn session_text(text: &str) -> String {
+    format!("aops session 1\n{text}\n")
 }
 
 /// The keys of the gateways whose answers count.

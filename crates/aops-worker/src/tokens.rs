@@ -29,7 +29,7 @@ pub struct Scope<'a> {
 
 /// Roles, for all runs or for those of some repositories or labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Grant {
+pub struct Grant {
     roles: Vec<Role>,
     /// Globs; none means any.
     repositories: Vec<String>,
@@ -67,6 +67,10 @@ pub struct Person {
 }
 
 impl Person {
+    pub fn new(name: &str, issuer: &str, grants: Vec<Grant>) -> Self {
+        Self { name: name.to_owned(), issuer: issuer.to_owned(), grants }
+    }
+
     /// Whether a run of this repository and with these labels is within this role.
     pub fn may(&self, role: Role, scope: &Scope) -> bool {
         self.grants.iter().any(|grant| grant.has(role) && grant.covers(scope))
@@ -140,7 +144,7 @@ fn line_of(line: &str) -> Option<Line> {
 }
 
 /// Roles and what limits them.
-fn grant_of<'a>(roles: &str, limits: impl Iterator<Item = &'a str>) -> Option<Grant> {
+pub fn grant_of<'a>(roles: &str, limits: impl Iterator<Item = &'a str>) -> Option<Grant> {
     let mut grant = Grant { roles: roles.split(',').map(role).collect::<Option<_>>()?, ..Grant::default() };
     for limit in limits {
         let (kind, names) = limit.split_once('=')?;

@@ -3,6 +3,7 @@
 //! Reads the file of tokens, asks the engine, appends to the audit.
 
 use super::options::Gateway;
+use super::pending::Pending;
 use super::reply::{Said, passed, problem};
 use crate::away::{self, Away};
 use crate::client::SOON;
@@ -20,6 +21,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +39,7 @@ pub(super) struct Door {
     /// The digest of the file of tokens, as it was seen last.
     known: Mutex<String>,
     seen: Mutex<Seen>,
+    pub(super) pending: Mutex<Pending>,
 }
 
 /// Who asks, and from where.
@@ -47,8 +50,9 @@ pub(super) struct Caller {
 
 impl Door {
     pub(super) fn new(gateway: Gateway, signer: Signer, away: Arc<Away>) -> Self {
-        let (acts, known, seen) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { gateway, signer, away, acts, known, seen }
+        let (acts, known, seen, pending) =
+            (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
+        Self { gateway, signer, away, acts, known, seen, pending }
     }
 
     /// Whoever has this request's token.
@@ -57,13 +61,17 @@ impl Door {
             return Err(problem(503, "the file of tokens cannot be read"));
         };
         self.note_change();
-        let person = tokens.find(&request.token).ok_or_else(|| problem(401, "a token is needed"))?;
+        let person = tokens
+            .find(&request.token)
+            .or_else(|| self.of_session(&request.token))
+            .ok_or_else(|| problem(401, "a token is needed"))?;
         Ok(Caller { person, from: request.origin(peer) })
     }
 
-    /// Records that somebody changed the file of tokens.
+    /// Records that somebody changed who may do what.
     fn note_change(&self) {
-        let digest = sha256(&[&fs::read(&self.gateway.tokens).unwrap_or_default()]);
+        let read = |file: Option<&PathBuf>| file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
+        let digest = sha256(&[&read(Some(&self.gateway.tokens)), b"\0", &read(self.gateway.oidc.as_ref())]);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if *known != digest && self.write("tokens", ISSUER, "gateway", &json!({"sha256": digest})) {
             *known = digest;

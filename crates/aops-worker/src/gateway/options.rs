@@ -2,6 +2,7 @@
 
 use crate::client::Address;
 use crate::given::Given;
+use crate::oidc::Oidc;
 use crate::tokens::Tokens;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub struct Gateway {
     pub audit: PathBuf,
     /// The file of the key that answers are signed with.
     pub key: PathBuf,
+    /// The issuer of identities whom people log in with, and what their names and groups may do.
+    pub oidc: Option<PathBuf>,
     /// The address at which the engine calls the handlers of runs, and how the engine finds it.
     pub runs: SocketAddr,
     pub address: Option<String>,
@@ -31,9 +34,9 @@ pub struct Gateway {
     pub lost_after: Duration,
 }
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "listen", "ingress", "admin", "tokens", "audit", "key", "four-eyes", "runs", "address", "identity",
-    "per-repository", "lost-after",
+    "per-repository", "lost-after", "oidc",
 ];
 
 impl Gateway {
@@ -46,6 +49,8 @@ impl Gateway {
             Some("on") => true,
             Some(odd) => return Err(format!("`--four-eyes {odd}`: write `on` or `off`")),
         };
+        let oidc = given.last("oidc").map(PathBuf::from);
+        oidc.as_deref().map(Oidc::read).transpose()?;
         let audit = PathBuf::from(given.must("audit")?);
         let key = given.last("key").map_or_else(|| audit.with_file_name("gateway.key"), PathBuf::from);
         let per_repository = given.last("per-repository").unwrap_or("0");
@@ -63,6 +68,7 @@ impl Gateway {
             four_eyes,
             audit,
             key,
+            oidc,
             runs,
             address: given.last("address").map(str::to_owned),
             identity: given.last("identity").map(str::to_owned),

@@ -10,7 +10,7 @@ pub(super) fn file(path: &str) -> Option<Reply> {
         "/style.css" => of("text/css; charset=utf-8", include_str!("page/style.css")),
         "/page.js" => of("text/javascript; charset=utf-8", include_str!("page/page.js")),
         "/ask.js" => of("text/javascript; charset=utf-8", include_str!("page/ask.js")),
-        "/" => of("text/html; charset=utf-8", include_str!("page/page.html")),
+        "/" | "/login" => of("text/html; charset=utf-8", include_str!("page/page.html")),
         _ => {
             path.strip_prefix("/runs/").filter(|run| is_name(run))?;
             of("text/html; charset=utf-8", include_str!("page/page.html"))

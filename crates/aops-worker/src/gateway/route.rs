@@ -61,6 +61,13 @@ impl Door {
                 problem(503, "the engine does not answer")
             };
         }
+        match (request.method.as_str(), request.path.strip_prefix("/v1/login")) {
+            ("GET", Some("")) => return self.issuer(),
+            ("POST", Some(act)) if act.starts_with('/') => {
+                return self.log_in(&act[1..], &request.body, &request.origin(peer));
+            }
+            _ => {}
+        }
         let caller = match self.caller(request, peer) {
             Ok(caller) => caller,
             Err(said) => return said,

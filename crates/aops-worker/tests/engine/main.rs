@@ -13,4 +13,5 @@
 mod world;
 mod brought;
 mod tab;
+mod issuer;
 mod on_engine;

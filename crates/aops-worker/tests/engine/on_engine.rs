@@ -5,6 +5,7 @@ mod moved;
 mod limits;
 mod answers;
 mod page;
+mod login;
 mod chaos;
 
 /// Says that it was begun, under which key, and where.

@@ -216,6 +216,11 @@ impl World {
         lines.filter(|line| line["act"] == act).collect()
     }
 
+    /// For the next start of the gateway.
+    pub(crate) fn with_option(&mut self, name: &str, value: &str) {
+        self.options.extend([name.to_owned(), value.to_owned()]);
+    }
+
     pub(crate) fn kill_gateway(&mut self) {
         self.gateway.take().unwrap().kill();
     }

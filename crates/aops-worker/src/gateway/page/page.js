@@ -63,9 +63,34 @@ const login = (words) => {
     say("");
     begin();
   });
-  main.replaceChildren(el("h1", { text: "Log in" }), form);
+  const by = el("p", { class: "acts" });
+  main.replaceChildren(el("h1", { text: "Log in" }), by, form);
   say(words);
   field.focus();
+  fetch("/v1/login").then((said) => said.json()).then(({ issuer }) => {
+    if (issuer) by.replaceChildren(el("button", { type: "button", class: "main", text: `Log in with ${new URL(issuer).host}`, on: leave_for }));
+  }).catch(() => away(GATEWAY));
+};
+
+const leave_for = async () => {
+  const { status, json } = await ask("POST", "/v1/login/begin").catch(() => ({ status: 0, json: {} }));
+  if (status !== 200) return say(json.message || GATEWAY);
+  sessionStorage.setItem("login", JSON.stringify({ state: json.state, back: location.pathname }));
+  location.assign(json.url);
+};
+
+// Back from the issuer. Only the log-in that this tab began counts.
+const came_back = async () => {
+  const given = new URLSearchParams(location.search);
+  const begun = JSON.parse(sessionStorage.getItem("login") || "{}");
+  sessionStorage.removeItem("login");
+  history.replaceState(null, "", begun.back || "/");
+  if (!begun.state || given.get("state") !== begun.state) return login("This log-in was not begun here: log in again.");
+  if (!given.get("code")) return login(given.get("error_description") || "The issuer did not log you in.");
+  const said = await ask("POST", "/v1/login/finish", { state: begun.state, code: given.get("code") }).catch(() => ({ json: {} }));
+  if (!said.json.token) return login(said.json.message || GATEWAY);
+  sessionStorage.setItem("token", said.json.token);
+  begin();
 };
 
 const go = (path) => {
@@ -290,5 +315,6 @@ const begin = async () => {
   follow();
 };
 
-if (token()) begin();
+if (location.pathname === "/login") came_back();
+else if (token()) begin();
 else login("");
