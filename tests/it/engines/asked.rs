@@ -30,9 +30,13 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
         let server = Server::start(&sandbox, folder);
         let door = Door::open(&sandbox, &server);
         let port = door.port;
-        sandbox.configure(&format!(
-            "mode.level = \"guard\"\nfleet.engine = \"http://127.0.0.1:{port}\"\nfleet.defer = true\n{CONFIG}"
-        ));
+        let configure = |key: &str| {
+            sandbox.configure(&format!(
+                "mode.level = \"guard\"\nfleet.engine = \"http://127.0.0.1:{port}\"\nfleet.defer = true\n\
+                 fleet.gateway_keys = [{key}]\n{CONFIG}"
+            ));
+        };
+        configure("");
         be(&sandbox, "engine.token", "annann");
         let run = Client::guarded(&sandbox, &model).run("do it");
         assert_eq!(run.result()["terminal_reason"], "tool_deferred", "{run:?}");
@@ -44,6 +48,9 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
         let id = list()[0]["run_id"].as_str().unwrap().to_owned();
         be(&sandbox, "engine.token", "bobbob");
         assert_eq!(sandbox.person(&["fleet", answer, &id, "--note", "this once", "--yes"]).code, Some(0));
+        let none = sandbox.person(&["fleet", "wait", "--once"]);
+        assert!(none.code == Some(2) && none.err.contains("`fleet.gateway_keys`"), "{none:?}");
+        configure(&format!("\"{}\"", door.key()));
         for _ in 0..2 {
             let said = sandbox.person(&["fleet", "wait", "--once", "--json"]);
             assert_eq!(said.code, Some(0), "{said:?}");
