@@ -7,6 +7,7 @@ mod doctor;
 mod enqueue;
 mod on;
 mod approval;
+mod login;
 mod serve;
 
 pub(super) use approval::{old_trees, resolve, runs};
@@ -86,6 +87,16 @@ pub(super) static VERBS: &[Command] = &[
         )],
         arguments: |row| row.arg(operand("id", "ID", "The run").required(true)),
         run: on::release,
+    },
+    Command {
+        name: "login",
+        about: "Log in at the gateway with your organisation's account, by a code in a browser",
+        examples: &[(
+            "aops-hook fleet login",
+            "prints an address and a code, and waits until you have used it",
+        )],
+        arguments: |row| row,
+        run: login::run,
     },
     Command {
         name: "serve",

@@ -28,7 +28,6 @@ pub struct Gateway {
 
 impl Gateway {
     pub fn find(env: &Env, url: &str) -> Result<Self, String> {
-        let url = url.trim_end_matches('/').to_owned();
         let file = database::secret_file(env, TOKEN);
         let token = files::read_text(&file).map_err(|error| {
             format!(
@@ -37,15 +36,26 @@ impl Gateway {
                 file.display()
             )
         })?;
+        Ok(Self { token: token.trim_end().to_owned(), ..Self::before_login(env, url)? })
+    }
+
+    /// The gateway without a token, which only a log-in needs.
+    pub fn before_login(env: &Env, url: &str) -> Result<Self, String> {
+        let url = url.trim_end_matches('/').to_owned();
         let look_up = |name: &str| lookup::addresses(env, name);
         let server = Address::of_person(&url, &look_up)
             .map_err(|why| format!("`fleet.engine`: {why}\nhint: write it as `https://runs.example`"))?;
-        Ok(Self { server, tls: tls::for_url(env, &url)?, token: token.trim_end().to_owned(), url })
+        Ok(Self { server, tls: tls::for_url(env, &url)?, token: String::new(), url })
     }
 
     /// One request about a run. Returns the status and the body.
     pub fn ask(&self, run: &str, verb: &str, body: &Value) -> Result<(u16, Value), String> {
         self.post(&format!("runs/{run}{verb}"), body)
+    }
+
+    /// A part of a log-in: `device` or `poll`.
+    pub fn log_in(&self, part: &str, body: &Value) -> Result<(u16, Value), String> {
+        self.post(&format!("login/{part}"), body)
     }
 
     /// Lists the `runs` or the `machines`.
