@@ -132,7 +132,8 @@ impl Asked {
         match input.and_then(|input| serde_json::from_str::<Map<String, Value>>(&input).ok()) {
             Some(input) => self.add_input(&place.root, input),
             None => {
-                self.call = plain(&open.question.as_ref().map(|asked| asked.line.clone()).unwrap_or_default())
+                self.call =
+                    plain(&open.question.as_ref().map(|asked| asked.line.clone()).unwrap_or_default());
             }
         }
     }
