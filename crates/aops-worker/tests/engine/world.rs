@@ -258,7 +258,7 @@ impl World {
     }
 
     /// What the gateway's answers are checked with.
-    fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         fs::read_to_string(self.at("gateway.key.pub")).unwrap().trim().to_owned()
     }
 
