@@ -143,7 +143,9 @@ impl Oidc {
     /// Begins a log-in in a browser.
     pub fn begin(&self) -> Result<Begun, String> {
         let found = self.discover()?;
-        let (verifier, state, nonce) = (drawn()?, drawn()?, drawn()?);
+        let verifier = drawn()?;
+        let state = drawn()?;
+        let nonce = drawn()?;
         let fields = form(&[
             ("response_type", "code"),
             ("client_id", &self.client),

@@ -34,7 +34,8 @@ impl Request {
         let method = words.next().unwrap_or_default();
         let target = words.next().unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let (path, query) = (path.to_owned(), query.to_owned());
+        let query = query.to_owned();
+        let path = path.to_owned();
         let mut request = Self { method, path, query, ..Self::default() };
         let mut long = 0;
         for _ in 0..MOST_HEADERS {

@@ -23,7 +23,8 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused(words_of(status, &begun));
     }
     let text = |name: &str| one_line(begun[name].as_str().unwrap_or_default(), 500);
-    let (url, code) = (text("url"), text("user_code"));
+    let url = text("url");
+    let code = text("user_code");
     if io.json || !io.terminal {
         writeln!(io.out, "{}", json!({"event": "code", "url": url, "code": code}))?;
     } else {

@@ -7,9 +7,11 @@ use super::place::Place;
 use crate::run::client::Stream;
 use crate::run::job::JobFiles;
 use crate::run::state::RunState;
+use aops_core::config::policy::rule::Rule;
 use aops_core::jail::network::run_folder;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::ledger::sessions;
+use aops_core::model::gate_id::GateId;
 use aops_core::system::env::Env;
 use aops_core::system::files;
 use aops_core::text::diff::unified;
@@ -120,8 +122,17 @@ impl Asked {
         if let Some(question) = &open.question {
             self.gate = question.gate.to_string();
             self.rule = question.rule.clone().unwrap_or_default();
-            let asks = |rule: &&aops_core::config::policy::rule::Rule| rule.id == self.rule;
-            self.four_eyes = session.policy().rules.iter().find(asks).is_some_and(|rule| rule.four_eyes);
+        }
+        let rules = &session.policy().rules;
+        // A deferred call has no question of its own; its reason names the rule.
+        let is_it = |rule: &&Rule| self.rule == rule.id || self.why.contains(&format!("rule `{}`", rule.id));
+        let found = rules.iter().find(is_it);
+        // If the rule is not known, the strictest one counts.
+        self.four_eyes = found
+            .map_or(self.rule.is_empty() && rules.iter().any(|rule| rule.four_eyes), |rule| rule.four_eyes);
+        if let Some(rule) = found {
+            self.gate = GateId::Rules.to_string();
+            self.rule.clone_from(&rule.id);
         }
         let input = run.begun.get(&self.step).and_then(|begun| {
             let files = JobFiles::of(&run_folder(&env, &run.run_id), begun);
