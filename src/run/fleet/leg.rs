@@ -121,7 +121,7 @@ fn drive(env: &Env, Leg { run, order, answer, restore }: Leg) -> LegEnd {
     let asked = known.as_ref().map(|known| Asked::of(env, &place, known)).unwrap_or_default();
     if matches!(&stop.left, Left::Finished { outcome: RunOutcome::Pass, .. }) {
         place.remove();
-        let branch = delivered.as_ref();
+        let branch = known.as_ref().and_then(|known| known.delivered.as_ref());
         let branch = branch.map(|to| Branch { commit: to.commit.clone(), name: to.branch.clone() });
         let _ = Place::leave(env, &taken, branch);
     }
