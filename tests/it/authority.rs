@@ -524,7 +524,9 @@ fn a_projects_hook_waives_nothing() {
         [(&[(".claude/settings.json", hook)][..], "settings.json"), (&plugin, "shop/p/hooks/hooks.json")]
     {
         let sandbox = Sandbox::repository("0");
-        files.iter().for_each(|(name, text)| drop(sandbox.put(name, text)));
+        for (name, text) in files {
+            sandbox.put(name, text);
+        }
         let session = sandbox.session();
         let started = session.start("startup");
         assert!(started.out.contains(named), "it is listed: {started:?}");
