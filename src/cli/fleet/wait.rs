@@ -16,8 +16,8 @@ pub(super) fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     if gateway_keys.is_empty() {
         return refused(
-            "no key of a gateway is known, so no answer counts\nhint: set `fleet.gateway_keys` to the line of its \
-             `gateway.key.pub`",
+            "no key of a gateway is known, so no answer counts\nhint: set `fleet.gateway_keys` to the \
+             line of its `gateway.key.pub`",
         );
     }
     let trusted = Trusted::read(&gateway_keys).or_else(refused)?;
