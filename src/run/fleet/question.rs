@@ -1,8 +1,8 @@
 //! Waits at the engine for the answers to this machine's sessions, and carries them out.
 //!
 //! Asks the gateway; starts clients. Invariants: an answer counts for the digest of the very call, and only
-//! if a trusted gateway signed it; the call is made once; one process waits at a time; a question is forgotten
-//! only when nothing is left to do.
+//! if a trusted gateway signed it; the call is made once; one process waits at a time; a question is
+//! forgotten only when nothing is left to do.
 
 use super::session;
 use super::stop::Left;
