@@ -47,8 +47,8 @@ impl Trusted {
             return Ok(());
         }
         Err(if self.0.is_empty() {
-            "no answer is acted on here: this worker knows no gateway\nhint: set `fleet.gateway_keys`, or start \
-             it with `--gateway-key`"
+            "no answer is acted on here: this worker knows no gateway\nhint: set `fleet.gateway_keys`, or \
+             start it with `--gateway-key`"
                 .to_owned()
         } else {
             format!(

@@ -62,12 +62,14 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
         // An answer with another gateway's signature counts for nothing: it is asked again.
         let other = SecretKey::new("aops-gateway", Use::Note, &[7; 32]).unwrap();
         configure(&format!("\"{}\"", other.public()));
+        be(&sandbox, "engine.token", "annann");
         let mut waits = Running(waiting(&sandbox).spawn().unwrap());
         let again = format!("{id}-1");
         sandbox.wait_until("it is asked again", || {
             list().as_array().unwrap().iter().any(|run| run["run_id"] == again && run["state"] == "asks")
         });
         waits.kill();
+        be(&sandbox, "engine.token", "bobbob");
         configure(&format!("\"{}\"", door.key()));
         assert_eq!(sandbox.person(&["fleet", answer, &again, "--note", "this once", "--yes"]).code, Some(0));
         for _ in 0..2 {
