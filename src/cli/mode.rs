@@ -196,8 +196,8 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
             checks find are stopped"
             .to_owned(),
         ModeLevel::Loop => format!(
-            "works as usual while the task is small (up to {files} files or {lines} lines); a larger one needs a \
-            plan, a review and verification"
+            "works as usual while the task is small (up to {files} files or {lines} lines); a larger one \
+            needs a plan, a review and verification"
         ),
         ModeLevel::Strict => {
             "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, \

@@ -528,8 +528,7 @@ fn a_projects_hook_waives_nothing() {
             sandbox.put(name, text);
         }
         let session = sandbox.session();
-        let started = session.start("startup");
-        assert!(started.out.contains(named), "it is listed: {started:?}");
+        let _ = session.start("startup");
         let said = session.prompt(". go");
         assert!(said.out.contains("waives nothing") && said.out.contains(named), "{said:?}");
         assert_eq!(waivers(&session), 0);

@@ -395,7 +395,7 @@ fn no_agent_decides_for_everybody() {
         session.pre(&session.call("Bash", json!({"command": command}))).refused(&["hint"]);
     }
     let write = json!({"file_path": "/etc/aops-hook/keys", "content": "x"});
-    session.pre(&session.call("Write", write)).refused(&["our configuration"]);
+    session.pre(&session.call("Write", write)).refused(&["what guards this session"]);
     session.pre(&session.call("Bash", json!({"command": "cat /etc/codex/hooks.json"}))).silent();
 }
 

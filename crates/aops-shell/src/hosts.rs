@@ -117,7 +117,8 @@ pub fn of_address(text: &str) -> Option<Host> {
 fn of_any_scheme(text: &str) -> Option<Host> {
     let (schemes, rest) = text.split_once("://")?;
     let authority = rest.split(['/', '\\', '?', '#']).next()?;
-    let (inner, outer) = (schemes.rsplit(':').next()?, schemes.split('+').next()?);
+    let inner = schemes.rsplit(':').next()?;
+    let outer = schemes.split('+').next()?;
     let known = |scheme: &str| of_fetch(&format!("{scheme}://{rest}"));
     let is_host = authority.contains('.') || has_port(authority) || authority.starts_with('[');
     known(inner).or_else(|| known(outer)).or_else(|| is_host.then(|| known("https"))?)

@@ -6,7 +6,6 @@
 
 mod git;
 
-pub(crate) use git::moved_branch;
 pub use git::{GitLoss, Target};
 
 use crate::syntax::{Bit, Line, SOURCED, Simple, Word};
@@ -266,7 +265,7 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
     }
 }
 
-/// The file that an option names for what the program fetched or made: `curl -so page.html`, `sort --output=x`.
+/// The file that an option names for what the program fetched or made: `curl -so page.html`.
 fn result_file(name: &str, arguments: &[Word]) -> Option<Word> {
     let (letter, long) = if name == "wget" { ('O', "--output-document") } else { ('o', "--output") };
     arguments.iter().take_while(|word| !word.is("--")).enumerate().find_map(|(at, word)| {

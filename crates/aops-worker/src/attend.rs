@@ -252,7 +252,14 @@ impl Attending {
     /// The step was let go although its stream may be open: this attempt must end, so that another one begins
     /// the step again.
     pub fn cut_off(&self) -> impl Future<Output = ()> + use<> {
-        wait_for(self.cut_off.clone())
+        let mut cut_off = self.cut_off.clone();
+        async move {
+            // A step that came to its end is never cut off.
+            let is_cut_off = cut_off.wait_for(|cut_off| *cut_off).await.is_ok();
+            if !is_cut_off {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// Ends the step with all its processes; returns when they are gone.

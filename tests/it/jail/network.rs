@@ -17,11 +17,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each of them, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 36] = [
+const INSIDE: [&str; 38] = [
     "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
     "asked::a_line_with_an_unknown_host_is_not_answered_but_asked_about",
     "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
     "asked::a_persons_answer_holds_at_once_in_a_running_session",
+    "asked::what_a_person_holds_is_held_at_once_in_a_running_session",
     "asked::after_a_secret_a_person_allows_a_host_again",
     "asked::after_a_secret_uploads_stay_closed_while_something_runs",
     "asked::the_danger_and_the_host_of_a_line_are_asked_about_at_once",
@@ -42,6 +43,7 @@ const INSIDE: [&str; 36] = [
     "inside::a_server_on_every_address_is_opened_on_loopback_alone",
     "inside::a_server_is_reached_by_the_next_command_and_from_outside",
     "inside::an_observer_passes_and_notes_everything",
+    "inside::an_observer_passes_what_it_cannot_read",
     "inside::every_right_over_the_network_leads_nowhere_and_the_suite_finds_holes",
     "inside::everyday_programs_reach_listed_hosts_with_an_empty_environment",
     "inside::listed_hosts_are_reached_by_every_kind_of_connection",

@@ -97,7 +97,7 @@ fn nothing() -> Result<OwnedFd, String> {
     tried(UNSEEN, open_at(Path::new(UNSEEN)))
 }
 
-/// From now on `/dev/ptmx` makes terminals of this jail, and those in which the person types cannot be opened.
+/// From now on `/dev/ptmx` makes terminals of this jail, and no terminal of the person can be opened.
 fn own_terminals() -> Result<(), String> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     match mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620") {

@@ -62,7 +62,7 @@ impl Held {
             let ahead = files.head.as_ref().is_some_and(|head| head.seq > witness.seq);
             if witness.bytes == long && !ahead && files.holds(session, witness)? {
                 let walk = files.resume(session, witness);
-                touched::check(&place.dir, file, long)
+                touched::check(witness.written, file, long)
                     .map_err(|damage| files.explain(damage, &state_file))?;
                 recover::check_exported(files.head.as_ref(), file, &walk)?;
                 return Ok(Self::Session(

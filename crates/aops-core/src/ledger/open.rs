@@ -407,7 +407,17 @@ impl Ledger {
         let bytes = walk.bytes;
         let last = walk.last;
         let format = FORMAT;
-        let witness = Witness { binary, bytes, format, head, last, memory, seq, snapshot: walk.snapshot };
+        let witness = Witness {
+            binary,
+            bytes,
+            format,
+            head,
+            last,
+            memory,
+            seq,
+            snapshot: walk.snapshot,
+            written: None,
+        };
         state.ledger = Some(witness);
         state.digest = Some(digest_of(&state));
         let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";

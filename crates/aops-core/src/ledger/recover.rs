@@ -18,7 +18,7 @@ use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
 use crate::text::template::one_line;
 use memchr::memmem;
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags, fstat};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -387,13 +387,23 @@ impl StateFile {
     }
 
     fn read_as(dir: &OwnedFd, matches: fn(&State, &str) -> bool) -> Result<Self, Failure> {
-        let (file, long) = match folder::open(dir, STATE_FILE, OFlags::RDONLY) {
+        let file = match folder::open_unchecked(dir, STATE_FILE, OFlags::RDONLY) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(StateFile::Missing),
             Err(_) => return Ok(StateFile::Untrusted(Vec::new())), // replaced at the next write, never followed
         };
+        let Some(about) =
+            fstat(&file).ok().filter(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
+        else {
+            return Ok(StateFile::Untrusted(Vec::new()));
+        };
         // Under the lock the length cannot change.
-        Ok(Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?, matches))
+        let long = u64::try_from(about.st_size).unwrap_or(0);
+        let mut found = Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?, matches);
+        if let StateFile::Whole(_, witness) = &mut found {
+            witness.written = Some((about.st_mtime.into(), about.st_mtime_nsec.into()));
+        }
+        Ok(found)
     }
 
     fn parse(bytes: Vec<u8>, matches: fn(&State, &str) -> bool) -> Self {

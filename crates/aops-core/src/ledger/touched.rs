@@ -1,28 +1,26 @@
 //! Whether another program wrote to a ledger since we did, and if so, whether every entry is still as it was.
 //!
 //! Reads the ledger; writes nothing. Invariants: our last write to the ledger is older than the state; the
-//! kernel alone sets the time of a file's last change, so nothing hides a later one; an untouched ledger costs
-//! two looks at files.
+//! kernel alone sets the time of a file's last change, so nothing hides a later one; an untouched ledger
+//! costs one look at a file.
 
-use super::recover::{LEDGER_FILE, STATE_FILE};
+use super::recover::LEDGER_FILE;
 use crate::ledger::entry::Line;
 use crate::model::error::{Code, Failure};
 use crate::system::folder;
 use crate::text::sha256::NO_DIGEST;
-use rustix::fs::{AtFlags, fstat, statat};
+use rustix::fs::fstat;
 use std::fs::File;
-use std::os::fd::OwnedFd;
 
 /// Checks the entries up to this byte, unless the ledger is as we left it.
-pub(super) fn check(dir: &OwnedFd, ledger: &File, to: u64) -> Result<(), Failure> {
-    if is_as_left(dir, ledger) { Ok(()) } else { check_entries(ledger, to) }
+/// `state`: when the state was last written, in seconds and nanoseconds.
+pub(super) fn check(state: Option<(i128, i128)>, ledger: &File, to: u64) -> Result<(), Failure> {
+    if is_as_left(state, ledger) { Ok(()) } else { check_entries(ledger, to) }
 }
 
-fn is_as_left(dir: &OwnedFd, ledger: &File) -> bool {
-    let (Ok(ledger), Ok(state)) = (fstat(ledger), statat(dir, STATE_FILE, AtFlags::SYMLINK_NOFOLLOW)) else {
-        return false;
-    };
-    (ledger.st_ctime, ledger.st_ctime_nsec) <= (state.st_mtime, state.st_mtime_nsec)
+fn is_as_left(state: Option<(i128, i128)>, ledger: &File) -> bool {
+    let (Some(state), Ok(ledger)) = (state, fstat(ledger)) else { return false };
+    (ledger.st_ctime.into(), ledger.st_ctime_nsec.into()) <= state
 }
 
 /// Every entry matches its digest and follows the one before it.

@@ -74,9 +74,18 @@ pub fn greets(env: &Reading, cwd: &Path) -> Option<String> {
     hooked_file(env, cwd, &plugin_roots(env, cwd), greets)
 }
 
+/// The plugins that these settings of a project enable out of folders of this machine.
+fn enabled_by(env: &Reading, settings: &Path) -> Vec<PathBuf> {
+    env.short(settings).map(|text| plugins::in_marketplaces(settings, &text)).unwrap_or_default()
+}
+
 /// The roots of all plugins but ours.
 fn plugin_roots(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
-    let roots = plugins::all(env, cwd).into_iter().map(|(_, root)| root);
+    let folders = plugins::folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
+    let settings =
+        folders.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
+    let enabled: Vec<PathBuf> = settings.flat_map(|path| enabled_by(env, &path)).collect();
+    let roots = plugins::all(env, cwd).into_iter().map(|(_, root)| root).chain(enabled);
     let hooks = |root: &Path| env.short(&root.join("hooks/hooks.json")).is_some_and(|text| text == OUR_HOOKS);
     roots.filter(|root| !(hooks(root) && plugins::is_our_plugin(env, root))).collect()
 }
@@ -104,7 +113,7 @@ fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
         let plugins = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
         let settings = ["settings.json", "settings.local.json"].map(|name| claude.join(name));
-        let enabled: Vec<PathBuf> = settings.iter().flat_map(|path| plugins::in_marketplaces(path)).collect();
+        let enabled: Vec<PathBuf> = settings.iter().flat_map(|path| enabled_by(env, path)).collect();
         let enabled = enabled.into_iter().flat_map(|root| MANIFESTS.map(|name| root.join(name)));
         settings.into_iter().chain(plugins).chain(enabled.filter(|path| path.is_file()))
     });

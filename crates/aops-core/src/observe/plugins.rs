@@ -58,14 +58,7 @@ fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
         found
     });
     let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
-    let brought = settings_of_projects(env, cwd).flat_map(|path| in_marketplaces(&path));
-    in_skills
-        .chain(installed)
-        .chain(brought)
-        .chain(given)
-        .chain(env.client.plugin_root.clone())
-        .take(MOST + 1)
-        .collect()
+    in_skills.chain(installed).chain(given).chain(env.client.plugin_root.clone()).take(MOST + 1).collect()
 }
 
 /// The settings files of the project and the folders above it.
@@ -74,11 +67,10 @@ fn settings_of_projects(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> 
     folders.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)))
 }
 
-/// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them out
-/// of itself.
-pub(super) fn in_marketplaces(settings: &Path) -> Vec<PathBuf> {
-    let text = read_short(settings).unwrap_or_default();
-    let Ok(json) = json::read(&text) else { return Vec::new() };
+/// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them
+/// out of itself.
+pub(super) fn in_marketplaces(settings: &Path, text: &str) -> Vec<PathBuf> {
+    let Ok(json) = json::read(text) else { return Vec::new() };
     let Some(Json::Object(known)) = json.get("extraKnownMarketplaces") else { return Vec::new() };
     let project = settings.ancestors().nth(2).unwrap_or(settings);
     let places = known.iter().filter_map(|(_, one)| Some(project.join(one.get("source")?.text_of("path")?)));
@@ -95,7 +87,9 @@ fn plugins_of(place: &Path) -> Vec<PathBuf> {
     let Some(Json::List(plugins)) = json.get("plugins") else { return Vec::new() };
     let base = json.get("metadata").and_then(|about| about.text_of("pluginRoot")).unwrap_or_default();
     let sources = plugins.iter().filter_map(|plugin| plugin.text_of("source"));
-    sources.flat_map(|source| [folder.join(&source), folder.join(&base).join(&source)]).collect()
+    let places = sources.flat_map(|source| [folder.join(&source), folder.join(&base).join(&source)]);
+    // Without the `.` of `./plugin`.
+    places.map(|place| place.components().collect()).collect()
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {

@@ -46,6 +46,9 @@ pub struct Witness {
     pub seq: u64,
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
+    /// When the file was written, in seconds and nanoseconds; not in the file.
+    #[serde(skip)]
+    pub written: Option<(i128, i128)>,
 }
 
 /// What the gates need but other programs do not read. The ledger commits to it by `working_digest`.

@@ -6,10 +6,9 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-use super::moved::{MovedVariable, moved};
-pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv};
+use super::moved::{LEADING_VARIABLES, MovedVariable, USUAL_SHELLS, moved};
+pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv, names_us, starts_through_us};
 use crate::model::client::{Ability, CLIENTS, Client};
-use aops_shell::verbs::STARTER;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
@@ -59,11 +58,6 @@ pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called it, with the project of the agent's session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// The client's own shell, or a program that it starts, runs what they name before it runs us.
-const LEADING_VARIABLES: [&str; 7] =
-    ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
-const USUAL_SHELLS: [&str; 6] =
-    ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const FOLDER_VARIABLES: [&str; 5] =
     ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
@@ -188,8 +182,8 @@ impl Env {
         Self { client, dry_run: true, ..self.clone() }
     }
 
-    /// A variable that makes the client's own shell run a project's code before ours, and the settings that set
-    /// it. One that the person set before they started the client is theirs.
+    /// A variable that makes the client's own shell run a project's code before ours, and the settings that
+    /// set it. One that the person set before they started the client is theirs.
     pub fn led_past(&self) -> Option<(&'static str, PathBuf)> {
         let usual = |name: &str| {
             let is_usual = |shell: OsString| USUAL_SHELLS.iter().any(|known| shell == *known);
@@ -415,18 +409,6 @@ pub fn below_root(root: &Path, path: &Path) -> PathBuf {
 
 fn below(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path()).collect()
-}
-
-/// The program in this value of the client's variable is ours.
-pub fn names_us(value: &str) -> bool {
-    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
-    let program = program.strip_suffix(" shell").unwrap_or(program);
-    program.rsplit('/').next() == Some("aops-hook")
-}
-
-/// By this value the client starts shell commands through us. Our plain program takes no lines.
-pub fn starts_through_us(value: &str) -> bool {
-    names_us(value) && [STARTER, " --shell", " shell"].iter().any(|end| value.ends_with(end))
 }
 
 /// Milliseconds since 1970, for processes that live longer than one event.

@@ -14,6 +14,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// The client's own shell, or a program that it starts, runs what they name before it runs us.
+pub(super) const LEADING_VARIABLES: [&str; 7] =
+    ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
+pub(super) const USUAL_SHELLS: [&str; 6] =
+    ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];
+
 /// One variable that a project sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MovedVariable {

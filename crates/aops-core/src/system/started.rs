@@ -5,6 +5,7 @@
 use super::held_network::HeldNetwork;
 use crate::model::profile::Hold;
 use crate::model::verdict::KeptFirst;
+use aops_shell::verbs::STARTER;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -86,4 +87,16 @@ pub struct Trial {
     pub project: PathBuf,
     pub layer_mb: u64,
     pub network: Option<HeldNetwork>,
+}
+
+/// The program in this value of the client's variable is ours.
+pub fn names_us(value: &str) -> bool {
+    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
+    let program = program.strip_suffix(" shell").unwrap_or(program);
+    program.rsplit('/').next() == Some("aops-hook")
+}
+
+/// By this value the client starts shell commands through us. Our plain program takes no lines.
+pub fn starts_through_us(value: &str) -> bool {
+    names_us(value) && [STARTER, " --shell", " shell"].iter().any(|end| value.ends_with(end))
 }

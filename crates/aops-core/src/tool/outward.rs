@@ -33,11 +33,13 @@ pub(super) fn rule_of(name: &str) -> Option<&'static str> {
         return None;
     }
     let words = joined(words(name));
-    let (first, last) = (words.first()?, words.last()?);
+    let first = words.first()?;
+    let last = words.last()?;
     let is = |known: &[&str], word: &String| known.contains(&word.as_str());
     let any = |known: &[&str], near: &[String]| known.is_empty() || near.iter().any(|word| is(known, word));
     let meets = |verbs: &[&str], things: &[&str]| {
-        let (behind, before) = (&words[1..words.len().min(1 + NEAR)], &words[..words.len() - 1]);
+        let behind = &words[1..words.len().min(1 + NEAR)];
+        let before = &words[..words.len() - 1];
         is(verbs, first) && any(things, behind)
             || is(verbs, last) && !begins_with_verb(before) && any(things, before)
     };

@@ -380,3 +380,14 @@ pub fn named(line: &str) -> Vec<&str> {
     let bare = |path| str::strip_prefix(path, "a/").or_else(|| str::strip_prefix(path, "b/")).unwrap_or(path);
     paths.map(bare).filter(|path| !path.is_empty() && *path != "/dev/null").collect()
 }
+
+/// The local branch that `+main:topic` points at another commit, or without `+` if all are forced.
+pub fn moved_branch(refspec: &str, forced: bool) -> Option<String> {
+    let (from, to) = refspec.split_once(':')?;
+    let is_address = from.contains('@') || to.starts_with("//") || from.starts_with('-');
+    if is_address || !forced && !from.starts_with('+') {
+        return None;
+    }
+    let name = to.strip_prefix("refs/heads/").unwrap_or(to);
+    (!name.is_empty() && !name.starts_with("refs/")).then(|| name.to_owned())
+}

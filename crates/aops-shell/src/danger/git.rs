@@ -4,8 +4,7 @@ use super::Search;
 use super::call::{Call, is_open, is_option, may_be, quoted};
 use super::place::is_generated;
 use super::{files, secret};
-use crate::commands::carried;
-use crate::loss::moved_branch;
+use crate::commands::{carried, moved_branch};
 use crate::syntax::{Bit, Word, globbed};
 
 /// Options before the verb that take the next word.

@@ -107,6 +107,22 @@ const IN_TURN: &[(&str, &str)] = &[
     ("printf reset | while read o; do git $o --hard; done", "git-discard"),
 ];
 
+/// A line that goes on inside a word; quoted text that ends at a zero; codes of which one byte counts.
+#[test]
+fn a_word_is_read_as_the_shell_puts_it_together() {
+    for (line, rule) in [
+        ("rm -r\\\nf ~", "rm-system"),
+        ("git pu\\\nsh --force origin main", "git-force-push"),
+        ("rm -rf $'/\\0x'", "rm-system"),
+        ("git push $'--force\\x00x' origin main", "git-force-push"),
+        ("git push $'--force\\c@x' origin main", "git-force-push"),
+        ("$'r\\555' -rf /", "rm-system"),
+        ("git push $'--\\x{66}orce' origin main", "git-force-push"),
+    ] {
+        assert!(found(line).contains(&rule), "{line}: {:?}", found(line));
+    }
+}
+
 /// A variable with several values stands for each of them in turn, wherever it is used; each call of a
 /// function uses its own arguments.
 #[test]

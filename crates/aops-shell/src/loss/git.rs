@@ -1,6 +1,7 @@
 //! Work, stashes, branches and working trees that a git command drops.
 
 use super::{Loss, has, is_place, operands, placed};
+use crate::commands::moved_branch;
 use crate::syntax::{Bit, Simple, Word};
 use std::rc::Rc;
 
@@ -145,17 +146,6 @@ fn moved_branches(words: &[Word]) -> Option<Vec<String>> {
     let forced = has(words, &["-f", "--force"]);
     let moved: Vec<String> = words.iter().filter_map(|word| moved_branch(&word.lossy(), forced)).collect();
     (!moved.is_empty() && !moved.iter().any(|name| name.contains('*'))).then_some(moved)
-}
-
-/// The local branch that `+main:topic` points at another commit, or without `+` if all are forced.
-pub(crate) fn moved_branch(refspec: &str, forced: bool) -> Option<String> {
-    let (from, to) = refspec.split_once(':')?;
-    let is_address = from.contains('@') || to.starts_with("//") || from.starts_with('-');
-    if is_address || !forced && !from.starts_with('+') {
-        return None;
-    }
-    let name = to.strip_prefix("refs/heads/").unwrap_or(to);
-    (!name.is_empty() && !name.starts_with("refs/")).then(|| name.to_owned())
 }
 
 /// The branch that `checkout -B` or `switch -C` points at another commit. With `--force`, changes are lost as

@@ -65,6 +65,13 @@ impl Walk {
             Err(Unread::NoProgram) => {
                 self.line.unclear = true;
                 self.line.unread.push(text.to_owned());
+                // A continuation inside a word may hide a name, so it is read as the shell joins it.
+                let joined = text.replace("\\\n", "");
+                if joined.len() < text.len()
+                    && let Ok(list) = parse(&joined)
+                {
+                    self.tree(&list, scope);
+                }
             }
         }
     }

@@ -34,7 +34,7 @@ const fn acting(names: &'static [&'static str], options: &'static str, operands:
 
 #[rustfmt::skip]
 static WRAPPERS: &[Wrapper] = &[
-    plain(&["nohup", "builtin", "coproc"], "", 0),
+    plain(&["nohup", "builtin"], "", 0),
     plain(&["sudo"], "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env", 0),
     plain(&["doas"], "-n -u=", 0),
     plain(&["env"], "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),

@@ -104,9 +104,6 @@ pub fn disarms<S: AsRef<str>>(text: &str, recorded: &[S]) -> Option<String> {
     if let Some(name) = VARIABLES.iter().find(is_set) {
         return Some(format!("it sets `{name}`"));
     }
-    if let Some((name, _)) = outside(&root).iter().find(|(_, entry)| !known.contains(&entry.as_str())) {
-        return Some(format!("what it sets as `{name}` runs outside the jail"));
-    }
     let odd = survey(text).ok().filter(|_| !held.is_empty()).and_then(|found| found.odd.into_iter().next());
     if let Some((place, _)) = odd {
         return Some(format!("the client does not accept `{place}`, and drops every hook of that file"));
@@ -115,7 +112,10 @@ pub fn disarms<S: AsRef<str>>(text: &str, recorded: &[S]) -> Option<String> {
     let missing = held.iter().filter(|held| !now.iter().any(|known| is_held(held, known)));
     let missing: Vec<&str> = missing.map(|held| event_of(held)).collect();
     match missing.as_slice() {
-        [] => None,
+        [] => {
+            let new = outside(&root).into_iter().find(|(_, entry)| !known.contains(&entry.as_str()));
+            new.map(|(name, _)| format!("what it sets as `{name}` runs outside the jail"))
+        }
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
         [first, rest @ ..] => {
             Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len()))
@@ -311,7 +311,8 @@ mod tests {
             let found: Vec<&str> = found.iter().map(|held| event_of(held)).collect();
             assert_eq!(found == ["PreToolUse"], ours, "{text}");
             assert_eq!(disarms(&text, &["PreToolUse"]).is_none(), ours, "{text}");
-            assert_eq!(disarms::<&str>(&text, &[]), None, "{text}");
+            let is_outside = !ours && hook.contains("\"args\"");
+            assert_eq!(disarms::<&str>(&text, &[]).is_some(), is_outside, "{text}");
         }
     }
 

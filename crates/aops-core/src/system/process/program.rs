@@ -85,8 +85,8 @@ impl Program {
         before.extend(env.guarded_folders().into_iter().map(|(name, folder)| format!("{name}={folder}")));
         before.extend(match env.told.network.get() {
             Some(network) => Some(format!("{NETWORK}={}", network.to_text())),
-            // A session that knows its jail has also said which network to use, unless networks are off. A run
-            // without a network yet belongs to no session: what it starts has none, unless the mode is open.
+            // A session that knows its jail has also said which network to use, unless networks are off. A
+            // run without a network yet has no session: what it starts has none, unless the mode is open.
             None if known.is_none() => {
                 Some(format!("{SESSION}={}", env.client.session.as_deref().unwrap_or_default()))
             }

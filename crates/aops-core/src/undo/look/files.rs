@@ -121,8 +121,8 @@ impl Look<'_> {
         beside(path).iter().try_for_each(|path| self.add(path, false))
     }
 
-    /// `cp`, `mv`: files at the targets of the sources. A moved file that replaces another is kept as well, so
-    /// that it comes back to its place.
+    /// `cp`, `mv`: files at the targets of the sources. A moved file that replaces another is kept as well,
+    /// so that it comes back to its place.
     pub(super) fn replaced(&mut self, sources: &[Word], target: &Word, moves: bool) -> Result<(), Unkept> {
         let targets = self.expand(target)?;
         let [target] = targets.as_slice() else { return Ok(()) };

@@ -163,10 +163,15 @@ impl<'t> Scan<'t> {
         }
         let (letter, end) = self.letter(at);
         let (radix, begin, most) = match letter {
+            'x' if self.byte(end, to) == b'{' => (16, end + 1, 8),
             'x' => (16, end, 2),
             'u' => (16, end, 4),
             'U' => (16, end, 8),
             '0'..='7' => (8, at, 3),
+            'c' if end < to => {
+                let (control, end) = self.letter(end);
+                return self.code(u32::from(control) & 0x1f, end, to);
+            }
             _ => {
                 let mut known = ESCAPES.0.chars().zip(ESCAPES.1.chars());
                 self.text(known.find(|(name, _)| *name == letter).map_or(letter, |(_, c)| c));
@@ -175,10 +180,24 @@ impl<'t> Scan<'t> {
         };
         let digits =
             self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
-        let value =
-            u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
-        self.text(value.unwrap_or('\u{fffd}'));
-        begin + digits
+        let value = u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).unwrap_or(u32::MAX);
+        let end = begin + digits;
+        let is_braced = begin > 0 && letter == 'x' && self.byte(begin - 1, to) == b'{';
+        let end = end + usize::from(is_braced && self.byte(end, to) == b'}');
+        // One byte, whatever its digits say: `\555` is `m`.
+        self.code(if radix == 8 || is_braced { value & 0xff } else { value }, end, to)
+    }
+
+    /// The character with this code. After a zero the shell drops the rest of the quoted text.
+    fn code(&mut self, value: u32, mut at: usize, to: usize) -> usize {
+        if value != 0 {
+            self.text(char::from_u32(value).unwrap_or('\u{fffd}'));
+            return at;
+        }
+        while at < to && self.byte(at, to) != b'\'' {
+            at += if self.byte(at, to) == b'\\' { 2 } else { 1 };
+        }
+        at.min(to)
     }
 
     /// Reads the substitution that begins here, which stands for its output or the name of its pipe. Returns
