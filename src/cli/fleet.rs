@@ -8,6 +8,7 @@ mod enqueue;
 mod on;
 mod status;
 mod approval;
+mod login;
 mod serve;
 mod wait;
 
@@ -85,6 +86,16 @@ pub(super) static VERBS: &[Command] = &[
         )],
         arguments: |row| row.arg(operand("id", "ID", "The run").required(true)),
         run: on::release,
+    },
+    Command {
+        name: "login",
+        about: "Log in at the gateway with your organisation's account, by a code in a browser",
+        examples: &[(
+            "aops-hook fleet login",
+            "prints an address and a code, and waits until you have used it",
+        )],
+        arguments: |row| row,
+        run: login::run,
     },
     Command {
         name: "serve",

@@ -185,6 +185,8 @@ pub struct ClientResult {
     pub subtype: String,
     /// The id of the call that was deferred.
     pub deferred: Option<String>,
+    /// The whole input of that call, as JSON without its secrets.
+    pub input: Option<String>,
     /// Cost of the whole session, in millionths of a dollar.
     pub cost: Option<u64>,
     /// Tokens of the whole session.
@@ -277,6 +279,7 @@ fn read_result(record: &Json) -> ClientResult {
     ClientResult {
         subtype: record.text_of("subtype").unwrap_or_default(),
         deferred: record.get("deferred_tool_use").map(|call| call.text_of("id").unwrap_or_default()),
+        input: record.get("deferred_tool_use").and_then(|call| call.get("input")).map(json::canonical),
         cost,
         tokens,
         words: record.text_of("result").unwrap_or_default(),

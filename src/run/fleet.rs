@@ -9,6 +9,7 @@ pub mod place;
 pub mod retain;
 mod ship;
 pub mod stop;
+mod told;
 mod session;
 pub mod question;
 pub mod worker;

@@ -224,7 +224,8 @@ fn pictures_are_made_and_shown() {
     assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
     let gallery = read("docs/pictures/README.md");
     for name in [
-        "demo.svg", "guard.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg",
+        "demo.svg", "guard.svg", "page.png", "refusal.svg", "report.png", "watch.svg", "workflow.svg",
+        "workflow-tdd.svg",
     ] {
         let path: PathBuf = root().join("docs/pictures").join(name);
         assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 2_000), "{name}");

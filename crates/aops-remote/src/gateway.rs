@@ -32,7 +32,6 @@ pub struct Gateway {
 impl Gateway {
     /// `token` is the name of its file.
     pub fn find(env: &Env, url: &str, token: &str) -> Result<Self, String> {
-        let url = url.trim_end_matches('/').to_owned();
         let file = secret_file(env, token);
         let token = files::read_text(&file).map_err(|error| {
             format!(
@@ -41,16 +40,27 @@ impl Gateway {
                 file.display()
             )
         })?;
+        Ok(Self { token: token.trim_end().to_owned(), ..Self::before_login(env, url)? })
+    }
+
+    /// The gateway without a token, which only a log-in needs.
+    pub fn before_login(env: &Env, url: &str) -> Result<Self, String> {
+        let url = url.trim_end_matches('/').to_owned();
         let look_up = |name: &str| lookup::addresses(env, name);
         let server = Address::of_person(&url, &look_up)
             .map_err(|why| format!("`fleet.engine`: {why}\nhint: write it as `https://runs.example`"))?;
         let tls = url.starts_with("https://").then(|| tls::trust(env)).transpose()?;
-        Ok(Self { server, tls, token: token.trim_end().to_owned(), url })
+        Ok(Self { server, tls, token: String::new(), url })
     }
 
     /// One request about a run. Returns the status and the body.
     pub fn ask(&self, run: &str, verb: &str, body: &Value) -> Result<(u16, Value), String> {
         self.post(&format!("runs/{run}{verb}"), body, PATIENCE)
+    }
+
+    /// A part of a log-in: `device` or `poll`.
+    pub fn log_in(&self, part: &str, body: &Value) -> Result<(u16, Value), String> {
+        self.post(&format!("login/{part}"), body, PATIENCE)
     }
 
     /// Lists the `runs` or the `machines`.

@@ -2,3 +2,4 @@
 
 pub mod tls; // encrypted connections
 pub mod gateway; // the engine's gateway
+pub mod signed; // answers that it signed

@@ -118,6 +118,7 @@ pub static VERBS: &[Verb] = &[
     writes("fleet reject", Who::AtTerminal),
     writes("fleet block", Who::AtTerminal),
     writes("fleet release", Who::AtTerminal),
+    writes("fleet login", Who::OutsideClient),
     writes("fleet serve", Who::OutsideClient),
     writes("fleet wait", Who::OutsideClient),
     writes("worker", Who::OutsideClient),

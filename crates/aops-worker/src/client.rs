@@ -75,7 +75,7 @@ impl Address {
     }
 }
 
-fn read_answer(said: &[u8]) -> io::Result<Answer> {
+pub(crate) fn read_answer(said: &[u8]) -> io::Result<Answer> {
     let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("the engine {what}"));
     let end =
         said.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| odd("broke off its answer"))?;

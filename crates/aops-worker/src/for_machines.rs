@@ -4,12 +4,11 @@
 
 use crate::doors::{Doors, Refusal};
 use crate::order::{LegEnd, Machine};
+use crate::request::is_name;
 use crate::tokens::{Person, Role};
 use aops_core::system::env::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-const LONGEST_NAME: usize = 200;
 
 /// A machine that its worker now serves.
 #[derive(Debug, Deserialize)]
@@ -22,9 +21,11 @@ struct Hello {
 /// Handles `/v1/machines/{name}/…`. Returns the status and the body.
 pub fn act(doors: &Doors, person: &Person, name: &str, act: &[&str], body: &[u8]) -> (u16, Value) {
     let done = match act {
-        ["reach"] if person.may(Role::Read) => doors.reach(name).map(|address| json!({"address": address})),
+        ["reach"] if person.may_at_all(Role::Read) => {
+            doors.reach(name).map(|address| json!({"address": address}))
+        }
         ["reach"] => Err((403, format!("{} may not do this", person.name))),
-        _ if !person.may(Role::Work) || person.name != name => {
+        _ if !person.may_always(Role::Work) || person.name != name => {
             let hint = "it needs the role `work`, and the name of the machine (`--name`)";
             Err((403, format!("the token of {} does not serve machine {name}: {hint}", person.name)))
         }
@@ -32,7 +33,7 @@ pub fn act(doors: &Doors, person: &Person, name: &str, act: &[&str], body: &[u8]
         ["counts"] => doors.counts(name).map(|counts| json!({"counts": counts})),
         ["lives"] if doors.lives() => Ok(json!({"lives": true})),
         ["lives"] => Err((503, "the engine does not answer".to_owned())),
-        ["ended", awakeable] if is_word(awakeable) => ended(doors, awakeable, body),
+        ["ended", awakeable] if is_name(awakeable) => ended(doors, awakeable, body),
         _ => Err((404, "there is no such thing here".to_owned())),
     };
     done.map_or_else(|(status, words)| (status, json!({"message": words})), |said| (200, said))
@@ -65,9 +66,4 @@ fn ended(doors: &Doors, awakeable: &str, body: &[u8]) -> Result<Value, Refusal> 
     let end: LegEnd =
         serde_json::from_slice(body).map_err(|_| (400, "that is not the end of a step".to_owned()))?;
     doors.ended(awakeable, &end).map(|()| json!({"told": true}))
-}
-
-fn is_word(text: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
-    (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(plain)
 }

@@ -5,6 +5,7 @@ pub mod hold; // one program, ended together with all its child processes
 pub mod alone; // one worker per machine and user
 pub mod given; // the options of a verb
 pub mod order; // data passed between the engine, a machine and `aops-hook`
+pub mod signed; // the key with which the gateway signs
 pub mod client; // asks the engine's server
 pub mod announce; // announces our services to the engine
 pub mod doors; // the engine's server, as a machine needs it
@@ -14,6 +15,8 @@ pub mod service; // the handlers on the engine
 pub mod worker; // the worker of a machine
 pub mod away; // lost machines, and what happens to their runs
 pub mod tokens; // who may do what
+pub mod web; // asks an issuer of identities
+pub mod oidc; // log-in by such an issuer
 pub mod metrics; // metrics for a collector
 pub mod request; // one HTTP request
 pub mod for_machines; // what the gateway does for machines

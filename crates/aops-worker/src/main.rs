@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: aops-fleet worker --ingress URL --admin URL [--name NAME] [--listen ADDRESS]
   [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--reattach TIME] [--grace TIME]
-  [--lost-after TIME]
-       aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--four-eyes on]
+  [--lost-after TIME] [--gateway-key KEY]…
+       aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--key FILE] [--oidc FILE] [--four-eyes on]
   [--runs ADDRESS] [--address URL] [--identity KEY] [--per-repository NUMBER] [--lost-after TIME]
 what no option says is read from `[fleet]` in your configuration
 hint: `docs/fleet.md` says how a server and its workers are set up";

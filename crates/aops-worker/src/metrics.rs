@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 const STATES: [&str; 4] = ["waits", "runs", "asks", "over"];
 const OUTCOMES: [&str; 3] = ["PASS", "BLOCKED", "other"];
-pub const ACTS: [&str; 5] = ["submit", "answer", "block", "release", "refused"];
+pub const ACTS: [&str; 7] = ["submit", "answer", "block", "release", "read", "login", "refused"];
 
 /// Everything that the metrics report.
 #[derive(Clone, Copy)]

@@ -25,6 +25,11 @@ pub fn workflow_of(id: &str) -> (&'static str, &'static str) {
     if id.starts_with("session-") { ("Question", "ask") } else { ("Run", "run") }
 }
 
+/// The path of this handler of it.
+pub fn path_of(id: &str, handler: &str) -> String {
+    format!("/{}/{id}/{handler}", workflow_of(id).0)
+}
+
 /// A machine with a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -84,10 +89,19 @@ pub struct Decision {
     pub about: String,
     pub approve: bool,
     pub who: String,
+    /// Who vouches for that name.
+    #[serde(default)]
+    pub issuer: String,
     #[serde(default)]
     pub at: String,
+    /// How and from which address it was given.
+    #[serde(default)]
+    pub from: String,
     #[serde(default)]
     pub note: Option<String>,
+    /// The gateway's, over all of this and the run.
+    #[serde(default)]
+    pub signature: String,
 }
 
 /// How a leg ended.
@@ -99,6 +113,9 @@ pub enum LegEnd {
         reason: String,
         #[serde(default)]
         delivered: Option<Value>,
+        /// Its steps and its cost.
+        #[serde(default)]
+        account: Value,
     },
     Asks {
         question: String,
@@ -106,6 +123,11 @@ pub enum LegEnd {
         /// The client's conversation exists only on this machine.
         #[serde(default)]
         pinned: bool,
+        /// The whole call, and what asks.
+        #[serde(default)]
+        asked: Value,
+        #[serde(default)]
+        account: Value,
     },
     /// Interrupted; it can continue from its present state.
     GivenBack,
@@ -135,6 +157,14 @@ pub struct Standing {
     #[serde(default)]
     pub repository: String,
     #[serde(default)]
+    pub commit: String,
+    /// What its machine must have, which also decides who may do what with it.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Whoever asked for it does not answer its present question.
+    #[serde(default)]
+    pub four_eyes: bool,
+    #[serde(default)]
     pub task: String,
     #[serde(default)]
     pub outcome: Option<String>,
@@ -152,8 +182,67 @@ impl Standing {
         Self {
             who: order.who.clone(),
             repository: text(&order.run["repository"]),
+            commit: text(&order.run["commit"]),
+            labels: order.labels.clone(),
             task: text(&order.run["run"]["task"]).chars().take(LONGEST_TASK).collect(),
             ..Self::default()
         }
+    }
+
+    /// What its log says when it comes into this state.
+    pub fn sentence(&self, state: &str) -> String {
+        let machine = self.machine.as_deref().unwrap_or_default();
+        let or = |text: &Option<String>| text.clone().unwrap_or_default();
+        match state {
+            "waits" => format!("waits for {}", or(&self.waits_for)),
+            "runs" => format!("runs on {machine}"),
+            "asks" => format!("asks: {}", or(&self.question)),
+            _ => format!("ended as {}: {}", or(&self.outcome), or(&self.reason)),
+        }
+    }
+}
+
+/// What happened to a run, for its page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    pub at: String,
+    pub what: String,
+    /// Of an answer: who gave it, and from where.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub who: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl LogLine {
+    /// That a person answered.
+    pub fn of(said: &Decision) -> Self {
+        let what = if said.approve { "approved" } else { "rejected" }.to_owned();
+        let Decision { at, who, from, note, .. } = said.clone();
+        Self { at, what, who, from, note }
+    }
+}
+
+/// How many lines of the log are kept, the last ones.
+const MOST_LINES: usize = 200;
+
+/// What became of a run so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    #[serde(default)]
+    pub account: Value,
+    #[serde(default)]
+    pub log: Vec<LogLine>,
+}
+
+impl Told {
+    pub fn add(&mut self, line: LogLine) {
+        let cut = |text: String| text.chars().take(LONGEST_TASK).collect();
+        if self.log.len() >= MOST_LINES {
+            self.log.remove(0);
+        }
+        self.log.push(LogLine { what: cut(line.what), ..line });
     }
 }

@@ -18,6 +18,7 @@ use crate::way::{Through, Way};
 use aops_core::config::policy::Fleet;
 use aops_core::system::env::Env;
 use aops_core::system::fleet_home::machine;
+use aops_remote::signed::Trusted;
 use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -32,9 +33,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How often a worker asks whether its machine is still assigned runs.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach",
-    "grace", "lost-after",
+    "grace", "lost-after", "gateway-key",
 ];
 
 /// The options that a worker was started with.
@@ -51,6 +52,8 @@ pub struct Options {
     pub identity: Option<String>,
     pub reattach: Duration,
     pub grace: Duration,
+    /// Only answers that one of these gateways signed are acted on.
+    pub trusted: Trusted,
 }
 
 impl Options {
@@ -81,10 +84,9 @@ impl Options {
                 "{what}\nhint: a machine that is cut off must have ended its step before another one begins it"
             ));
         }
-        let mut labels = given.all("label");
-        if labels.is_empty() {
-            labels.clone_from(&fleet.labels);
-        }
+        let all = |name: &str, usual: &[String]| {
+            Some(given.all(name)).filter(|all| !all.is_empty()).unwrap_or_else(|| usual.to_vec())
+        };
         Ok(Self {
             listen,
             address: given.last("address").map(str::to_owned),
@@ -93,10 +95,11 @@ impl Options {
                 .last("folder")
                 .map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
             hook: given.last("hook").map_or_else(|| find_hook(env), |path| Ok(PathBuf::from(path)))?,
-            labels,
+            labels: all("label", &fleet.labels),
             identity: identity.map(str::to_owned),
             reattach: reattach.duration(),
             grace: grace.duration(),
+            trusted: Trusted::read(&all("gateway-key", &fleet.gateway_keys))?,
             name,
         })
     }
@@ -161,7 +164,8 @@ pub fn work(options: &Options) -> Result<(), String> {
     thread::spawn(move || clean_up_daily(&program));
     let announced = options.clone();
     thread::spawn(move || stay_known(&announced));
-    runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
+    let Options { listen, identity, trusted, .. } = options;
+    runtime.block_on(service::serve_machine(steps, *listen, identity.as_deref(), trusted.clone()))
 }
 
 /// Removes what runs left behind, as `aops-hook` knows it.

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
+    clippy::similar_names,
     clippy::unwrap_used,
     reason = "tests start programs and stop at what they do not expect"
 )]

@@ -3,18 +3,28 @@
 use crate::cli::{Io, policy_here, refused};
 use crate::run::fleet::question::wait;
 use crate::run::fleet::stop::Left;
+use aops_core::config::policy::Fleet;
 use aops_core::system::signal;
+use aops_remote::signed::Trusted;
 use clap::ArgMatches;
 use serde_json::json;
 
 pub(super) fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some(url) = policy_here(io)?.policy.fleet.engine else {
+    let Fleet { engine, gateway_keys, .. } = policy_here(io)?.policy.fleet;
+    let Some(url) = engine else {
         return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
     };
+    if gateway_keys.is_empty() {
+        return refused(
+            "no key of a gateway is known, so no answer counts\nhint: set `fleet.gateway_keys` to the \
+             line of its `gateway.key.pub`",
+        );
+    }
+    let trusted = Trusted::read(&gateway_keys).or_else(refused)?;
     signal::note_interrupts();
     let env = io.env;
     let mut told = Ok(());
-    wait(env, &url, given.get_flag("once"), |id, left| {
+    wait(env, &url, &trusted, given.get_flag("once"), |id, left| {
         if told.is_ok() {
             told = tell(io, id, left);
         }

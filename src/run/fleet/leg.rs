@@ -8,6 +8,7 @@
 
 use super::place::Place;
 use super::stop::{Left, Stop};
+use super::told::{Account, Asked};
 use super::worker::{go_on, untrue};
 use super::{StoredRequest, row};
 use crate::remote::carried::Branch;
@@ -62,8 +63,8 @@ struct Decision {
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum LegEnd {
-    Finished { outcome: &'static str, reason: String, delivered: Option<Delivered> },
-    Asks { question: String, about: String, pinned: bool },
+    Finished { outcome: &'static str, reason: String, delivered: Option<Delivered>, account: Account },
+    Asks { question: String, about: String, pinned: bool, asked: Asked, account: Account },
     GivenBack,
     Failed { words: String },
 }
@@ -97,7 +98,7 @@ fn drive(env: &Env, Leg { run, order, answer, restore }: Leg) -> LegEnd {
     let Order { commit, repository, request } = order;
     let taken = TakenRun { id: run, fence: 0, repository, commit, request: String::new() };
     if let Err(words) = row::check(&taken, &request, &Progress::default()) {
-        return told(untrue(&words), None);
+        return told(untrue(&words), None, Asked::default());
     }
     let place = match Place::carried(env, &taken, &request, restore) {
         Ok(place) => place,
@@ -116,27 +117,39 @@ fn drive(env: &Env, Leg { run, order, answer, restore }: Leg) -> LegEnd {
         reporter.carry();
     }
     let runs = place.artifacts.runs().unwrap_or_default();
-    let delivered = runs.into_iter().find(|known| known.run_id == taken.id).and_then(|known| known.delivered);
+    let known = runs.into_iter().find(|known| known.run_id == taken.id);
+    let asked = known.as_ref().map(|known| Asked::of(env, &place, known)).unwrap_or_default();
     if matches!(&stop.left, Left::Finished { outcome: RunOutcome::Pass, .. }) {
         place.remove();
-        let branch = delivered.as_ref();
+        let branch = known.as_ref().and_then(|known| known.delivered.as_ref());
         let branch = branch.map(|to| Branch { commit: to.commit.clone(), name: to.branch.clone() });
         let _ = Place::leave(env, &taken, branch);
     }
-    told(stop, delivered)
+    told(stop, known, asked)
 }
 
-fn told(stop: Stop, delivered: Option<Delivered>) -> LegEnd {
+fn told(stop: Stop, known: Option<RunState>, asked: Asked) -> LegEnd {
+    let account = known.as_ref().map(Account::of).unwrap_or_default();
+    let delivered = known.and_then(|known| known.delivered);
     match stop.left {
         Left::Finished { outcome, reason } => {
             let delivered = delivered.filter(|_| outcome == RunOutcome::Pass);
-            LegEnd::Finished { outcome: outcome.name(), reason: redact(&reason).into_owned(), delivered }
+            LegEnd::Finished {
+                outcome: outcome.name(),
+                reason: redact(&reason).into_owned(),
+                delivered,
+                account,
+            }
         }
         // A failure before any pause has no packet that an answer could refer to.
         Left::Asks(words) if stop.about.is_empty() => LegEnd::Failed { words: redact(&words).into_owned() },
-        Left::Asks(question) => {
-            LegEnd::Asks { question: redact(&question).into_owned(), about: stop.about, pinned: stop.pinned }
-        }
+        Left::Asks(question) => LegEnd::Asks {
+            question: redact(&question).into_owned(),
+            about: stop.about,
+            pinned: stop.pinned,
+            asked,
+            account,
+        },
         Left::GivenBack | Left::Lost => LegEnd::GivenBack,
     }
 }

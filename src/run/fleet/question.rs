@@ -1,7 +1,8 @@
 //! Waits at the engine for the answers to this machine's sessions, and carries them out.
 //!
-//! Asks the gateway; starts clients. Invariants: an answer counts for the digest of the very call, and the
-//! call is made once; one process waits at a time; a question is forgotten only when nothing is left to do.
+//! Asks the gateway; starts clients. Invariants: an answer counts for the digest of the very call, and only
+//! if a trusted gateway signed it; the call is made once; one process waits at a time; a question is
+//! forgotten only when nothing is left to do.
 
 use super::session;
 use super::stop::Left;
@@ -13,7 +14,8 @@ use aops_core::system::{files, signal};
 use aops_core::text::json::cut;
 use aops_core::text::redact::redact;
 use aops_fleet::approval::{Answer, Answered};
-use serde_json::Value;
+use aops_remote::signed::Trusted;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
@@ -25,7 +27,13 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Waits until a signal asks it to end, or with `once` until no question is left. `left` is told how each
 /// one ended.
-pub fn wait(env: &Env, url: &str, once: bool, mut left: impl FnMut(&str, &Left)) -> Result<(), String> {
+pub fn wait(
+    env: &Env,
+    url: &str,
+    trusted: &Trusted,
+    once: bool,
+    mut left: impl FnMut(&str, &Left),
+) -> Result<(), String> {
     let env = &env.driving();
     let _alone = alone(env)?;
     let machine = database::machine(env).map_err(|error| error.to_string())?;
@@ -38,8 +46,13 @@ pub fn wait(env: &Env, url: &str, once: bool, mut left: impl FnMut(&str, &Left))
         let gateway = if waiting.is_empty() { None } else { Some(Gateway::find(env, url, TOKEN)?) };
         let mut is_up = true;
         for pending in &waiting {
-            match gateway.as_ref().map(|gateway| look(gateway, pending, &machine)) {
-                Some(Ok(Some(decision))) => match carry_out(env, pending, &decision) {
+            match gateway.as_ref().map(|gateway| look(gateway, pending, &machine, trusted)) {
+                Some(Ok(Some(Said::Unsigned(words)))) => {
+                    ask_again(env, pending, pending.question.clone());
+                    left(&pending.id(), &Left::Asks(words));
+                    is_up = false;
+                }
+                Some(Ok(Some(Said::Answer(decision)))) => match carry_out(env, pending, &decision) {
                     Some(how) => left(&pending.id(), &how),
                     None => is_up = false,
                 },
@@ -79,16 +92,31 @@ fn rest(time: Duration) {
     }
 }
 
+/// What came of a question.
+enum Said {
+    Answer(Value),
+    /// Nobody who is trusted gave it, so it is asked again.
+    Unsigned(String),
+}
+
 /// The answer, if there is one, or the status and the reason of a refusal. The gateway holds the request open
 /// for a while.
-fn look(gateway: &Gateway, pending: &Pending, machine: &str) -> Result<Option<Value>, (u16, String)> {
+fn look(
+    gateway: &Gateway,
+    pending: &Pending,
+    machine: &str,
+    trusted: &Trusted,
+) -> Result<Option<Said>, (u16, String)> {
     let id = pending.id();
     let ask = |verb: &str, body: &Value| gateway.ask(&id, verb, body).map_err(|words| (0, words));
     match ask("/wait", &Value::Null)? {
         (202, _) => Ok(None),
-        (200, decision) => Ok(Some(decision)),
-        // A person ended it.
-        (409, said) => Ok(Some(said)),
+        (200, decision) => Ok(Some(match trusted.check(&id, &decision) {
+            Ok(()) => Said::Answer(decision),
+            Err(words) => Said::Unsigned(words),
+        })),
+        // A person ended it: no answer, and the call is not made.
+        (409, said) => Ok(Some(Said::Answer(json!({"message": said["message"]})))),
         // The engine does not know it yet, or not any more.
         (404, _) => match ask("", &pending.order(machine))? {
             (200 | 202, _) => Ok(None),
@@ -96,6 +124,12 @@ fn look(gateway: &Gateway, pending: &Pending, machine: &str) -> Result<Option<Va
         },
         (status, said) => Err((status, words_of(status, &said))),
     }
+}
+
+/// The same question under a new name.
+fn ask_again(env: &Env, pending: &Pending, question: String) {
+    let again = Pending { question, tries: pending.tries + 1, ..pending.clone() };
+    let _ = again.keep(env);
 }
 
 /// Does what the answer says, if it is for exactly this call. `None`: the session cannot be read now.
@@ -115,9 +149,7 @@ fn carry_out(env: &Env, pending: &Pending, decision: &Value) -> Option<Left> {
     };
     let left = session::go_on(env, asked, Some(&answered)).left;
     if let Left::Asks(question) = &left {
-        let question = redact(question).into_owned();
-        let again = Pending { question, tries: pending.tries + 1, ..pending.clone() };
-        let _ = again.keep(env);
+        ask_again(env, pending, redact(question).into_owned());
     } else {
         pending.forget(env);
     }

@@ -1,19 +1,28 @@
 //! What a person sees of the engine with no database: `fleet status`, `fleet doctor`, and the questions of
 //! sessions without a run.
 
-use super::Server;
 use super::attended::{BEGUN, Door, Fleet, WAIT, silent};
+use super::{Running, Server};
 use crate::client::{Client, client_variables, install};
 use crate::model::{Model, Turn};
 use crate::runs::world::{CONFIG, bash};
-use crate::support::{Sandbox, Session};
+use crate::support::{BINARY, Sandbox, Session};
+use aops_proof::key::{SecretKey, Use};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::{Command, Stdio};
 
 fn be(sandbox: &Sandbox, file: &str, token: &str) {
     let keys = sandbox.config().join("aops/keys");
     fs::create_dir_all(&keys).unwrap();
     fs::write(keys.join(file), format!("{token}\n")).unwrap();
+}
+
+fn waiting(sandbox: &Sandbox) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(["fleet", "wait"]).env_clear().envs(sandbox.environment()).current_dir(sandbox.project());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
 }
 
 /// A client that no run started and that has no terminal ends with the call undone. A person answers at the
@@ -30,9 +39,13 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
         let server = Server::start(&sandbox, folder);
         let door = Door::open(&sandbox, &server);
         let port = door.port;
-        sandbox.configure(&format!(
-            "mode.level = \"guard\"\nfleet.engine = \"http://127.0.0.1:{port}\"\nfleet.defer = true\n{CONFIG}"
-        ));
+        let configure = |key: &str| {
+            sandbox.configure(&format!(
+                "mode.level = \"guard\"\nfleet.engine = \"http://127.0.0.1:{port}\"\nfleet.defer = true\n\
+                 fleet.gateway_keys = [{key}]\n{CONFIG}"
+            ));
+        };
+        configure("");
         be(&sandbox, "engine.token", "annann");
         let run = Client::guarded(&sandbox, &model).run("do it");
         assert_eq!(run.result()["terminal_reason"], "tool_deferred", "{run:?}");
@@ -44,6 +57,21 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
         let id = list()[0]["run_id"].as_str().unwrap().to_owned();
         be(&sandbox, "engine.token", "bobbob");
         assert_eq!(sandbox.person(&["fleet", answer, &id, "--note", "this once", "--yes"]).code, Some(0));
+        let none = sandbox.person(&["fleet", "wait", "--once"]);
+        assert!(none.code == Some(2) && none.err.contains("`fleet.gateway_keys`"), "{none:?}");
+        // An answer with another gateway's signature counts for nothing: it is asked again.
+        let other = SecretKey::new("aops-gateway", Use::Note, &[7; 32]).unwrap();
+        configure(&format!("\"{}\"", other.public()));
+        be(&sandbox, "engine.token", "annann");
+        let mut waits = Running(waiting(&sandbox).spawn().unwrap());
+        let again = format!("{id}-1");
+        sandbox.wait_until("it is asked again", || {
+            list().as_array().unwrap().iter().any(|run| run["run_id"] == again && run["state"] == "asks")
+        });
+        waits.kill();
+        be(&sandbox, "engine.token", "bobbob");
+        configure(&format!("\"{}\"", door.key()));
+        assert_eq!(sandbox.person(&["fleet", answer, &again, "--note", "this once", "--yes"]).code, Some(0));
         for _ in 0..2 {
             let said = sandbox.person(&["fleet", "wait", "--once", "--json"]);
             assert_eq!(said.code, Some(0), "{said:?}");

@@ -81,6 +81,7 @@ impl Fleet {
         let worker = Command::new(program())
             .args(["worker", "--name", "a", "--listen", &format!("127.0.0.1:{}", self.port)])
             .args(["--ingress", &at("ingress"), "--admin", &at("admin"), "--hook", BINARY, "--grace", "1"])
+            .args(["--gateway-key", &self.door().key()])
             .arg("--folder")
             .arg(self.folder())
             .env_clear()
@@ -121,8 +122,8 @@ impl Fleet {
     }
 
     fn answer(&self, run: &str, about: &str) -> u16 {
-        let answer = json!({"about": about, "approve": true, "who": "bob", "note": "go on"});
-        self.server().ask("ingress", "POST", &format!("/Run/{run}/answer"), Some(&answer)).0
+        let answer = json!({"about": about, "approve": true, "note": "go on"});
+        self.door().ask("bobbob", "POST", &format!("/v1/runs/{run}/answer"), &answer).0
     }
 
     fn ended(&self, id: &str) -> (u16, Value) {
@@ -270,6 +271,11 @@ pub(super) struct Door {
 }
 
 impl Door {
+    /// What its answers are checked with.
+    pub(super) fn key(&self) -> String {
+        fs::read_to_string(self.audit.with_file_name("gateway.key.pub")).unwrap().trim().to_owned()
+    }
+
     /// Ann may submit, bob may approve and operate; each token is its name twice.
     pub(super) fn open(sandbox: &Sandbox, server: &Server) -> Self {
         let (tokens, audit) = (sandbox.tmp().join("tokens"), sandbox.tmp().join("audit.jsonl"));
@@ -347,6 +353,7 @@ impl Door {
 fn the_gateway_knows_who_asks() {
     let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
     let fleet = Fleet::new(model, BEGUN);
+    fleet.world.configure(&CONFIG.replace("action = \"ask\"", "action = \"ask\"\nfour_eyes = true"));
     let _worker = fleet.worker();
     let door = fleet.door();
     let mut order = fleet.order("g1");
@@ -362,6 +369,23 @@ fn the_gateway_knows_who_asks() {
     let status = || door.ask("annann", "POST", "/v1/runs/g1/status", &Value::Null).1;
     fleet.world.sandbox.wait_until("a person is asked", || status()["state"] == "asks");
     assert_eq!(status()["who"], "ann");
+    // The whole call, and the rule that asks.
+    let (code, said) = door.ask("bobbob", "POST", "/v1/runs/g1/question", &Value::Null);
+    let asked = &said["asked"];
+    assert_eq!((code, &asked["call"]), (200, &json!("touch danger && echo danger >> effects")), "{said}");
+    for (name, wanted) in [("tool", "Bash"), ("step", "build"), ("rule", "ask-first"), ("gate", "rules")] {
+        assert_eq!(asked[name], wanted, "{said}");
+    }
+    assert!(asked["why"].as_str().unwrap().contains("danger is not to be touched lightly"), "{said}");
+    assert_eq!(
+        (&asked["four_eyes"], &status()["four_eyes"]),
+        (&json!(true), &json!(true)),
+        "its rule says so"
+    );
+    assert_eq!(
+        (&said["account"]["steps"][0]["outcome"], &said["run"]["who"]),
+        (&json!("PASS"), &json!("ann"))
+    );
     let answer = json!({"about": status()["about"], "approve": true, "who": "the submitter"});
     assert_eq!(door.ask("annann", "POST", "/v1/runs/g1/answer", &answer).0, 403, "she may submit alone");
     assert_eq!(door.ask("bobbob", "POST", "/v1/runs/g1/answer", &answer).0, 200);
@@ -377,8 +401,16 @@ fn the_gateway_knows_who_asks() {
     assert!(message.contains("approved by bob at "), "{message}");
     let acts = door.acts();
     let acts: Vec<(&str, &str)> = acts.iter().map(|(who, act)| (who.as_str(), act.as_str())).collect();
-    let wanted =
-        [("bob", "refused"), ("ann", "submit"), ("ann", "refused"), ("bob", "answer"), ("bob", "answer")];
+    let wanted = [
+        ("gateway", "start"),
+        ("gateway", "tokens"),
+        ("bob", "refused"),
+        ("ann", "submit"),
+        ("bob", "read"),
+        ("ann", "refused"),
+        ("bob", "answer"),
+        ("bob", "answer"),
+    ];
     assert_eq!(acts, wanted);
 }
 

@@ -177,3 +177,28 @@ fn a_leg_inside_a_tool_call_runs_nothing() {
         assert_eq!(said.code, Some(2), "{line}: {said:?}");
     }
 }
+
+/// The token comes from the gateway when the code was used, goes into the folder of the keys, and is never
+/// printed; before that nobody needs one.
+#[test]
+fn a_person_logs_in_by_a_code() {
+    let begun =
+        json!({"handle": "h", "user_code": "ABCD-EFGH", "url": "https://login.example/go", "interval": 1});
+    let gateway = Gateway::open(vec![
+        ("/login/device", vec![(200, begun)]),
+        ("/login/poll", vec![(202, json!({})), (200, json!({"token": "a-new-token", "name": "dan"}))]),
+    ]);
+    let sandbox = sandbox(&gateway, "https://example.invalid/r.git", "old");
+    let file = sandbox.config().join("aops/keys/engine.token");
+    fs::remove_file(&file).unwrap();
+    let said = sandbox.person(&["fleet", "login", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for words in ["https://login.example/go", "ABCD-EFGH", "dan"] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+    assert!(!said.out.contains("a-new-token") && !said.err.contains("a-new-token"), "{said:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "a-new-token\n");
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(&file).unwrap()) & 0o777, 0o600);
+    assert_eq!(gateway.asked("/login/poll").len(), 2);
+    sandbox.inside(&["fleet", "login"]).failed(2, &["needs a person at a terminal"]);
+}

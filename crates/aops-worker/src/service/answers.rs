@@ -1,9 +1,13 @@
 //! Records which questions of a run were answered. One call at a time for a run, so one of two answers comes
 //! first.
 
-use crate::order::{Decision, Standing};
+#![expect(clippy::unused_async, reason = "the engine's handlers are async")]
+
+use crate::order::{Decision, Standing, Told};
+use aops_remote::signed::Trusted;
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
+use serde_json::{Value, json};
 
 /// Its key is the run.
 pub(super) const ANSWERS: &str = "Answers";
@@ -11,6 +15,9 @@ pub(super) const FORGET: &str = "forget";
 const TAKEN: &str = "taken";
 /// Where a run or a question keeps its status.
 pub(super) const STANDING: &str = "standing";
+/// The whole call that waits for a person.
+pub(super) const ASKED: &str = "asked";
+pub(super) const TOLD: &str = "told";
 
 pub(super) struct Answers;
 
@@ -31,7 +38,6 @@ impl Answers {
 
     /// Forgets the answers of a run that is over.
     #[handler]
-    #[expect(clippy::unused_async, reason = "the form that the SDK wants")]
     async fn forget(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
         ctx.clear_all();
         Ok(())
@@ -43,8 +49,22 @@ pub(super) async fn standing(ctx: &SharedWorkflowContext<'_>) -> HandlerResult<J
     Ok(Json(ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner)))
 }
 
-/// Gives an answer. One answer for a digest; a second one is refused.
-pub(super) async fn answer(ctx: &SharedWorkflowContext<'_>, answer: Decision) -> HandlerResult<()> {
+/// What became of a run or a question so far, and the whole call that waits for a person.
+pub(super) async fn told(ctx: &SharedWorkflowContext<'_>) -> HandlerResult<Json<Value>> {
+    let told = ctx.get::<Json<Told>>(TOLD).await?.map(Json::into_inner).unwrap_or_default();
+    let asked = ctx.get::<Json<Value>>(ASKED).await?.map(Json::into_inner);
+    Ok(Json(json!({"account": told.account, "log": told.log, "asked": asked})))
+}
+
+/// Gives an answer. One answer for a digest; a second one is refused, and so is one that no gateway signed.
+pub(super) async fn answer(
+    ctx: &SharedWorkflowContext<'_>,
+    trusted: &Trusted,
+    answer: Decision,
+) -> HandlerResult<()> {
+    if let Err(words) = trusted.check(ctx.key(), &answer) {
+        return Err(TerminalError::new_with_code(403, words).into());
+    }
     let Json(standing) = standing(ctx).await?;
     let asked = standing.and_then(|standing| standing.about);
     let name = promise_of(&answer.about);

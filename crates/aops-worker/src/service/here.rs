@@ -7,6 +7,7 @@
 
 use crate::attend::Steps;
 use crate::order::{Leg, LegEnd, name_of};
+use aops_remote::signed::Trusted;
 use restate_sdk::prelude::*;
 use restate_sdk::service::Discoverable;
 use restate_sdk::service::macro_support::service_definition;
@@ -26,10 +27,14 @@ trait Here {
     async fn step(leg: Json<Leg>) -> HandlerResult<Json<LegEnd>>;
 }
 
-struct OnMachine(Arc<Steps>);
+struct OnMachine(Arc<Steps>, Trusted);
 
 impl Here for OnMachine {
     async fn step(&self, ctx: ObjectContext<'_>, Json(leg): Json<Leg>) -> HandlerResult<Json<LegEnd>> {
+        // The engine is not trusted with who answered.
+        if let Some(Err(words)) = leg.answer.as_ref().map(|answer| self.1.check(&leg.run, answer)) {
+            return Ok(Json(LegEnd::Failed { words }));
+        }
         let (awakeable, done) = ctx.awakeable::<Json<LegEnd>>();
         // Every attempt comes here: a running step is attended again, an unknown one begins.
         let attending = self.0.attend(ctx.invocation_id(), &leg, &awakeable).await?;
@@ -70,6 +75,7 @@ pub async fn serve_machine(
     steps: Arc<Steps>,
     listen: SocketAddr,
     identity: Option<&str>,
+    trusted: Trusted,
 ) -> Result<(), String> {
     let mut here = <ServeHere<OnMachine> as Discoverable>::discover();
     let name = name_of(&steps.machine);
@@ -83,7 +89,7 @@ pub async fn serve_machine(
         .retry_policy_max_interval(Duration::from_secs(10))
         .retry_policy_max_attempts(50)
         .retry_policy_pause_on_max_attempts();
-    let machine = service_definition(OnMachine(steps).serve(), here).options(options);
+    let machine = service_definition(OnMachine(steps, trusted).serve(), here).options(options);
     let mut endpoint = Endpoint::builder().bind(machine);
     if let Some(key) = identity {
         endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;

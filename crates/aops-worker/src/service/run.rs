@@ -4,17 +4,21 @@
 //! nothing of its step is left, or says by when; an answer counts for one digest, and once; a run returns
 //! everything it took, however it ends.
 
-use super::answers::{self, ANSWERS, Answers, FORGET, STANDING, promise_of};
+use super::answers::{self, ANSWERS, ASKED, Answers, FORGET, STANDING, TOLD, promise_of};
 use super::here::CANCELLED;
 use super::machines::{MACHINES, Machines, Wanted};
 use super::question::Question;
 use super::slots::{SLOTS, Slots, Wants, key_of};
 use crate::client::{Address, SOON};
-use crate::order::{ALL, Decision, LONGEST_WORDS, Leg, LegEnd, Machine, Order, PROTOCOL, Standing, name_of};
+use crate::order::{
+    ALL, Decision, LONGEST_WORDS, Leg, LegEnd, LogLine, Machine, Order, PROTOCOL, Standing, Told, name_of,
+};
 use aops_core::system::env::now_ms;
 use aops_core::text::time::timestamp;
+use aops_remote::signed::Trusted;
 use restate_sdk::context::{InvocationHandle, RequestTarget};
 use restate_sdk::prelude::*;
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -31,6 +35,7 @@ const FAILED: &str = "failed-";
 
 struct Run {
     admin: Address,
+    trusted: Trusted,
 }
 
 #[restate_sdk::workflow(
@@ -55,25 +60,31 @@ impl Run {
             return Err(TerminalError::new_with_code(400, words).into());
         }
         let standing = Standing::of(&order);
-        let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, machine: None };
-        let ended = walk.go_to_end().await;
+        let told = Told::default();
+        let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, told, machine: None };
+        let ended = walk.reach_end().await;
         walk.clear_up(&ended).await?;
         Ok(Json(ended?))
     }
 
-    /// One answer for a digest; a second one is refused.
+    /// One answer for a digest; a second one is refused, and so is one that no gateway signed.
     #[handler]
     async fn answer(
         &self,
         ctx: SharedWorkflowContext<'_>,
         Json(answer): Json<Decision>,
     ) -> HandlerResult<()> {
-        answers::answer(&ctx, answer).await
+        answers::answer(&ctx, &self.trusted, answer).await
     }
 
     #[handler]
     async fn status(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Option<Standing>>> {
         answers::standing(&ctx).await
+    }
+
+    #[handler]
+    async fn told(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Value>> {
+        answers::told(&ctx).await
     }
 }
 
@@ -94,11 +105,12 @@ struct Walk<'a, 'ctx> {
     admin: &'a Address,
     order: &'a Order,
     standing: Standing,
+    told: Told,
     machine: Option<Machine>,
 }
 
 impl Walk<'_, '_> {
-    async fn go_to_end(&mut self) -> Result<LegEnd, TerminalError> {
+    async fn reach_end(&mut self) -> Result<LegEnd, TerminalError> {
         self.take_place().await?;
         self.choose(None).await?;
         self.legs().await
@@ -108,8 +120,14 @@ impl Walk<'_, '_> {
     async fn tell(&mut self, state: &str) -> Result<(), TerminalError> {
         // The time is kept in the journal.
         let since = self.ctx.run(|| async { Ok(timestamp(now_ms())) }).name("clock").await?;
+        self.told.add(LogLine {
+            at: since.clone(),
+            what: self.standing.sentence(state),
+            ..LogLine::default()
+        });
         self.standing.since = since;
         state.clone_into(&mut self.standing.state);
+        self.ctx.set(TOLD, Json(self.told.clone()));
         self.ctx.set(STANDING, Json(self.standing.clone()));
         Ok(())
     }
@@ -172,7 +190,10 @@ impl Walk<'_, '_> {
             let run = self.ctx.key().to_owned();
             let work = Leg { run, order: self.order.run.clone(), answer: answer.clone(), restore };
             let (question, about) = match self.step(work).await? {
-                StepEnd::Ended(end @ LegEnd::Finished { .. }) => return Ok(end),
+                StepEnd::Ended(LegEnd::Finished { outcome, reason, delivered, account }) => {
+                    self.told.account = account.clone();
+                    return Ok(LegEnd::Finished { outcome, reason, delivered, account });
+                }
                 StepEnd::Taken if given_back < MOST_GIVEN_BACK => {
                     given_back += 1;
                     restore = true;
@@ -190,8 +211,11 @@ impl Walk<'_, '_> {
                     (format!("the step did not come to its end {given_back} times"), format!("{FAILED}{leg}"))
                 }
                 StepEnd::Ended(LegEnd::Failed { words }) => (words, format!("{FAILED}{leg}")),
-                StepEnd::Ended(LegEnd::Asks { question, about, pinned }) => {
+                StepEnd::Ended(LegEnd::Asks { question, about, pinned, asked, account }) => {
                     self.standing.pinned = pinned;
+                    self.standing.four_eyes = asked["four_eyes"] == true;
+                    self.told.account = account;
+                    self.ctx.set(ASKED, Json(asked));
                     (question, about)
                 }
             };
@@ -200,7 +224,8 @@ impl Walk<'_, '_> {
             if said.about.starts_with(FAILED) && !said.approve {
                 let outcome = "BLOCKED".to_owned();
                 let reason = format!("{} rejected it", said.who);
-                return Ok(LegEnd::Finished { outcome, reason, delivered: None });
+                let account = Value::Null;
+                return Ok(LegEnd::Finished { outcome, reason, delivered: None, account });
             }
             answer = Some(said);
         }
@@ -218,6 +243,9 @@ impl Walk<'_, '_> {
         let Json(said) = self.ctx.promise::<Json<Decision>>(&name).await?;
         self.standing.question = None;
         self.standing.about = None;
+        self.standing.four_eyes = false;
+        self.ctx.clear(ASKED);
+        self.told.add(LogLine::of(&said));
         Ok(said)
     }
 
@@ -309,13 +337,14 @@ pub async fn serve_runs(
     admin: Address,
     per_repository: usize,
     identity: Option<&str>,
+    trusted: Trusted,
 ) -> Result<(), String> {
     let mut endpoint = Endpoint::builder()
-        .bind(Run { admin })
+        .bind(Question { trusted: trusted.clone() })
+        .bind(Run { admin, trusted })
         .bind(Machines)
         .bind(Slots { per_repository })
-        .bind(Answers)
-        .bind(Question);
+        .bind(Answers);
     if let Some(key) = identity {
         endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
     }

@@ -11,4 +11,7 @@
 )]
 
 mod world;
+mod brought;
+mod tab;
+mod issuer;
 mod on_engine;

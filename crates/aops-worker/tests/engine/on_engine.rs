@@ -6,6 +6,9 @@ mod limits;
 mod through_gateway;
 mod questions;
 mod kept;
+mod answers;
+mod page;
+mod login;
 mod chaos;
 
 /// Says that it was begun, under which key, and where.

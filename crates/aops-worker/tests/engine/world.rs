@@ -1,5 +1,6 @@
 //! A server, a gateway, machines and a remote, in a folder of their own and on loopback.
 
+use crate::brought::server_program;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,8 +14,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 use tempfile::TempDir;
 
-const FLEET: &str = env!("CARGO_BIN_EXE_aops-fleet");
-const SERVER: &str = "1.7.12";
+pub(crate) const FLEET: &str = env!("CARGO_BIN_EXE_aops-fleet");
 /// Ends what would never end. No test measures by it.
 const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_mins(3);
 pub(crate) struct Running(Child);
 
 impl Running {
+    pub(crate) fn new(child: Child) -> Self {
+        Self(child)
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(&mut self) {
         let _ = self.0.kill();
@@ -51,38 +55,6 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// The server's program, brought by npm once for this target folder.
-fn server_program() -> PathBuf {
-    let target = Path::new(FLEET).ancestors().nth(2).unwrap();
-    let folder = target.join(format!("restate-{SERVER}"));
-    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-    let program = format!("node_modules/@restatedev/restate-server-linux-{machine}/bin/restate-server");
-    let lock = File::create(target.join(format!("restate-{SERVER}.lock"))).unwrap();
-    lock.lock().unwrap();
-    if !folder.join(&program).exists() {
-        let scratch = tempfile::Builder::new().prefix("restate-").tempdir_in(target).unwrap();
-        let npm = Command::new("npm")
-            .args([
-                "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix",
-            ])
-            .arg(scratch.path())
-            .arg("--cache")
-            .arg(scratch.path().join("cache"))
-            .arg(format!("@restatedev/restate-server@{SERVER}"))
-            .current_dir(scratch.path())
-            .output()
-            .expect("`npm` is needed: install Node.js");
-        assert!(
-            npm.status.success(),
-            "npm did not bring the server: {}",
-            String::from_utf8_lossy(&npm.stderr)
-        );
-        fs::remove_dir_all(scratch.path().join("cache")).unwrap();
-        fs::rename(scratch.keep(), &folder).unwrap();
-    }
-    folder.join(program)
 }
 
 pub(crate) struct World {
@@ -145,7 +117,7 @@ impl World {
         self.at("remote.git").to_str().unwrap().to_owned()
     }
 
-    fn variables(&self, home: &Path) -> Vec<(String, OsString)> {
+    pub(crate) fn variables(&self, home: &Path) -> Vec<(String, OsString)> {
         let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let mut variables: Vec<(String, OsString)> = vec![
             ("PATH".into(), path),
@@ -208,16 +180,10 @@ impl World {
 
     /// Ann may submit, bob may approve and operate, machine `far` may work; each token is the name twice.
     pub(crate) fn start_gateway(&mut self) {
-        let digest = |name: &str| aops_core::text::sha256::sha256(&[name.repeat(2).as_bytes()]);
-        let lines = format!(
-            "ann submit {}\nbob approve,operate {}\nfar work {}\n",
-            digest("ann"),
-            digest("bob"),
-            digest("far")
-        );
         let tokens = self.at("tokens");
-        fs::write(&tokens, lines).unwrap();
-        fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
+        if !tokens.exists() {
+            self.set_tokens(&[("ann", "submit", ""), ("bob", "approve,operate", ""), ("far", "work", "")]);
+        }
         let [ingress, admin] = self.doors();
         let listen = format!("127.0.0.1:{}", self.ports.0);
         let runs = format!("127.0.0.1:{}", self.ports.1);
@@ -230,6 +196,29 @@ impl World {
         self.gateway = Some(self.start(Path::new(FLEET), &args, &self.at("home"), "gateway.log"));
         until("the gateway is up", || self.post("", "GET", "/healthz", &Value::Null).0 == 200);
         until("the engine knows what it serves", || self.ask("admin", "GET", "/services/Run", None).0 == 200);
+    }
+
+    /// Names, roles and limits; each token is the name twice.
+    pub(crate) fn set_tokens(&self, people: &[(&str, &str, &str)]) {
+        let line = |(name, roles, limits): &(&str, &str, &str)| {
+            let digest = aops_core::text::sha256::sha256(&[name.repeat(2).as_bytes()]);
+            format!("{name} {roles} {digest} {limits}\n")
+        };
+        let tokens = self.at("tokens");
+        fs::write(&tokens, people.iter().map(line).collect::<String>()).unwrap();
+        fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// The lines of this act in the audit.
+    pub(crate) fn acts(&self, act: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.at("audit.jsonl")).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["act"] == act).collect()
+    }
+
+    /// For the next start of the gateway.
+    pub(crate) fn with_option(&mut self, name: &str, value: &str) {
+        self.options.extend([name.to_owned(), value.to_owned()]);
     }
 
     pub(crate) fn kill_gateway(&mut self) {
@@ -245,7 +234,42 @@ impl World {
         machine
     }
 
+    /// A machine on which a script stands in for `aops-hook`: each run asks this, and ends with the answer.
+    pub(crate) fn acting(&self, name: &'static str, asked: &Value) -> Machine {
+        let script = self.at(&format!("{name}-hook"));
+        let account = json!({"steps": [{"step": "build", "outcome": "PASS", "reason": "", "duration_ms": 1500}],
+            "cost": 12_340_000, "tokens": 4321});
+        let end =
+            json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed", "account": account});
+        let text = format!(
+            "#!/usr/bin/env python3\nimport hashlib, json, sys\nleg = json.load(open(sys.argv[2]))\nend = json.loads({:?})\nanswer = leg.get('answer')\nif not answer:\n    about = hashlib.sha256(leg['run'].encode()).hexdigest()\n    end = {{'kind': 'asks', 'question': 'may this be done?', 'about': about, 'pinned': True, 'asked': json.loads({:?}), 'account': end['account']}}\nelif not answer['approve']:\n    end.update(outcome='BLOCKED', reason=answer['who'] + ' rejected it')\njson.dump(end, open(sys.argv[3], 'w'))\n",
+            end.to_string(),
+            asked.to_string()
+        );
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let home = self.at(name);
+        fs::create_dir_all(&home).unwrap();
+        let mut machine = Machine { name, home, port: free_port(), worker: None };
+        let key = self.key();
+        let more = ["--gateway-key", &key, "--hook", script.to_str().unwrap()];
+        self.start_worker_with(&mut machine, &more);
+        machine
+    }
+
+    /// What the gateway's answers are checked with.
+    pub(crate) fn key(&self) -> String {
+        fs::read_to_string(self.at("gateway.key.pub")).unwrap().trim().to_owned()
+    }
+
     pub(crate) fn start_worker(&self, machine: &mut Machine, labels: &[&str]) {
+        let key = self.key();
+        let mut more = vec!["--gateway-key", key.as_str()];
+        more.extend(labels.iter().flat_map(|label| ["--label", label]));
+        self.start_worker_with(machine, &more);
+    }
+
+    pub(crate) fn start_worker_with(&self, machine: &mut Machine, more: &[&str]) {
         let hook = Path::new(FLEET).with_file_name("aops-hook");
         assert!(hook.exists(), "`aops-hook` is not built\nhint: `cargo build -p aops-hook --bins`");
         let [ingress, admin] = self.doors();
@@ -253,7 +277,7 @@ impl World {
         let mut args = vec!["worker", "--name", machine.name, "--listen", &listen, "--ingress", &ingress];
         args.extend(["--admin", &admin, "--hook", hook.to_str().unwrap(), "--grace", "1", "--reattach", "2"]);
         args.extend(["--lost-after", "8"]);
-        args.extend(labels.iter().flat_map(|label| ["--label", label]));
+        args.extend(more);
         machine.worker =
             Some(self.start(Path::new(FLEET), &args, &machine.home, &format!("{}.log", machine.name)));
         until("the engine knows the machine", || self.machines()[machine.name]["away"] == false);
@@ -268,8 +292,9 @@ impl World {
         fs::write(keys.join("worker.token"), "farfar\n").unwrap();
         fs::create_dir_all(home.join(".config/aops")).unwrap();
         let fleet = format!(
-            "[fleet]\nengine = \"http://127.0.0.1:{}\"\nlisten = \"127.0.0.1:{port}\"\nlabels = [\"far\"]\nreattach = \"2s\"\ngrace = \"1s\"\nlost_after = \"8s\"\n",
-            self.ports.0
+            "[fleet]\nengine = \"http://127.0.0.1:{}\"\nlisten = \"127.0.0.1:{port}\"\nlabels = [\"far\"]\ngateway_keys = [\"{}\"]\nreattach = \"2s\"\ngrace = \"1s\"\nlost_after = \"8s\"\n",
+            self.ports.0,
+            self.key()
         );
         fs::write(home.join(".config/aops/config.toml"), CONFIG.to_owned() + &fleet).unwrap();
         let mut machine = Machine { name: "far", home, port, worker: None };
@@ -302,12 +327,22 @@ impl World {
         (status, serde_json::from_str(json).unwrap_or_default())
     }
 
-    /// A page of the gateway, as it is.
-    pub(crate) fn text(&self, path: &str, token: &str) -> (u16, String) {
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.0)
+    }
+
+    /// An answer of the gateway with its head.
+    pub(crate) fn raw(&self, method: &str, path: &str, token: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.ports.0)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
+        said
+    }
+
+    /// A page of the gateway, as it is.
+    pub(crate) fn text(&self, path: &str, token: &str) -> (u16, String) {
+        let said = self.raw("GET", path, token);
         let status = said.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         (status, said.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned())
     }

@@ -202,6 +202,7 @@ fn what_decides_has_a_digest_of_its_own() {
         "fleet.otlp = \"https://a\"",
         "fleet.engine = \"https://a\"",
         "fleet.identity = \"publickeyv1_x\"",
+        "fleet.gateway_keys = [\"k\"]",
         "fleet.labels = [\"gpu\"]",
         "fleet.reattach = \"20s\"",
         "fleet.grace = \"3s\"",

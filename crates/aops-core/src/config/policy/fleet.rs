@@ -19,6 +19,9 @@ pub struct Fleet {
     pub defer: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// The keys of the gateways whose answers count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateway_keys: Vec<String>,
     /// How long a step has to end itself.
     #[serde(default = "grace", skip_serializing_if = "is_grace")]
     pub grace: Period,
@@ -77,6 +80,7 @@ impl Default for Fleet {
             announce: None,
             defer: false,
             engine: None,
+            gateway_keys: Vec::new(),
             grace: GRACE,
             identity: None,
             labels: Vec::new(),

@@ -173,6 +173,7 @@ fn fields() -> Vec<Key> {
     fleet.defer: Form::Flag, Lower, "a question of a session without a terminal waits for an answer from anywhere";
     fleet.engine: Form::Text, Keep, "the gateway of the engine, for people and workers, as `https://runs.example`";
     fleet.identity: Form::Text, Keep, "the key of the engine's server, as `publickeyv1_…`: a worker accepts only calls signed with it";
+    fleet.gateway_keys: Form::Names, Keep, "the keys of the gateways whose answers count here, each as in `gateway.key.pub`";
     fleet.listen: Form::Text, Keep, "the address and port on which the worker of this machine listens, or the page of `fleet serve`";
     fleet.labels: Form::Names, Keep, "what this machine offers: runs that want these labels come here";
     fleet.reattach: Form::Period, Keep, "how long a step continues on a machine that is cut off from the engine";

@@ -117,7 +117,7 @@ fn sort(policy: &mut Policy) {
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
     let effects = &mut policy.effects;
     let quiet = &mut policy.quiet.network;
-    let labels = &mut policy.fleet.labels;
+    let fleet = &mut policy.fleet;
     let small = &mut policy.small.never;
     let network = &mut policy.network;
     for ports in [&mut network.local].into_iter().chain(match &mut network.publish {
@@ -131,8 +131,8 @@ fn sort(policy: &mut Policy) {
     let whose = whose.into_iter().flat_map(|hosts| [&mut hosts.allow, &mut hosts.deny]);
     let network = [&mut network.allow, &mut network.deny, &mut network.private, &mut network.sockets];
     let network = network.into_iter().chain(whose);
-    let others = [&mut effects.examples, &mut effects.read, &mut effects.write, labels, small, quiet];
-    for names in others.into_iter().chain(network) {
+    let others = [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet];
+    for names in others.into_iter().chain(network).chain([&mut fleet.gateway_keys, &mut fleet.labels]) {
         names.sort();
         names.dedup();
     }

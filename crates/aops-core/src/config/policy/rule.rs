@@ -15,6 +15,9 @@ pub struct Rule {
     pub command: Vec<String>,
     pub effect: Vec<Effect>,
     pub examples: Vec<String>,
+    /// Whoever asked for a run does not answer what it asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub four_eyes: bool,
     pub id: String,
     pub path: Vec<String>,
     pub reason: String,
@@ -39,6 +42,11 @@ pub static PARTS: &[EntryField] = &[
     EntryField::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
     EntryField::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
     EntryField::needed("reason", Form::Text, "shown with the refusal"),
+    EntryField::optional(
+        "four_eyes",
+        Form::Flag,
+        "on many machines, somebody other than who asked for the run must answer",
+    ),
     EntryField::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
 ];
 
@@ -104,6 +112,7 @@ impl Rule {
             command: parts.take("command").unwrap_or_default(),
             effect: parts.take("effect").unwrap_or_default(),
             examples: parts.take("examples").unwrap_or_default(),
+            four_eyes: parts.take("four_eyes").unwrap_or_default(),
             id: parts.take("id").unwrap_or_default(),
             path: parts.take("path").unwrap_or_default(),
             reason: parts.take("reason").unwrap_or_default(),
@@ -112,6 +121,9 @@ impl Rule {
         let conditions = [&rule.tool, &rule.path, &rule.command];
         if conditions.iter().all(|condition| condition.is_empty()) && rule.effect.is_empty() {
             return Err(("id", "a rule needs `tool`, `path`, `command` or `effect`".to_owned()));
+        }
+        if rule.four_eyes && rule.action != Action::Ask {
+            return Err(("four_eyes", "`action = \"ask\"` with it: nothing else has an answer".to_owned()));
         }
         match rule.examples.iter().find(|example| Example::of(example).is_none()) {
             Some(odd) => {

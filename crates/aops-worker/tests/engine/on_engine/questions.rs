@@ -1,6 +1,7 @@
 //! The question of a session without a run, at the gateway.
 
 use crate::world::{World, until};
+use aops_remote::signed::Trusted;
 use serde_json::{Value, json};
 
 #[test]
@@ -26,6 +27,15 @@ fn a_question_of_a_session_is_answered_once_for_its_digest_and_outlives_the_serv
         |token: &str, about: &str| world.post(token, "POST", &format!("/v1/runs/{id}/answer"), &yes(about)).0;
     until("the runs are served", || world.status(id)["state"] == "asks");
     assert_eq!(answer("annann", "d1"), 403);
+    // Whoever reaches the engine can write an answer there, and it counts for nothing.
+    let forged = json!({"about": "d1", "approve": true, "who": "bob", "at": "2026-01-13T10:00:00Z"});
+    assert_eq!(world.ask("ingress", "POST", &format!("/Question/{id}/answer"), Some(&forged)).0, 403);
+    let look = world.act(id, "question", &Value::Null).1;
+    assert_eq!(
+        (&look["run"]["state"], &look["asked"]),
+        (&json!("asks"), &json!({"session": true})),
+        "{look}"
+    );
     assert_eq!(answer("bobbob", "d2"), 409, "of another call");
     assert_eq!((answer("bobbob", "d1"), answer("bobbob", "d1")), (200, 409));
     let (code, said) = world.end(id);
@@ -37,6 +47,13 @@ fn a_question_of_a_session_is_answered_once_for_its_digest_and_outlives_the_serv
         (&world.status(id)["state"], &world.status(id)["outcome"]),
         (&json!("over"), &json!("APPROVED"))
     );
+    let trusted = Trusted::read(&[world.key()]).unwrap();
+    assert_eq!(trusted.check(id, &said), Ok(()), "its machine sees that the gateway signed it");
+    assert!(trusted.check("session-0", &said).is_err());
+    let look = world.act(id, "look", &Value::Null).1;
+    let log: Vec<&str> =
+        look["log"].as_array().unwrap().iter().filter_map(|line| line["what"].as_str()).collect();
+    assert_eq!(log, ["asks: may `rm x` be done?", "approved", "ended as APPROVED: by bob"]);
     // Nobody waits for a question that a person ends.
     let other = "session-fedcba9876543210";
     assert_eq!(world.post("annann", "POST", &format!("/v1/runs/{other}"), &order).0, 202);

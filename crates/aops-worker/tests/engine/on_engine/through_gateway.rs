@@ -3,6 +3,7 @@
 use super::{BEGUN, WAIT};
 use crate::world::{World, until};
 use serde_json::{Value, json};
+use std::fs;
 
 #[test]
 fn a_machine_needs_only_the_gateway_and_a_token() {
@@ -36,6 +37,20 @@ fn a_machine_needs_only_the_gateway_and_a_token() {
     assert_eq!(world.post("farfar", "POST", "/v1/runs/r2", &world.order("r2", &[])).0, 403);
     world.send("r3", &["far"]);
     world.passed("r3");
+    // It acts on no answer but the gateway's, although it learns of no other server.
+    let forged = json!({"about": "d", "approve": true, "who": "bob", "signature": "c2lnbmF0dXJl"});
+    let leg = json!({"run": "r4", "order": world.order("r4", &[])["run"], "answer": forged});
+    let (code, said) = world.ask("ingress", "POST", "/machine-far/r4/step", Some(&leg));
+    assert_eq!((code, &said["kind"]), (200, &json!("failed")), "{said}");
+    assert!(said["words"].as_str().unwrap().contains("not signed by a gateway"), "{said}");
+    // The same way it continues after a signed one.
+    fs::rename(world.at("remote.git"), world.at("elsewhere")).unwrap();
+    world.send("r5", &["far"]);
+    until("a person is asked", || world.status("r5")["state"] == "asks");
+    fs::rename(world.at("elsewhere"), world.at("remote.git")).unwrap();
+    let answer = json!({"about": world.status("r5")["about"], "approve": true});
+    assert_eq!(world.act("r5", "answer", &answer).0, 200);
+    world.passed("r5");
 }
 
 /// Without the gateway such a machine does not know whether it is cut off: its step ends, and begins again

@@ -181,6 +181,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.listen", "", "\"0.0.0.0:1\"", Err(())),
     ("fleet.identity", "\"k\"", "\"k\"", Ok("\"k\"")),
     ("fleet.identity", "", "\"k\"", Err(())),
+    ("fleet.gateway_keys", "[\"k\"]", "[\"k\"]", Ok("[\"k\"]")),
+    ("fleet.gateway_keys", "", "[\"k\"]", Err(())),
     ("fleet.labels", "[\"gpu\"]", "[\"gpu\"]", Ok("[\"gpu\"]")),
     ("fleet.labels", "", "[\"gpu\"]", Err(())),
     ("fleet.reattach", "", "\"30s\"", Ok("\"30s\"")),
