@@ -200,11 +200,7 @@ fn what_is_meant_to_go_on_needs_the_plan() {
     for line in
         ["make build &", "nohup make build", "setsid make build", "(sleep 1; make build) & echo started"]
     {
-        session.inner.ask_bash(line).refused(&[
-            "run on in the background",
-            "no plan yet",
-            "prompt-hydrator",
-        ]);
+        session.inner.ask_bash(line).refused(&["run on in the background", "no plan yet", "prompt-hydrator"]);
     }
     for line in ["npm start", "python3 -m http.server 8000", "make serve"] {
         session.inner.ask_bash(line).refused(&["starts a server", "no plan yet", "prompt-hydrator"]);
