@@ -281,7 +281,7 @@ impl RunArtifacts {
 
     /// The failure for a second driver.
     pub fn driven() -> Failure {
-        let what = "another driver is at work in this project, and one task runs at a time";
+        let what = "another driver is running in this project; one task runs at a time";
         Failure::new(Code::ConcurrentExecution, what)
     }
 

@@ -131,7 +131,7 @@ fn a_turn_that_would_only_wait_ends() {
     let (ended, next) = batch("1", "qa-verifier");
     let said = ended.json();
     assert_eq!((&said["continue"], ended.code), (&json!(false), Some(0)), "{said}");
-    assert!(said["stopReason"].as_str().unwrap().contains("`qa-verifier` is at work"), "{said}");
+    assert!(said["stopReason"].as_str().unwrap().contains("`qa-verifier` is still working"), "{said}");
     assert!(!next.out.contains("Stop hook"), "{next:?}");
     batch("0", "qa-verifier").0.silent();
     batch("1", "custodiet").0.silent();

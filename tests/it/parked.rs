@@ -135,7 +135,7 @@ fn the_parked_task_is_taken_up_and_not_the_finished_one() {
         sandbox.git(&["commit", "-q", "-m", "e"]);
         sandbox.git(&["push", "-q"]);
         session.stop("Done.").silent();
-        sandbox.inside(&["task", "resume"]).said(&["goes on"]);
+        sandbox.inside(&["task", "resume"]).said(&["continues"]);
         let _ = session.prompt("go on with it");
         session.write("d.txt").refused(&["prompt-hydrator"]);
         plan(&session, said, "D is 3, at last.");

@@ -424,7 +424,7 @@ fn a_lost_key_or_seal_is_an_entry() {
     turn(&session);
     let said = verify(&sandbox, &[&session.id]);
     assert_eq!((&said["ok"], &said["tier"]), (&json!(false), &Value::Null), "{said}");
-    assert!(said["log_faults"].to_string().contains("`aops-hook key init` goes on with new ones"), "{said}");
+    assert!(said["log_faults"].to_string().contains("`aops-hook key init` makes new ones"), "{said}");
     sandbox.person(&["key", "init"]).said(&[&before.name]);
     turn(&session);
     checkpoint(&sandbox);

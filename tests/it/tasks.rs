@@ -191,7 +191,7 @@ fn the_prompt_after_a_resume_goes_on_with_the_task() {
     session.write("a.txt").silent();
     interrupt(&session, &prompt_id(&session), ESC);
     let _ = session.prompt("what is this?");
-    sandbox.person(&["task", "resume"]).said(&["in hand again", "your next prompt goes on with it"]);
+    sandbox.person(&["task", "resume"]).said(&["taken up again", "your next prompt continues it"]);
     let _ = session.prompt("and the second file, please");
     session.write("b.txt").silent();
     assert_eq!(session.state()["task"]["writes"], 2);
@@ -216,7 +216,7 @@ fn an_agent_goes_on_with_its_own_task_alone() {
     sandbox.inside(&["task", "resume", "--session", &session.id]).failed(2, &["its own session alone"]);
     let _ = other.end();
     let _ = session.prompt("and the tests?");
-    sandbox.inside(&["task", "resume"]).said(&["goes on with the first edit of its files"]);
+    sandbox.inside(&["task", "resume"]).said(&["continues with the first edit of its files"]);
     assert_eq!(session.state()["task"]["writes"], 0);
     assert_eq!(listed(&sandbox).len(), 2, "it is still set aside");
     session.write("a.txt").silent();
@@ -228,7 +228,7 @@ fn an_agent_goes_on_with_its_own_task_alone() {
     session.write("a.txt").silent();
     interrupt(&session, &prompt_id(&session), ESC);
     let _ = session.prompt("something else");
-    strict.inside(&["task", "resume"]).said(&["goes on"]);
+    strict.inside(&["task", "resume"]).said(&["continues"]);
     session.write("a.txt").refused(&["prompt-hydrator"]);
     session.hydrate("minor-edit", "continue");
     session.write("a.txt").silent();

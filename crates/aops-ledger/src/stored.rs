@@ -8,11 +8,19 @@ use crate::json::{read, unchanged};
 use crate::page::Page;
 use crate::sha256::sha256;
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The canonical form. Cannot fail: stored types contain no map with keys other than strings.
 pub fn canonical<T: Serialize>(stored: &T) -> String {
     let plain = serde_json::to_string(stored).unwrap_or_default();
     sorted(plain.as_bytes()).unwrap_or(plain)
+}
+
+/// The canonical form as a value of its own: whoever stores it writes it as it is, however often.
+pub fn canonical_value<T: Serialize>(stored: &T) -> Box<RawValue> {
+    let plain = to_raw_value(stored).unwrap_or_default();
+    let sorted = sorted(plain.get().as_bytes()).and_then(|text| RawValue::from_string(text).ok());
+    sorted.unwrap_or(plain)
 }
 
 /// Adds the canonical form to this page.

@@ -104,7 +104,7 @@ fn a_server_before_the_plan_is_refused_or_said_and_nothing_is_left_running() {
     Client::guarded(&sandbox, &model).run("start the server");
     let results = model.tool_results();
     assert!(results[0].is_error && results[0].text.contains("starts a server"), "{results:?}");
-    assert!(results[1].is_error && results[1].text.contains("goes on in the background"), "{results:?}");
+    assert!(results[1].is_error && results[1].text.contains("run on in the background"), "{results:?}");
     assert!(results[2].text.contains("started"), "{results:?}");
     let last = told(&model, model.requests().len() - 1);
     let words = format!("Not saved: \"sh start.sh\" {WHY} The server on port 8123 was stopped. {NEXT}");

@@ -88,7 +88,7 @@ pub struct Policy {
     pub run: Run,
     pub schema: u32,
     // Left out if not set: older ledgers contain the same policy with the same bytes.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "Small::is_shipped")]
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
@@ -203,13 +203,22 @@ impl Small {
     pub fn most(&self) -> (u64, u64) {
         (self.files.saturating_mul(4), self.lines.saturating_mul(4))
     }
+
+    /// The default, without making one: this is asked several times at every event.
+    fn is_shipped(&self) -> bool {
+        self.files == SMALL_FILES && self.lines == SMALL_LINES && self.never == NEVER_SMALL
+    }
 }
 
 impl Default for Small {
     fn default() -> Self {
-        Self { files: 3, lines: 60, never: NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect() }
+        let never = NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect();
+        Self { files: SMALL_FILES, lines: SMALL_LINES, never }
     }
 }
+
+const SMALL_FILES: u64 = 3;
+const SMALL_LINES: u64 = 60;
 
 /// Migrations, CI workflows, lock files, secrets. Sorted.
 const NEVER_SMALL: &[&str] = &[

@@ -67,7 +67,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(agent) = awaited_in_background(session, event, context) {
         let words = format!(
-            "`{}` is at work; the client goes on by itself with its report",
+            "`{}` is still working; the client continues by itself with its report",
             context.agent(agent.name.clone())
         );
         return Verdict { halt: true, ..Verdict::notice(GATE, words) };

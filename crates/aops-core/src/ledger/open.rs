@@ -25,10 +25,11 @@ use crate::session::phase_end::{PhaseChange, Standing};
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::plain::plain;
-use crate::text::sha256::trace_id;
-use crate::text::stored::digest_of;
+use crate::text::sha256::{sha256, trace_id};
+use crate::text::stored::{canonical_value, digest_of};
 use crate::text::time::timestamp;
 use rustix::fs::OFlags;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
@@ -259,6 +260,14 @@ const SNAPSHOT_ENTRIES: u64 = 1024;
 const SNAPSHOT_BYTES: u64 = 1 << 20;
 const SPARE_FILE: &str = ".session-state.spare";
 
+/// Entries to be written together.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: Vec<u8>,
+    /// What the session remembers after them, to which the last one commits.
+    memory: Box<RawValue>,
+}
+
 impl Ledger {
     pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
         let mut facts: Vec<Fact> = self.loaded.repairs.drain(..).chain(facts).collect();
@@ -279,13 +288,13 @@ impl Ledger {
         let older = if export { self.compare(env, &facts)? } else { None };
         // Until the writes end, the session in memory is ahead of the disk.
         self.failed = true;
-        let batch = self.batch(env, &facts)?;
+        let Batch { lines, memory } = self.batch(env, &facts)?;
         if self.dry_run {
             self.loaded.walk.bytes = before;
             self.failed = false;
             return Ok(());
         }
-        let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
+        let written = self.write(&lines, before, sync).and_then(|()| self.write_state(memory));
         if let Err(failure) = written {
             let _ = self.file.set_len(before);
             return Err(failure);
@@ -338,27 +347,27 @@ impl Ledger {
     }
 
     /// Folds the facts and builds their lines; the last line has the mark.
-    fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Vec<u8>, Failure> {
+    fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Batch, Failure> {
         let ts = timestamp(env.now_ms);
-        let mut lines = Vec::new();
-        let Some((last, before)) = facts.split_last() else { return Ok(lines) };
+        let mut batch = Batch::default();
+        let Some((last, before)) = facts.split_last() else { return Ok(batch) };
         for fact in before {
-            self.add(fact, &ts, false, &mut lines)?;
+            self.add(fact, &ts, false, &mut batch)?;
         }
-        let snapshot = !self.dry_run && self.snapshot_due(lines.len() as u64);
-        self.add(last, &ts, !snapshot, &mut lines)?;
+        let snapshot = !self.dry_run && self.snapshot_due(batch.lines.len() as u64);
+        self.add(last, &ts, !snapshot, &mut batch)?;
         if snapshot {
             let Session { memory, state, .. } = self.session().clone();
             let state = state.into_inner();
-            self.add(&Fact::Snapshot(Box::new(Snapshot { memory, state })), &ts, true, &mut lines)?;
+            self.add(&Fact::Snapshot(Box::new(Snapshot { memory, state })), &ts, true, &mut batch)?;
             let walk = &mut self.loaded.walk;
-            walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);
+            walk.snapshot = (walk.bytes + batch.lines.len() as u64, walk.folded.seq);
         }
-        self.loaded.walk.bytes += lines.len() as u64;
-        Ok(lines)
+        self.loaded.walk.bytes += batch.lines.len() as u64;
+        Ok(batch)
     }
 
-    fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
+    fn add(&mut self, fact: &Fact, ts: &str, marked: bool, batch: &mut Batch) -> Result<(), Failure> {
         let walk = &mut self.loaded.walk;
         let (kind, with) = fact.stored();
         let before = walk.folded.seq;
@@ -367,7 +376,10 @@ impl Ledger {
         applied
             .map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
         let with = PhaseChange::of(stood, stands(&walk.folded), fact).join(with);
-        let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
+        let digests = marked.then(|| {
+            batch.memory = canonical_value(&walk.folded.memory);
+            (digest_of(&walk.folded.state), sha256(&[batch.memory.get().as_bytes()]))
+        });
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
         let prev = &walk.folded.head;
         let seq = walk.folded.seq;
@@ -375,7 +387,7 @@ impl Ledger {
         let (line, digest) = frame.write();
         walk.folded.head = digest;
         walk.last = line.len() as u64;
-        lines.extend_from_slice(line.as_bytes());
+        batch.lines.extend_from_slice(line.as_bytes());
         Ok(())
     }
 
@@ -400,25 +412,20 @@ impl Ledger {
     }
 
     /// Indented, with the digest of the canonical form.
-    fn write_state(&self) -> Result<(), Failure> {
+    fn write_state(&self, memory: Box<RawValue>) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
-        let Session { mut state, memory, seq, head } = walk.folded.clone();
-        let binary = OURS.to_owned();
-        let bytes = walk.bytes;
-        let last = walk.last;
-        let format = FORMAT;
-        let witness = Witness {
-            binary,
-            bytes,
-            format,
-            head,
-            last,
+        let mut state = walk.folded.state.clone().into_inner();
+        state.ledger = Some(Witness {
+            binary: OURS.to_owned(),
+            bytes: walk.bytes,
+            format: FORMAT,
+            head: walk.folded.head.clone(),
+            last: walk.last,
             memory,
-            seq,
+            seq: walk.folded.seq,
             snapshot: walk.snapshot,
             written: None,
-        };
-        state.ledger = Some(witness);
+        });
         state.digest = Some(digest_of(&state));
         let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";
         Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)

@@ -213,7 +213,7 @@ pub fn look(
 fn why_it_lasts(lasting: Lasting) -> &'static str {
     match lasting {
         Lasting::Background => {
-            "it goes on in the background, and what is tried out before the plan ends with its command"
+            "it would run on in the background, and what is tried out before the plan ends with its command"
         }
         Lasting::Server => {
             "it starts a server, which nobody could reach: what is tried out before the plan has a network of its own and ends with its command"

@@ -118,7 +118,7 @@ impl LogKeys {
 }
 
 /// The hint for a person.
-const WITHOUT_KEYS: &str = "`aops-hook key init` goes on with new ones";
+const WITHOUT_KEYS: &str = "`aops-hook key init` makes new ones";
 
 /// The root that the leaves must have at each size, and who says so.
 type Claims = BTreeMap<u64, Vec<(String, Hash)>>;

@@ -28,6 +28,7 @@ use crate::session::question::{Question, Questions};
 use crate::session::timer::TimerMark;
 use crate::session::watched::Watched;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// What this file says about its ledger, and the part of the fold that is not public.
@@ -42,7 +43,8 @@ pub struct Witness {
     pub head: String,
     /// Length of the ledger's last line.
     pub last: u64,
-    pub memory: Box<Memory>,
+    /// The canonical form of the `Memory`, as the ledger commits to it.
+    pub memory: Box<RawValue>,
     pub seq: u64,
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),

@@ -73,7 +73,7 @@ fn free_of_locks(survey: &Survey) -> Result<(), Failure> {
         let locks = ALWAYS.into_iter().chain(refs).map(|name| path_of(&format!("{}/{name}.lock", kept.git)));
         if let Some(lock) = locks.into_iter().find(|lock| lock.symlink_metadata().is_ok()) {
             let words = format!(
-                "`{}` is in the way: git is at work there, or was killed; nothing was changed",
+                "`{}` is in the way: git is running there, or was killed; nothing was changed",
                 lock.display()
             );
             return Err(Failure::new(Code::InTheWay, words));

@@ -238,7 +238,7 @@ pub static RULES: &[Rule] = &[
         [&["npm publish", "cargo publish", "twine upload dist/*", "gem push a.gem"],
          &["npm pack", "cargo publish --dry-run", "npm run build"]]),
     asked("danger.publish-release", Medium,
-        ["publishes or deploys something", "show the user what it would hold"],
+        ["publishes or deploys something", "show the user what would be deployed or published"],
         [&["gh release create v1", "docker push o/i:1", "kubectl apply -f app.yaml", "helm upgrade web ./chart", "mcp__vercel__deploy_to_vercel: web"],
          &["gh release list", "docker pull o/i:1", "kubectl diff -f app.yaml", "kubectl apply -f app.yaml --dry-run=server", "helm template ./chart", "mcp__vercel__list_deployments: web"]]),
     // Windows.

@@ -74,5 +74,5 @@ fn line(model: &Model, page: &mut Page, entry: Entry, typed: &str, key: &str) {
     page.put(0, &format!("> {shown}"), Style::default());
     page.put(2 + shown.chars().count(), " ", Style::default().add_modifier(Modifier::REVERSED));
     page.next += 1;
-    page.line("enter goes on, esc does not", Tone::Strong);
+    page.line("enter: continue, esc: go back", Tone::Strong);
 }

@@ -305,7 +305,10 @@ pub fn at_phase_change(
         Ok(said) => said,
         Err(failure) => Verdict::notice(
             GateId::Checkpoint,
-            format!("no checkpoint was taken; the work goes on: {failure}\nhint: {}", failure.code.way_out()),
+            format!(
+                "no checkpoint was taken, and the work continues: {failure}\nhint: {}",
+                failure.code.way_out()
+            ),
         ),
     }
 }

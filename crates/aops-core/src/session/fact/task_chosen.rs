@@ -46,8 +46,8 @@ impl TaskMove {
     pub fn result(self) -> &'static str {
         match self {
             Self::Drop => "let go: it owes nothing more, and its files stay as they are",
-            Self::Resume => "in hand again, with its plan and what it owes; your next prompt goes on with it",
-            Self::Want => "goes on with the first edit of its files, or with a plan that continues it",
+            Self::Resume => "taken up again, with its plan and what it owes; your next prompt continues it",
+            Self::Want => "continues with the first edit of its files, or with a plan that continues it",
         }
     }
 
