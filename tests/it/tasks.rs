@@ -115,7 +115,7 @@ fn a_person_lets_the_task_in_hand_go() {
 fn a_person_takes_a_task_up_again() {
     let sandbox = in_loop();
     let session = parked(&sandbox);
-    sandbox.person(&["task", "resume"]).said(&["add a greeting", "in hand again"]);
+    sandbox.person(&["task", "resume"]).said(&["add a greeting", "taken up again"]);
     assert_eq!(listed(&sandbox), [(json!("in hand"), Value::Null)]);
     assert_eq!(session.state()["task"]["writes"], 4);
     session.stop("Done.").refused(&["qa-verifier"]);
@@ -137,7 +137,7 @@ fn a_slash_command_is_the_persons_word() {
     session.prompt("/aops-task list").silent();
     assert_eq!(listed(&sandbox).len(), 2);
     let taken = session.prompt("/aops-task resume");
-    assert!(said(&taken).contains("add a greeting: in hand again"), "{taken:?}");
+    assert!(said(&taken).contains("add a greeting: taken up again"), "{taken:?}");
     assert_eq!(listed(&sandbox), [(json!("in hand"), Value::Null)]);
     session.stop("Done.").refused(&["qa-verifier"]);
     let dropped = session.prompt("/aops:aops-task drop");

@@ -10,6 +10,7 @@ use aops_core::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_core::model::named::{Named, Stored};
 use aops_core::model::phase::Sandbox;
 use aops_core::session::fact::Fact;
+use aops_core::session::memory::Memory;
 use aops_core::session::state::State;
 use aops_core::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -69,6 +70,12 @@ pub(crate) fn states() -> Vec<Value> {
         }
     }
     assert!(all.iter().all(is_on_disk));
+    // What a session remembers is a text of its own there.
+    let memories = samples(|memory: Memory| serde_json::to_value(memory).unwrap());
+    all.resize(all.len().max(memories.len()), whole);
+    for (state, memory) in all.iter_mut().zip(memories.iter().cycle()) {
+        state["ledger"]["memory"] = memory.clone();
+    }
     all
 }
 
