@@ -208,13 +208,5 @@ fn twenty_merges_of_each_forge_are_bound() {
 #[test]
 #[ignore = "needs a Gitea: AOPS_FORGE"]
 fn twenty_merges_that_a_gitea_made_are_bound() {
-    holds(
-        &[
-            Forge::Gitea("squash"),
-            Forge::Gitea("rebase"),
-            Forge::Gitea("rebase-merge"),
-            Forge::Gitea("merge"),
-        ],
-        20,
-    );
+    holds(&[Forge::Gitea("squash"), Forge::Gitea("rebase")], 20);
 }
