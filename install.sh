@@ -17,7 +17,7 @@ Takes the program that lies beside this script, or builds it with the Rust on th
   --local      register in .claude/settings.local.json of the folder you are in
   --mode LEVEL how much of the loop is enforced: observe, guard, loop (recommended) or strict; without it you
                are asked once, and without a terminal the mode stays as it is
-  --fleet      build with `fleet` and `worker`, for machines that share runs, approvals and sessions (docs/fleet.md); takes
+  --fleet      build with `fleet`, for machines that share runs, approvals and sessions (docs/fleet.md); takes
                longer, since it brings a PostgreSQL client
   --dry-run    build, show what would be registered, and leave everything as it is
   --plugin     only put the program in bin/ of this repository, whose plugin then runs it:

@@ -1,25 +1,22 @@
-//! `fleet`: the database and the engine that machines share, as `[fleet]` names them: the machines, what is
-//! waiting, and what is asked.
+//! `fleet`: the engine and the database that machines share, as `[fleet]` names them: the machines, what is
+//! waiting, what is asked, and the sessions.
 //!
-//! Connects to the database and to the gateway. Invariant: no hook calls this or depends on it.
+//! Connects to the gateway and to the database. Invariant: no hook calls this or depends on it.
 
 mod doctor;
-mod enqueue;
 mod on;
 mod status;
 mod approval;
 mod login;
-mod serve;
 mod wait;
 
-pub(super) use approval::{old_trees, resolve, runs};
-pub(super) use enqueue::{enqueue, names};
-pub(super) use on::submit;
+pub(super) use approval::resolve;
+pub(super) use on::{runs, submit};
 
 use super::{Command, Io, flag, operand, policy_here, refused, yes};
 use crate::remote::database;
-use aops_fleet::approval::Answer;
 use aops_fleet::{Fleet, schema};
+use approval::Answer;
 use clap::ArgMatches;
 use serde_json::json;
 
@@ -50,31 +47,35 @@ pub(super) static VERBS: &[Command] = &[
         run: status::run,
     },
     Command {
+        name: "sessions",
+        about: "List the sessions of all machines, from the database",
+        examples: &[("aops-hook fleet sessions --json", "for programs")],
+        arguments: |row| row,
+        run: status::sessions,
+    },
+    Command {
         name: "approvals",
-        about: "List what paused runs ask",
-        examples: &[("aops-hook fleet approvals", "each with the id that answers it")],
+        about: "List what runs and sessions ask",
+        examples: &[("aops-hook fleet approvals", "each with the id to answer it by")],
         arguments: |row| row,
         run: approval::list,
     },
     approval::verb(
         "approve",
-        "Let a paused run go on with what it asked for (needs a person at a terminal)",
-        &[("aops-hook fleet approve 20260113-1f3a9c02-1", "by the question's id, or by that of its run")],
+        "Let a run continue with what it asked for (needs a person at a terminal)",
+        &[("aops-hook fleet approve 20260113-1f3a9c02", "exactly the call or step that it asked about")],
         |given, io| approval::answer(given, io, Answer::Approve),
     ),
     approval::verb(
         "reject",
-        "Tell a paused run that it may not; it ends (needs a person at a terminal)",
-        &[("aops-hook fleet reject 20260113-1f3a9c02-1 --note 'use the other branch'", "with a reason")],
+        "Tell a run that it may not; it ends (needs a person at a terminal)",
+        &[("aops-hook fleet reject 20260113-1f3a9c02 --note 'use the other branch'", "with a reason")],
         |given, io| approval::answer(given, io, Answer::Reject),
     ),
     approval::verb(
         "block",
         "End a run now, whatever it does (needs a person at a terminal)",
-        &[(
-            "aops-hook fleet block 20260113-1f3a9c02",
-            "on the engine it returns when nothing of its step is left",
-        )],
+        &[("aops-hook fleet block 20260113-1f3a9c02", "returns when nothing of its step is left")],
         |given, io| approval::answer(given, io, Answer::Block),
     ),
     Command {
@@ -98,13 +99,6 @@ pub(super) static VERBS: &[Command] = &[
         run: login::run,
     },
     Command {
-        name: "serve",
-        about: "Serve a page with questions, runs and sessions that answers by a click",
-        examples: &[("aops-hook fleet serve", "on `fleet.listen` (127.0.0.1:7390); prints the link to open")],
-        arguments: |row| row,
-        run: serve::run,
-    },
-    Command {
         name: "wait",
         about: "Wait for answers to this machine's sessions at the engine, and carry them out",
         examples: &[
@@ -126,8 +120,15 @@ pub(super) static VERBS: &[Command] = &[
 /// How many machines one answer lists.
 const MOST: i64 = 1000;
 
+fn nothing_shared<T>() -> anyhow::Result<T> {
+    refused(
+        "neither a database nor an engine is configured\nhint: set `fleet.engine` to the address of the \
+            engine's gateway, or `fleet.url` to a PostgreSQL",
+    )
+}
+
 /// The address of the database.
-pub(super) fn url(io: &Io) -> anyhow::Result<String> {
+fn url(io: &Io) -> anyhow::Result<String> {
     match policy_here(io)?.policy.fleet.url {
         Some(url) => Ok(url),
         None => refused(
@@ -137,7 +138,7 @@ pub(super) fn url(io: &Io) -> anyhow::Result<String> {
     }
 }
 
-pub(super) fn open(io: &Io) -> anyhow::Result<Fleet> {
+fn open(io: &Io) -> anyhow::Result<Fleet> {
     Ok(database::open(io.env, &url(io)?)?)
 }
 

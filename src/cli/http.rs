@@ -41,14 +41,6 @@ impl Request {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A field of the form in the request body.
-    #[cfg(feature = "fleet")]
-    pub(super) fn field(&self, name: &str) -> String {
-        let mut pairs = self.body.split('&').filter_map(|pair| pair.split_once('='));
-        let value = pairs.find(|(known, _)| *known == name).map_or("", |(_, value)| value);
-        unescape(&value.replace('+', " "))
-    }
-
     fn read(stream: Timed, longest_body: usize) -> io::Result<Self> {
         let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let mut from = BufReader::new(stream);

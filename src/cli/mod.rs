@@ -42,8 +42,6 @@ pub mod fleet;
 #[cfg(not(feature = "fleet"))]
 pub mod without_fleet;
 pub mod run;
-#[cfg(feature = "fleet")]
-pub mod worker;
 pub mod runs;
 pub mod checkpoint;
 pub mod undo;
@@ -205,12 +203,8 @@ pub static COMMANDS: &[Command] = &[
     runs::RUNS,
     #[cfg(feature = "fleet")]
     fleet::COMMAND,
-    #[cfg(feature = "fleet")]
-    worker::COMMAND,
     #[cfg(not(feature = "fleet"))]
     without_fleet::FLEET,
-    #[cfg(not(feature = "fleet"))]
-    without_fleet::WORKER,
     key::COMMAND,
     witness::COMMAND,
     bundle::COMMAND,

@@ -50,10 +50,6 @@ pub const RUN: Command = Command {
             "aops-hook run 'fix it' --idempotency-key job-17 --heartbeat 10s",
             "for a durable engine: however often it is called, the run is done once",
         ),
-        (
-            "aops-hook run 'tidy up' --enqueue --label linux --priority 5",
-            "for any worker that has this label",
-        ),
         ("aops-hook run 'tidy up' --on fleet --label linux", "on a machine of the engine; waits for its end"),
     ],
     arguments: |row| {
@@ -88,7 +84,6 @@ pub const RUN: Command = Command {
             .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
             .arg(from_tracker)
-            .group(ArgGroup::new("elsewhere").args(["enqueue", "on"]))
             .group(ArgGroup::new("tasks").args(["task", "queue", "from-tracker"]).required(true))
     },
     run,
@@ -116,20 +111,15 @@ fn limit_options() -> [Arg; 2] {
 }
 
 /// The options for a run that another machine may take.
-fn fleet_options() -> [Arg; 4] {
+fn fleet_options() -> [Arg; 2] {
     let label =
-        option("label", "NAME", "Only workers with this label; more with commas between, or given again")
+        option("label", "NAME", "Only machines with this label; more with commas between, or given again")
             .action(ArgAction::Append);
-    let priority =
-        option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     [
-        flag("enqueue", "Put it into the queue that machines share")
-            .conflicts_with_all(["dry-run", "idempotency-key"]),
         option("on", "WHERE", "Where it runs: `fleet` submits it to the engine of `fleet.engine` and waits")
             .value_parser(["fleet"])
-            .conflicts_with_all(["dry-run", "idempotency-key", "enqueue"]),
-        label.requires("elsewhere"),
-        priority.requires("enqueue").allow_negative_numbers(true),
+            .conflicts_with_all(["dry-run", "idempotency-key"]),
+        label.requires("on"),
     ]
 }
 
@@ -177,12 +167,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return show(io, &request, &tasks, !given.contains_id("task"));
     }
     #[cfg(not(feature = "fleet"))]
-    if given.get_flag("enqueue") || given.contains_id("on") {
+    if given.contains_id("on") {
         return super::without_fleet::not_built();
-    }
-    #[cfg(feature = "fleet")]
-    if given.get_flag("enqueue") {
-        return super::fleet::enqueue(given, io, &request, &tasks);
     }
     #[cfg(feature = "fleet")]
     if given.contains_id("on") {
@@ -419,11 +405,6 @@ impl Reporter for Progress<'_, '_> {
     fn told(&mut self, words: &str) {
         self.line(&json!({"event": "told", "words": words}));
         self.note(words);
-    }
-
-    fn left(&mut self, run: &str, state: &str, words: &str) {
-        self.line(&json!({"event": "left", "run_id": run, "state": state, "words": words}));
-        self.note(&format!("run {run} {state}: {words}"));
     }
 }
 

@@ -29,7 +29,7 @@ pub const RUNS: Command = Command {
         ("aops-hook runs --json", "for programs"),
     ],
     arguments: |row| {
-        let fleet = flag("fleet", "The runs in the database that machines share");
+        let fleet = flag("fleet", "The runs of the engine (`fleet.engine`)");
         row.arg(yes().global(true)).arg(fleet).subcommand((GC.arguments)(GC.row()))
     },
     run: runs,
@@ -167,7 +167,7 @@ fn to_json(io: &Io, run: &RunState) -> Value {
 }
 
 /// Removes runs that passed or that a person rejected. A blocked or paused run stays, however old it is. For
-/// finished runs of the machines' queue or engine, the trees on this machine are removed too.
+/// finished runs of the engine, the trees on this machine are removed too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));
@@ -177,7 +177,7 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         .filter(|run| run.is_settled() && time::parse(&run.changed_at).is_some_and(|at| wish.covers(at)));
     let gone: Vec<String> = gone.map(|run| run.run_id.clone()).collect();
     #[cfg(feature = "fleet")]
-    let trees = super::fleet::old_trees(io, io.env.now_ms - wish.before_ms)?;
+    let trees = crate::run::fleet::place::over(io.env, io.env.now_ms - wish.before_ms);
     #[cfg(not(feature = "fleet"))]
     let trees: Vec<String> = Vec::new();
     let _lock = if wish.dry || gone.is_empty() { None } else { Some(lock_project(&artifacts)?) };

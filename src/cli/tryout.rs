@@ -100,7 +100,7 @@ pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
     signal::note_interrupts();
     let tried = look(io, io.env.now_ms - DAYS_MS, None);
     signal::obey_interrupts();
-    if signal::was_asked() {
+    if signal::interrupted() {
         writeln!(io.out, "skipped; `aops-hook tryout` shows it")?;
         return Ok(());
     }
@@ -160,7 +160,7 @@ struct Open {
 impl Reader<'_> {
     /// `None` if the time is up.
     fn read(&self, file: &PastFile) -> Option<Tally> {
-        if Instant::now() > self.until || signal::was_asked() {
+        if Instant::now() > self.until || signal::interrupted() {
             return None;
         }
         let mut tally = Tally::default();
@@ -170,7 +170,7 @@ impl Reader<'_> {
         let mut tells = false;
         let mut last_ms = None;
         let read = host::read_past(file, self.until, &mut |record| match record {
-            _ if signal::was_asked() => {}
+            _ if signal::interrupted() => {}
             PastRecord::Call(call) => {
                 last_ms = call.at_ms.or(last_ms);
                 let at_ms = last_ms.unwrap_or(file.at_ms);

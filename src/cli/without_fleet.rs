@@ -1,4 +1,4 @@
-//! `fleet` and `worker` in a program built without the shared database: they say how to get it.
+//! `fleet` in a program built without what machines share: it says how to get it.
 
 use super::{Command, Io, refused};
 use clap::{Arg, ArgMatches};
@@ -9,14 +9,6 @@ const BUILT_WITH: &[(&str, &str)] =
 pub const FLEET: Command = Command {
     name: "fleet",
     about: "What machines share: runs, approvals, sessions (not in this program)",
-    examples: BUILT_WITH,
-    arguments: |row| row.arg(anything()),
-    run: refuse,
-};
-
-pub const WORKER: Command = Command {
-    name: "worker",
-    about: "Take runs from the queue that machines share (not in this program)",
     examples: BUILT_WITH,
     arguments: |row| row.arg(anything()),
     run: refuse,
@@ -35,6 +27,6 @@ fn refuse(_: &ArgMatches, _: &mut Io) -> anyhow::Result<u8> {
 pub fn not_built<T>() -> anyhow::Result<T> {
     refused(
         "this program was built without what machines share\n\
-         hint: run `./install.sh --fleet` in a clone of aops-hook, which builds it with `fleet` and `worker`",
+         hint: run `./install.sh --fleet` in a clone of aops-hook, which builds it with `fleet`",
     )
 }

@@ -1,6 +1,6 @@
 //! Sends the results of sessions in the background: heads, checkpoints and insights to the database that
-//! machines share, questions to the database or to the engine, traces to a collector. Each once, in the order
-//! in which it was written.
+//! machines share, questions to the engine, traces to a collector. Each once, in the order in which it was
+//! written.
 //!
 //! Connects to the database, starts `export`; stores its progress next to the machine's name. Invariants:
 //! only the refresher does this, so no event waits for it; what could not be sent is sent next time; one
@@ -22,11 +22,11 @@ use aops_core::proof::store::Store;
 use aops_core::system::env::Env;
 use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Ending, Task};
-use aops_core::system::{files, fleet_home, random};
+use aops_core::system::{files, fleet_home};
 use aops_core::text::sha256::sha256;
 use aops_fleet::Fleet;
-use aops_fleet::approval::{Question, token_digest};
 use aops_fleet::session::{Machine, SessionHead};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -58,7 +58,6 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     let me = Machine {
         name: &machine,
         version: env!("CARGO_PKG_VERSION"),
-        labels: None,
         policy: &in_force.hash,
         bundle: &bundle,
     };
@@ -74,9 +73,6 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
         let told: Vec<SessionHead> =
             found.iter().map(|(head, found)| describe(head, found.as_ref())).collect();
         fleet.report(&machine, &told).ok()?;
-        for found in found.iter().filter_map(|(_, found)| found.as_ref()) {
-            ask(env, &mut fleet, &machine, found, &in_force.policy.fleet).ok()?;
-        }
         // Remembers what is sent, even if there is no time for the rest.
         cursor.keep(&end.to_string())?;
         place = end;
@@ -116,8 +112,7 @@ fn ask_engine(env: &Env, url: &str, wanted: &Wanted) -> Option<()> {
             let pending = Pending { asked, digest, question, tries: 0 };
             if !pending.is_kept(env) {
                 pending.keep(env).ok()?;
-                let id = pending.id();
-                announce(env, wanted, [&id, &id, &pending.asked.cwd, &pending.question], None);
+                announce(env, wanted, [&pending.id(), &pending.asked.cwd, &pending.question]);
             }
         }
         cursor.keep(&end.to_string())?;
@@ -127,42 +122,19 @@ fn ask_engine(env: &Env, url: &str, wanted: &Wanted) -> Option<()> {
     let waiting = asked::pending(env);
     let gateway = if waiting.is_empty() { None } else { Some(Gateway::find(env, url, TOKEN).ok()?) };
     for pending in waiting {
-        // Asked again, it is the same question.
-        gateway.as_ref()?.ask(&pending.id(), "", &pending.order(&machine)).ok()?;
+        let gateway = gateway.as_ref()?;
+        if !asked::is_given_up(env, &pending) {
+            // Asked again, it is the same question.
+            gateway.ask(&pending.id(), "", &pending.order(&machine)).ok()?;
+            continue;
+        }
+        let note = json!({"note": "the session gave up the call"});
+        // 404 and 409: it is over.
+        if let (200 | 202 | 404 | 409, _) = gateway.ask(&pending.id(), "/block", &note).ok()? {
+            pending.forget(env);
+        }
     }
     Some(())
-}
-
-/// Stores a session's question in the database, and notifies people.
-fn ask(
-    env: &Env,
-    fleet: &mut Fleet,
-    machine: &str,
-    found: &SessionOnDisk,
-    wanted: &Wanted,
-) -> anyhow::Result<()> {
-    // With an engine, people are asked there.
-    let asked = if wanted.defer && wanted.engine.is_none() { asked::of(env, found) } else { None };
-    let Some(Asked { asked, question, .. }) = asked else { return Ok(()) };
-    let run = asked.id();
-    let request = serde_json::to_string(&asked)?;
-    let token = random::hex(32)?;
-    let repository = asked.cwd.as_str();
-    let about = asked.call.as_str();
-    let digest = token_digest(&token);
-    let row = Question {
-        run: &run,
-        machine,
-        repository,
-        request: &request,
-        question: &question,
-        about,
-        token: &digest,
-    };
-    if fleet.ask(&row)? {
-        announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], Some(&token));
-    }
-    Ok(())
 }
 
 /// The newest checkpoint of the log covers every earlier one.
@@ -260,7 +232,7 @@ fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
         insights["cost_usd"].as_f64()
     });
     #[expect(clippy::cast_possible_truncation, reason = "millionths of a dollar")]
-    let cost = (cost.unwrap_or_default() * 1_000_000.0) as i64;
+    let cost = cost.map(|dollars| (dollars * 1_000_000.0) as i64);
     SessionHead {
         id: head.session_id.clone(),
         project: head.project.clone(),

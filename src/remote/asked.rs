@@ -1,12 +1,13 @@
 //! The question of a session without a person: the call that its client deferred, as a question for the
-//! database or the engine that machines share.
+//! engine.
 //!
-//! Reads the session's ledger; keeps the questions for the engine in files. Invariant: a session that belongs
+//! Reads the session's ledger; keeps the questions in files. Invariant: a session that belongs
 //! to a run asks nothing here; its driver does.
 
 use aops_core::gate::{self, sandbox};
 use aops_core::insight::collect;
 use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::ledger::session_folder::SessionKey;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::session::fact::Fact;
 use aops_core::session::memory::OpenCall;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// The version of the form in which the gateway gets runs and questions.
 pub const PROTOCOL: u64 = 1;
 
-/// Stored type: what the worker needs to continue after the answer.
+/// Stored type: what `fleet wait` needs to continue after the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionQuestion {
@@ -116,6 +117,17 @@ pub fn pending(env: &Env) -> Vec<Pending> {
         .filter(|file| file.extension().is_some_and(|kind| kind == "json"))
         .filter_map(read)
         .collect()
+}
+
+/// Whether its session gave up the call: with another prompt, or because it was answered elsewhere.
+pub fn is_given_up(env: &Env, pending: &Pending) -> bool {
+    let asked = &pending.asked;
+    let env = Env { cwd: PathBuf::from(&asked.cwd), ..env.later().for_project(Path::new("")) };
+    let key = SessionKey { session_id: &asked.session, transcript_path: "", cwd: &asked.cwd };
+    sessions::find(&env, key).is_some_and(|session| {
+        let open = waiting(&session.memory.calls).filter(|open| open.call.id == asked.call);
+        open.is_none_or(|open| digest(asked, open) != pending.digest)
+    })
 }
 
 /// The call that a client ended without making, and that has not been answered yet.

@@ -1,23 +1,20 @@
-//! A working tree for a run of its own: cloned, described for another machine, and recreated there.
+//! A working tree for a run of its own: cloned, and written as a git tree.
 //!
-//! Starts `git`. Invariants: a clone appears completely or not at all, and only for its owner; a described
+//! Starts `git`. Invariants: a clone appears completely or not at all, and only for its owner; a written
 //! tree is what a commit of everything would contain, so ignored files are not in it; the source repository
 //! is never written; if the jail works, only commands that contact another machine run outside of it, in a
 //! clone with nothing checked out yet, and only with a git that no agent can have put there.
 
 use aops_core::system::env::Env;
-use aops_core::system::files::{Scratch, make_all};
+use aops_core::system::files::make_all;
 use aops_core::system::git;
 use aops_core::system::process::program::{Identity, Program, search_path_of_system};
 use aops_core::system::process::{self, Ending, Task, variable};
-use aops_fleet::queue::Snapshot;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The ref of the commit that carries a tree.
-const REF: &str = "refs/aops/tree";
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Tells the jail which folder is the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -25,24 +22,27 @@ const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// The location of a repository, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The URL of its remote, without user and password; without a remote, its own folder.
+    /// The URL of its remote, without user and password.
     pub repository: String,
     pub commit: String,
     /// The path from the top of the repository to the project.
     pub folder: String,
-    pub has_remote: bool,
     /// The URL on this machine has a user or a password, which is left out here.
     pub has_secret: bool,
 }
 
-/// The origin of this project. Refuses a commit that its remote does not have.
+/// The origin of this project. Refuses a repository without a remote, and a commit that the remote does not
+/// have.
 pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
     let commit = line(env, root, &["rev-parse", "HEAD"])?;
     let folder = line(env, root, &["rev-parse", "--show-prefix"])?;
     let branch = line(env, root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
     let Some(remote) = git::remote(env, root, &branch) else {
-        let repository = line(env, root, &["rev-parse", "--show-toplevel"])?;
-        return Ok(Origin { repository, commit, folder, has_remote: false, has_secret: false });
+        return Err(
+            "the repository has no remote, so no other machine can have it\nhint: `git remote add`, \
+            then push"
+                .to_owned(),
+        );
     };
     let mut repository = line(env, root, &["remote", "get-url", &remote])?;
     if Path::new(&repository).is_relative() && !repository.contains(':') {
@@ -58,7 +58,7 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
         ));
     }
     let open = without_secret(&repository);
-    Ok(Origin { has_secret: open != repository, repository: open, commit, folder, has_remote: true })
+    Ok(Origin { has_secret: open != repository, repository: open, commit, folder })
 }
 
 /// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the
@@ -70,24 +70,6 @@ fn without_secret(url: &str) -> String {
     let user = user.split(':').next().filter(|user| scheme.ends_with("ssh") && !user.is_empty());
     let user = user.map(|user| format!("{user}@")).unwrap_or_default();
     format!("{scheme}://{user}{host}{path}")
-}
-
-/// Clones a repository and checks out, on a branch of its own, this commit or the described tree, if there is
-/// one.
-pub fn clone(
-    env: &Env,
-    repository: &str,
-    commit: &str,
-    branch: &str,
-    described: Option<&Snapshot>,
-    to: &Path,
-) -> Result<(), String> {
-    let beside = clone_beside(env, repository, commit, to)?;
-    match described {
-        Some(Snapshot { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
-        _ => check_out(env, &beside, branch, commit)?,
-    }
-    put(&beside, to)
 }
 
 /// Makes a clone with this commit next to its final place, with nothing checked out.
@@ -112,24 +94,6 @@ pub(super) fn put(beside: &Path, to: &Path) -> Result<(), String> {
     fs::rename(beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
-/// Describes the tree: the difference from the commit `base` goes into the bundle, if that has at most
-/// `largest` bytes.
-pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
-    let head = line(env, root, &["rev-parse", "HEAD"])?;
-    let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
-    let tree = write_tree(env, root, &scratch.0.join("index"))?;
-    if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
-        return Ok((Snapshot { head, tree, bundle: None }, true));
-    }
-    let names = always_the_same();
-    let commit =
-        text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
-    git(env, root, &["update-ref", REF, &commit])?;
-    let (bundle, is_whole) =
-        git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
-    Ok((Snapshot { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
-}
-
 /// The tree that a commit of everything would have, without ignored files.
 pub(super) fn write_tree(env: &Env, root: &Path, at: &Path) -> Result<String, String> {
     let with_index = [index(at)];
@@ -151,17 +115,8 @@ pub(super) fn always_the_same() -> Vec<(String, OsString)> {
     who.flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value))).collect()
 }
 
-/// Recreates a described tree in a clone of the same repository with nothing checked out: there, protected
-/// files of a project can be created, but not changed.
-fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) -> Result<(), String> {
-    let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
-    let file = scratch.0.join("bundle");
-    fs::write(&file, bundle).map_err(|error| error.to_string())?;
-    git(env, root, &["fetch", "--quiet", "--", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
-    restore_commit(env, root, (branch, head), REF)
-}
-
-/// Like `restore`, for a clone that has the commit with the tree.
+/// Checks out `head` on this branch with the tree of another commit, in a clone with nothing checked out:
+/// there, protected files of a project can be created, but not changed.
 pub(super) fn restore_commit(
     env: &Env,
     root: &Path,

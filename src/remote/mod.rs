@@ -1,4 +1,4 @@
-//! Other machines: encrypted connections, the shared database, its questions, and copies of a repository.
+//! Other machines: encrypted connections, the shared database, questions, and copies of a repository.
 //!
 //! No hook uses any of it.
 

@@ -303,7 +303,7 @@ impl RunArtifacts {
 }
 
 /// Waits until it is true, or until the time is up.
-pub(super) fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
+fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {
         if is_true() {

@@ -19,9 +19,7 @@ mod resume;
 mod once;
 
 pub use once::{run_id_of, run_once};
-pub use prepare::{
-    RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root, random_hex,
-};
+pub use prepare::{RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root};
 pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 pub use way_back::WayBack;
@@ -47,12 +45,8 @@ pub trait Reporter {
     }
     /// Another driver is working in this project; called about five times a second.
     fn waits(&mut self) {}
-    fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
-    /// The attempt ledger has grown: called before a step's program is started, and after its end. An error
-    /// stops the driver there.
-    fn recorded(&mut self) -> anyhow::Result<()> {
-        Ok(())
-    }
+    /// The attempt ledger has grown: called before a step's program is started, and after its end.
+    fn recorded(&mut self) {}
 }
 
 pub struct StepProgress<'a> {

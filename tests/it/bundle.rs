@@ -154,7 +154,8 @@ fn fleet_status_shows_which_bundle_a_machine_runs() {
     let (postgres, admin, machine) = (Postgres::with_tables(), Admin::new(), Machine::new());
     postgres.configure(&machine.0, "");
     let told = || {
-        assert_eq!(machine.0.person(&["worker", "--once"]).code, Some(0));
+        assert_eq!(machine.0.session().start("startup").code, Some(0));
+        machine.0.wait_until("it was sent", || machine.0.alive().is_empty());
         machine.0.person(&["fleet", "status", "--json"]).json()["machines"][0]["bundle"].clone()
     };
     assert_eq!(told(), json!(null));

@@ -221,9 +221,8 @@ const WRONG_USAGE: &[&str] = &[
     "witness serve --state w --log words",
     "fleet status",
     "fleet approve x --yes",
-    "worker --once",
-    "worker --lease 1ms",
-    "run x --enqueue",
+    "fleet sessions",
+    "run x --on fleet",
     "completions cobol",
     "man nonsense",
 ];

@@ -1,14 +1,7 @@
-//! What machines share: a real PostgreSQL, started by the test.
+//! What machines share: a real PostgreSQL, started by the test; and parts of runs, as `aops-fleet` starts them.
 
-mod deferred;
-mod engine;
-mod hostile;
-mod page;
+mod leg;
 pub(crate) mod postgres;
 mod reached;
-mod serve;
 mod shipped;
-mod tab;
-mod torture;
 mod waited;
-mod work;

@@ -171,6 +171,23 @@ fn a_program_for_a_mac_is_packed_as_never_run() {
     assert_eq!(left, 0, "the home of who tries it is not touched");
 }
 
+/// Worker and gateway of the engine have an archive of their own, with what starts and watches them.
+#[test]
+fn the_program_of_the_engine_is_packed_apart() {
+    let bench = Bench::new();
+    let fleet = Path::new(BINARY).with_file_name("aops-fleet");
+    assert!(fleet.exists(), "`aops-fleet` is not built\nhint: run the tests of the whole workspace");
+    let mut build = build(&bench);
+    build.arg("--binary").arg(bench.stripped()).arg("--fleet").arg(fleet);
+    done(build.args(["--level", "1", "--out", "out", "fleet"]));
+    let archive = bench.packed(".tar.gz");
+    bench.done("tar", &["xzf", archive.to_str().unwrap(), "--strip-components=1", "-C", "root"]);
+    assert_eq!(bench.inside(&["/aops-fleet", "--version"]), format!("aops-fleet {VERSION}\n"));
+    for file in ["systemd/aops-fleet-worker.service", "observe/alarms.yaml", "LICENSE"] {
+        assert!(bench.path("root").join(file).exists(), "{file}");
+    }
+}
+
 #[test]
 fn the_archive_installs_without_rust() {
     let bench = Bench::new();

@@ -494,7 +494,7 @@ fn no_tool_reads_the_key() {
     std::os::unix::fs::symlink(&config, sandbox.project().join("linked")).unwrap();
     let paths = [
         format!("{config}/aops/./keys/note.key"),
-        format!("{config}//aops//keys/fleet.token"),
+        format!("{config}//aops//keys/fleet.key"),
         format!("{config}/x/../aops/keys/seal.json"),
         "innocent.txt".to_owned(),
         "deep/../linked/aops/keys/note.key".to_owned(),
@@ -534,7 +534,7 @@ fn no_tool_reads_the_key() {
         ("mcp__fs__read_file", json!({"directory": format!("{config}/aops"), "file": "keys/note.key"})),
         ("mcp__fs__read_file", json!({"path": [&config, "aops", "keys", "note.key"]})),
         ("LSP", json!({"filePath": keys_of("seal.json")})),
-        ("read_many_files", json!({"include": [keys_of("fleet.token")]})),
+        ("read_many_files", json!({"include": [keys_of("fleet.key")]})),
         ("grep_search", json!({"pattern": ".", "dir_path": keys_of("")})),
         ("grep", json!({"pattern": ".", "path": "/", "include": "note.key"})),
         ("mcp__fs__search_files", json!({"path": "~", "pattern": "PRIVATE"})),
@@ -547,9 +547,9 @@ fn no_tool_reads_the_key() {
     assert!(wrong.is_empty(), "not refused: {wrong:#?}");
     let lines = [
         format!("cat {config}/aops/./keys/note.key"),
-        format!("cd {config}/aops/keys && cat fleet.token"),
-        format!("cd {config}/aops && cat */fleet.token"),
-        format!("cat {config}/aops/*/fleet.token"),
+        format!("cd {config}/aops/keys && cat fleet.key"),
+        format!("cd {config}/aops && cat */fleet.key"),
+        format!("cat {config}/aops/*/fleet.key"),
         format!("cat {config}/aops/*/engine.token"),
         format!("grep -r . {config}/aops"),
         format!("cd {config} && rg ."),
@@ -559,7 +559,7 @@ fn no_tool_reads_the_key() {
         format!("ln -s {config}/aops y"),
         format!("find {config}/aops -type f -exec cat {{}} +"),
         format!("find {config}/aops -type f | xargs cat"),
-        format!("base64 < {config}/aops/./keys/fleet.token"),
+        format!("base64 < {config}/aops/./keys/fleet.key"),
         "head linked/aops/keys/old.pub".to_owned(),
         format!("docker run -v {config}:/x:ro alpine cat /x"),
         format!("git -C {config}/aops/./keys grep --no-index ."),

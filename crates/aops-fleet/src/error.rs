@@ -7,10 +7,6 @@ use std::fmt;
 pub enum Error {
     /// The database cannot be reached or the connection broke: the same call may succeed later.
     Down(String),
-    /// Another worker has the run, or the run is over: this worker may no longer write.
-    Fenced,
-    /// This many runs are waiting already.
-    Full(i64),
     /// The tables have version `found`, but this program needs `wanted`.
     Schema { found: i32, wanted: i32 },
     /// The database rejected the call, or the address cannot be used.
@@ -27,11 +23,6 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Down(why) => write!(f, "the database cannot be reached: {why}"),
-            Self::Fenced => f.write_str("another worker has this run, or it is over"),
-            Self::Full(most) => write!(
-                f,
-                "{most} runs wait already\nhint: wait, start more workers, or raise `fleet.queue_max` (it is {most})"
-            ),
             Self::Schema { found: 0, .. } => {
                 f.write_str("the database has no tables of ours\nhint: `aops-hook fleet init` makes them")
             }

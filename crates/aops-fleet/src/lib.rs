@@ -1,12 +1,10 @@
-//! Runs, approvals and sessions of many machines in one PostgreSQL.
+//! Machines and sessions in one PostgreSQL.
 //!
 #![doc = include_str!("../README.md")]
 
 pub mod error;
 pub mod schema;
 pub mod connect;
-pub mod queue;
-pub mod approval;
 pub mod session;
 pub mod overview;
 

@@ -1,4 +1,4 @@
-//! The present state: counts, machines, sessions, runs.
+//! The present state: counts, machines, sessions.
 
 use crate::connect::Fleet;
 use crate::error::Error;
@@ -6,13 +6,6 @@ use postgres::Row;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overview {
-    pub waiting: i64,
-    pub running: i64,
-    pub paused: i64,
-    pub done: i64,
-    /// Marked as running, but their workers are gone: the next free worker takes them.
-    pub lost: i64,
-    pub approvals: i64,
     pub sessions: i64,
     /// How many different policies the machines seen in the last day have.
     pub policies: i64,
@@ -23,27 +16,11 @@ pub struct Overview {
 pub struct MachineRow {
     pub name: String,
     pub version: String,
-    pub labels: Vec<String>,
     pub policy: String,
     /// JSON; empty if no bundle is installed.
     pub bundle: String,
     /// Seconds since it was seen.
     pub age_s: i64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunRow {
-    pub id: String,
-    pub state: String,
-    pub outcome: Option<String>,
-    pub reason: String,
-    pub repository: String,
-    pub machine: Option<String>,
-    pub priority: i32,
-    pub labels: Vec<String>,
-    pub request: String,
-    pub age_s: i64,
-    pub steps: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +31,8 @@ pub struct SessionRow {
     pub entries: i64,
     pub phase: String,
     pub mode: String,
-    pub cost: i64,
+    /// Millionths of a dollar; none: it is not known.
+    pub cost: Option<i64>,
     pub age_s: i64,
 }
 
@@ -62,62 +40,27 @@ impl Fleet {
     /// Counts, and the most recently seen machines.
     pub fn overview(&mut self, most: i64) -> Result<Overview, Error> {
         let counts = self.client.query_one(
-            "select count(*) filter (where state = 'waiting'), count(*) filter (where state = 'running'),
-                    count(*) filter (where state = 'paused'), count(*) filter (where state = 'done'),
-                    count(*) filter (where state = 'running' and lease < now()),
-                    (select count(*) from approvals where decision is null), (select count(*) from sessions),
-                    (select count(distinct policy) from machines where seen > now() - interval '1 day')
-             from runs",
+            "select (select count(*) from sessions),
+                    (select count(distinct policy) from machines where seen > now() - interval '1 day')",
             &[],
         )?;
         let machines = self.client.query(
-            "select name, version, labels, policy, bundle, extract(epoch from now() - seen)::bigint
+            "select name, version, policy, bundle, extract(epoch from now() - seen)::bigint
              from machines order by seen desc, name limit $1",
             &[&most],
         )?;
         let machine = |row: &Row| MachineRow {
             name: row.get(0),
             version: row.get(1),
-            labels: row.get(2),
-            policy: row.get(3),
-            bundle: row.get(4),
-            age_s: row.get(5),
+            policy: row.get(2),
+            bundle: row.get(3),
+            age_s: row.get(4),
         };
         Ok(Overview {
-            waiting: counts.get(0),
-            running: counts.get(1),
-            paused: counts.get(2),
-            done: counts.get(3),
-            lost: counts.get(4),
-            approvals: counts.get(5),
-            sessions: counts.get(6),
-            policies: counts.get(7),
+            sessions: counts.get(0),
+            policies: counts.get(1),
             machines: machines.iter().map(machine).collect(),
         })
-    }
-
-    /// Runs, the most recently changed first.
-    pub fn runs(&mut self, most: i64) -> Result<Vec<RunRow>, Error> {
-        let rows = self.client.query(
-            "select id, state, outcome, reason, repository, machine, priority, labels, request,
-                    extract(epoch from now() - changed)::bigint, (select count(*) from steps where run = runs.id)
-             from runs order by changed desc, number desc limit $1",
-            &[&most],
-        )?;
-        let one = |row: &Row| RunRow {
-            id: row.get(0),
-            state: row.get(1),
-            outcome: row.get(2),
-            reason: row.get(3),
-            repository: row.get(4),
-            machine: row.get(5),
-            priority: row.get(6),
-            labels: row.get(7),
-            request: row.get(8),
-            age_s: row.get(9),
-            steps: row.get(10),
-        };
-        Ok(rows.iter().map(one).collect())
     }
 
     /// Sessions, the most recently reported first.

@@ -10,8 +10,6 @@ use crate::error::Error;
 pub struct Machine<'a> {
     pub name: &'a str,
     pub version: &'a str,
-    /// `None`: unchanged; only a worker knows its labels.
-    pub labels: Option<&'a [String]>,
     /// The hash of the policy in force.
     pub policy: &'a str,
     /// The installed bundle, as JSON; empty if there is none.
@@ -27,8 +25,8 @@ pub struct SessionHead {
     pub head: String,
     pub phase: String,
     pub mode: String,
-    /// Millionths of a dollar.
-    pub cost: i64,
+    /// Millionths of a dollar; none: it is not known.
+    pub cost: Option<i64>,
     /// When its last entry was made.
     pub ts: String,
 }
@@ -38,11 +36,10 @@ impl Fleet {
     pub fn register(&mut self, machine: &Machine) -> Result<(), Error> {
         let mut all = self.client.transaction()?;
         all.execute(
-            "insert into machines (name, version, labels, policy, bundle) values ($1, $2, coalesce($3::text[], '{}'), $4, $5)
+            "insert into machines (name, version, policy, bundle) values ($1, $2, $3, $4)
              on conflict (name) do update
-             set version = excluded.version, labels = coalesce($3, machines.labels), policy = excluded.policy,
-                 bundle = excluded.bundle, seen = now()",
-            &[&machine.name, &machine.version, &machine.labels, &machine.policy, &machine.bundle],
+             set version = excluded.version, policy = excluded.policy, bundle = excluded.bundle, seen = now()",
+            &[&machine.name, &machine.version, &machine.policy, &machine.bundle],
         )?;
         all.execute(
             "insert into policy_versions (hash, machine) values ($1, $2) on conflict do nothing",

@@ -55,10 +55,15 @@ impl SealKey {
     }
 }
 
-/// RFC 2104, for keys no longer than a block.
-fn hmac(key: &Hash, message: &[&[u8]]) -> Hash {
+/// RFC 2104: HMAC-SHA-256.
+pub fn hmac(key: &[u8], message: &[&[u8]]) -> Hash {
     let mut padded = [0; BLOCK];
-    padded[..key.len()].copy_from_slice(key);
+    if key.len() > BLOCK {
+        let digest: Hash = Sha256::digest(key).into();
+        padded[..digest.len()].copy_from_slice(&digest);
+    } else {
+        padded[..key.len()].copy_from_slice(key);
+    }
     let begin = |pad: u8| {
         let mut hash = Sha256::new();
         hash.update(padded.map(|byte| byte ^ pad));

@@ -147,7 +147,7 @@ fn pass_on(words: &[String]) -> u8 {
             Err(_) => return ENDED,
             Ok(None) => {}
         }
-        if signal::was_asked() && !asked {
+        if signal::interrupted() && !asked {
             asked = true;
             let _ = pid_of(&child).map(|pid| kill_process(pid, Signal::TERM));
         }
@@ -190,7 +190,7 @@ fn hold_here(held: &Held) -> u8 {
             heard = clock();
         }
         let overdue = held.life.and_then(|life| clock().checked_sub(heard + life));
-        if signal::was_asked() || line == Line::Closed || overdue.is_some() {
+        if signal::interrupted() || line == Line::Closed || overdue.is_some() {
             // After a long sleep, another machine may already have begun the step again.
             let is_late = overdue.is_some_and(|overdue| overdue > held.grace);
             tree::end(if is_late { Duration::ZERO } else { held.grace });

@@ -2,8 +2,9 @@
 
 mod gateway;
 
+use super::nothing_shared;
 use crate::cli::table::{Cell, Tone};
-use crate::cli::{Io, policy_here, refused};
+use crate::cli::{Io, policy_here};
 use crate::remote::database;
 use aops_core::jail::enter::what_each;
 use aops_core::jail::plan::Ground;
@@ -13,7 +14,7 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
-/// Leases use only the database's clock; times in ledgers are those of the machines.
+/// Times in ledgers and reports are those of the machines.
 const MOST_SKEW_MS: i64 = 5_000;
 /// Less is too little for the clones of a day.
 const LEAST_FREE_MB: u64 = 1_024;
@@ -24,10 +25,7 @@ type Row = (&'static str, Result<String, String>);
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = policy_here(io)?.policy.fleet;
     if wanted.url.is_none() && wanted.engine.is_none() {
-        return refused(
-            "neither a database nor an engine is configured\nhint: set `fleet.engine` to the address of the \
-                engine's gateway, or `fleet.url` to a PostgreSQL",
-        );
+        return nothing_shared();
     }
     let mut rows = wanted.url.as_ref().map(|url| database_rows(io, url)).unwrap_or_default();
     if let Some(url) = &wanted.engine {

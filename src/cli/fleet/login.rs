@@ -3,6 +3,7 @@
 //! Asks the gateway. Invariant: the token goes into the folder of the keys, where no command of an agent sees
 //! it, and is never printed.
 
+use super::on::no_engine;
 use crate::cli::{Io, policy_here, refused};
 use crate::remote::gateway::{Gateway, TOKEN, words_of};
 use aops_core::system::fleet_home::secret_file;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some(engine) = policy_here(io)?.policy.fleet.engine else {
-        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
+        return no_engine();
     };
     let gateway = Gateway::before_login(io.env, &engine).or_else(refused)?;
     let (status, begun) = gateway.log_in("device", &json!({})).or_else(refused)?;

@@ -4,7 +4,6 @@
 //! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; breaking off
 //! the wait does not affect the run.
 
-use super::enqueue::{SECRET, names};
 use crate::cli::table::Cell;
 use crate::cli::{Io, complain, policy_here, refused, text};
 use crate::remote::asked::PROTOCOL;
@@ -12,8 +11,7 @@ use crate::remote::copy;
 use crate::remote::gateway::{Gateway, TOKEN, words_of};
 use crate::run::attempt::RunOutcome;
 use crate::run::driver::{RunRequest, check_request, make_run_id};
-use crate::run::fleet::StoredRequest;
-use crate::run::fleet::leg::Order;
+use crate::run::fleet::Order;
 use aops_core::system::signal;
 use aops_core::text::redact::redact;
 use aops_core::text::template::one_line;
@@ -27,10 +25,28 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// With the pause between tries, about as long as people take to notice that a token was replaced.
 const MOST_REFUSALS: u32 = 150;
 
+const SECRET: &str = "the user and password in the address of the remote were left out\nhint: a worker \
+    reaches it with a credential helper of its own (`git help credentials`)";
+
 /// The gateway, if one is configured.
-pub(in crate::cli) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
+pub(super) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
     let engine = policy_here(io)?.policy.fleet.engine;
     engine.map(|url| Gateway::find(io.env, &url, TOKEN)).transpose().or_else(refused)
+}
+
+/// The gateway, which must be configured.
+pub(super) fn wanted(io: &Io) -> anyhow::Result<Gateway> {
+    gateway(io)?.map_or_else(no_engine, Ok)
+}
+
+pub(super) fn no_engine<T>() -> anyhow::Result<T> {
+    refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway")
+}
+
+/// The labels that were asked for, which may be several with commas between.
+fn labels(given: &ArgMatches) -> Vec<String> {
+    let words = given.get_many::<String>("label").into_iter().flatten().flat_map(|words| words.split(','));
+    words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Submits each task, then waits for all of them. Returns the worst exit code.
@@ -40,11 +56,8 @@ pub(in crate::cli) fn submit(
     request: &RunRequest,
     tasks: &[String],
 ) -> anyhow::Result<u8> {
-    let Some(mut gateway) = gateway(io)? else {
-        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
-    };
-    let labels = given.get_many::<String>("label").into_iter().flatten();
-    let labels = names(labels.flat_map(|labels| labels.split(',')));
+    let mut gateway = wanted(io)?;
+    let labels = labels(given);
     let mut sent = Vec::new();
     for task in tasks {
         let task = task.trim().to_owned();
@@ -53,23 +66,17 @@ pub(in crate::cli) fn submit(
         }
         let (root, request) = check_request(io.env, &RunRequest { task, ..request.clone() })?;
         let origin = copy::origin(&io.env.driving(), &root).or_else(refused)?;
-        if !origin.has_remote {
-            return refused(
-                "the repository has no remote, so no other machine can have it\nhint: `git remote add`, \
-                    then push",
-            );
-        }
         let id = make_run_id(io.env)?;
-        let request =
-            StoredRequest { folder: origin.folder, run: RunRequest { run_id: Some(id.clone()), ..request } };
-        let run = Order { commit: origin.commit, repository: origin.repository, request };
+        let run = RunRequest { run_id: Some(id.clone()), ..request };
+        let copy::Origin { commit, folder, repository, has_secret } = origin;
+        let run = Order { commit, folder, repository, run };
         let order = json!({"protocol": PROTOCOL, "labels": labels, "who": "", "run": run});
         match gateway.ask(&id, "", &order).or_else(refused)? {
             (200 | 202, _) => {}
             (status, said) => return refused(words_of(status, &said)),
         }
-        let note = if origin.has_secret { format!("\n{SECRET}") } else { String::new() };
-        let told = json!({"event": "submitted", "run_id": id, "left_out_secret": origin.has_secret});
+        let note = if has_secret { format!("\n{SECRET}") } else { String::new() };
+        let told = json!({"event": "submitted", "run_id": id, "left_out_secret": has_secret});
         say(io, &told, &format!("run {id} is submitted{note}"))?;
         sent.push(id);
     }
@@ -144,8 +151,8 @@ fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Va
     Ok(exit)
 }
 
-/// Whether the engine has such a run. A question's id or a token is not a run's name.
-pub(in crate::cli) fn knows(gateway: &Gateway, id: &str) -> bool {
+/// Whether the engine has such a run.
+pub(super) fn knows(gateway: &Gateway, id: &str) -> bool {
     matches!(gateway.ask(id, "/status", &Value::Null), Ok((200, standing)) if standing.is_object())
 }
 
@@ -153,7 +160,7 @@ pub(in crate::cli) fn knows(gateway: &Gateway, id: &str) -> bool {
 const LATER: &str = "its copy ends by";
 
 /// Ends a run. Returns when nothing of it is left, or says by when that will be.
-pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Option<String>> {
+pub(super) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Option<String>> {
     match gateway.ask(id, "/block", &Value::Null).or_else(refused)? {
         // The end of a cancelled run.
         (200 | 202 | 409, said) => {
@@ -167,10 +174,7 @@ pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<Optio
 /// Takes the step of a run from its machine, so that it begins again on another one.
 pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
-    let Some(gateway) = gateway(io)? else {
-        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
-    };
-    match gateway.ask(id, "/release", &Value::Null).or_else(refused)? {
+    match wanted(io)?.ask(id, "/release", &Value::Null).or_else(refused)? {
         (200, _) => io.answer(
             &json!({"id": id, "released": true}),
             format!("{id}: its step begins anew on another machine"),
@@ -191,8 +195,8 @@ pub(super) fn question(io: &Io, run: &Value) -> [String; 4] {
 }
 
 /// The runs that the engine knows, the most recently changed first.
-pub(super) fn runs(io: &mut Io, gateway: &Gateway) -> anyhow::Result<u8> {
-    let all = gateway.list("runs").or_else(refused)?;
+pub(in crate::cli) fn runs(io: &mut Io) -> anyhow::Result<u8> {
+    let all = wanted(io)?.list("runs").or_else(refused)?;
     if io.json {
         return io.print(all);
     }
@@ -228,12 +232,7 @@ fn age_of(io: &Io, run: &Value) -> String {
 }
 
 /// A person's answer to the run's present question.
-pub(in crate::cli) fn answer(
-    gateway: &Gateway,
-    id: &str,
-    approve: bool,
-    note: Option<&str>,
-) -> anyhow::Result<()> {
+pub(super) fn answer(gateway: &Gateway, id: &str, approve: bool, note: Option<&str>) -> anyhow::Result<()> {
     let (status, standing) = gateway.ask(id, "/status", &Value::Null).or_else(refused)?;
     let about = &standing["about"];
     if status != 200 || !about.is_string() {

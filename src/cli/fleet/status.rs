@@ -1,14 +1,14 @@
-//! `fleet status`: what waits, runs and is asked, and which machines are there, by the database and the
-//! engine.
+//! `fleet status`: what waits, runs and is asked at the engine, and which machines are there;
+//! `fleet sessions`: the sessions in the database.
 
-use super::{MOST, open};
+use super::{MOST, nothing_shared, open};
 use crate::cli::fleet::on;
 use crate::cli::table::{Cell, Tone};
 use crate::cli::{Io, policy_here, refused};
 use aops_core::text::redact::redact;
 use aops_core::text::template::one_line;
 use aops_core::text::time::{self, age};
-use aops_fleet::overview::{MachineRow, Overview};
+use aops_fleet::overview::{MachineRow, Overview, SessionRow};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ const STATES: [&str; 4] = ["waits", "runs", "asks", "over"];
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = policy_here(io)?.policy.fleet;
+    if wanted.url.is_none() && wanted.engine.is_none() {
+        return nothing_shared();
+    }
     let gateway = on::gateway(io)?;
     let engine = match &gateway {
         None => None,
@@ -26,7 +29,7 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Some(engine(io, &runs, &machines))
         }
     };
-    let seen = if wanted.url.is_some() || engine.is_none() { Some(open(io)?.overview(MOST)?) } else { None };
+    let seen = if wanted.url.is_some() { Some(open(io)?.overview(MOST)?) } else { None };
     if io.json {
         let mut told = seen.map_or_else(|| json!({}), |seen| of_database(&seen));
         if let Some(engine) = engine {
@@ -130,29 +133,16 @@ fn word_of(state: &str) -> &str {
 fn of_database(seen: &Overview) -> Value {
     let machine = |one: &MachineRow| {
         json!({
-            "name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy,
-            "bundle": bundle(one), "age_s": one.age_s
+            "name": one.name, "version": one.version, "policy": one.policy, "bundle": bundle(one),
+            "age_s": one.age_s
         })
     };
     let machines: Vec<_> = seen.machines.iter().map(machine).collect();
-    let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
-    json!({
-        "runs": {"waiting": waiting, "running": running, "paused": paused, "done": done, "lost": lost},
-        "approvals": approvals, "sessions": sessions, "policies": policies, "machines": machines,
-    })
+    json!({"sessions": seen.sessions, "policies": seen.policies, "machines": machines})
 }
 
 fn show_database(io: &mut Io, seen: &Overview) -> anyhow::Result<u8> {
-    let Overview { waiting, running, paused, done, lost, .. } = seen;
-    let lost = if *lost == 0 { String::new() } else { format!(" ({lost} without a worker)") };
-    let asks = if seen.approvals == 0 { Tone::Plain } else { Tone::Warn };
     io.facts([
-        (
-            "runs",
-            format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"),
-            Tone::Plain,
-        ),
-        ("approvals", format!("{} open", seen.approvals), asks),
         ("sessions", seen.sessions.to_string(), Tone::Plain),
         ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
     ])?;
@@ -166,12 +156,36 @@ fn show_database(io: &mut Io, seen: &Overview) -> anyhow::Result<u8> {
             },
         };
         let seen = age(one.age_s * 1000);
-        [one.name.clone(), one.version.clone(), seen, policy, bundle, one.labels.join(",")].map(Cell::from)
+        [one.name.clone(), one.version.clone(), seen, policy, bundle].map(Cell::from)
     };
-    io.table(
-        ["machine", "version", "seen", "policy", "bundle", "labels"],
-        seen.machines.iter().map(row).collect(),
-    )
+    io.table(["machine", "version", "seen", "policy", "bundle"], seen.machines.iter().map(row).collect())
+}
+
+/// `fleet sessions`: what machines reported of their sessions.
+pub(super) fn sessions(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let all = open(io)?.sessions(MOST)?;
+    if io.json {
+        let one = |one: &SessionRow| {
+            json!({
+                "session_id": one.id, "machine": one.machine, "project": one.project, "entries": one.entries,
+                "phase": one.phase, "mode": one.mode, "age_s": one.age_s,
+                "cost_usd": one.cost.map(dollars)
+            })
+        };
+        return io.print(all.iter().map(one).collect::<Value>());
+    }
+    let row = |one: &SessionRow| {
+        let cost = one.cost.map_or_else(|| "-".to_owned(), |cost| format!("${:.2}", dollars(cost)));
+        let SessionRow { machine, id, project, phase, mode, .. } = one;
+        [machine, id, project, phase, mode, &age(one.age_s * 1000), &cost].map(Cell::from)
+    };
+    let names = ["machine", "session", "project", "phase", "mode", "changed", "cost"];
+    io.table(names, all.iter().map(row).collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a price")]
+fn dollars(millionths: i64) -> f64 {
+    millionths as f64 / 1_000_000.0
 }
 
 /// Which bundle a machine runs.

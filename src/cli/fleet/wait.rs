@@ -1,5 +1,6 @@
 //! `fleet wait`: answers to the questions of this machine's sessions, from the engine.
 
+use super::on::no_engine;
 use crate::cli::{Io, policy_here, refused};
 use crate::run::fleet::question::wait;
 use crate::run::fleet::stop::Left;
@@ -12,7 +13,7 @@ use serde_json::json;
 pub(super) fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Fleet { engine, gateway_keys, .. } = policy_here(io)?.policy.fleet;
     let Some(url) = engine else {
-        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
+        return no_engine();
     };
     if gateway_keys.is_empty() {
         return refused(
@@ -38,7 +39,7 @@ fn tell(io: &mut Io, id: &str, left: &Left) -> anyhow::Result<()> {
     let (state, words) = match left {
         Left::Finished { outcome, reason } => (outcome.name(), reason.as_str()),
         Left::Asks(question) => ("ASKS", question.as_str()),
-        Left::GivenBack | Left::Lost => ("LOST", ""),
+        Left::GivenBack => ("LOST", ""),
     };
     if io.json {
         writeln!(io.out, "{}", json!({"id": id, "state": state, "words": words}))?;

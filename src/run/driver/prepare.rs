@@ -160,7 +160,7 @@ pub fn make_run_id(env: &Env) -> Result<String, Failure> {
 }
 
 /// Random bytes as hex digits, two for each byte.
-pub fn random_hex(bytes: usize) -> Result<String, Failure> {
+pub(super) fn random_hex(bytes: usize) -> Result<String, Failure> {
     aops_core::system::random::hex(bytes).map_err(|e| Failure::storage("the system's random bytes", e))
 }
 

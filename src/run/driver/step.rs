@@ -78,7 +78,7 @@ impl Driver {
         self.count(&stream);
         self.record(begun, &result, duration_ms, git::touched(&self.env, &self.root, &before))?;
         reporter.step_ended(&step.id, result.outcome(), duration_ms, self.run.cost);
-        reporter.recorded()?;
+        reporter.recorded();
         Ok(result)
     }
 
@@ -239,7 +239,7 @@ impl Driver {
         let tree = git::tree(&self.env, &self.root).unwrap_or_default();
         let begun = Begun { attempt, call, step: step.id.clone(), tree };
         self.append(AttemptFact::Step(begun.clone()))?;
-        reporter.recorded()?;
+        reporter.recorded();
         let key = random_hex(16)?;
         let job = self.job(index, step, again, &key)?;
         let variables = self.variables(step, &begun.call.id, key);

@@ -1,12 +1,10 @@
-//! The working tree of a run on this machine: an existing one, or one recreated from the database or the
-//! run's remote.
+//! The working tree of a run on this machine: an existing one, or one recreated from the run's remote.
 //!
-//! Invariants: two runs never share a tree; an existing tree is kept only if the database knows nothing more
-//! than it does, or if no other machine has worked on the run since.
+//! Invariants: two runs never share a tree; an existing tree is kept only if no other machine has worked on
+//! the run since.
 
-use super::{StoredRequest, row};
+use super::{Order, row};
 use crate::remote::carried::{self, Branch, Record};
-use crate::remote::copy;
 use crate::remote::database;
 use crate::remote::left::Left;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
@@ -15,13 +13,9 @@ use aops_core::model::error::Failure;
 use aops_core::system::env::{Env, now_ms};
 use aops_core::system::files;
 use aops_core::text::time;
-use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-
-/// Larger trees stay on their machine, and so do their runs.
-const LARGEST_BUNDLE: usize = 64 << 20;
 
 pub(super) struct Place {
     /// The run's own folder.
@@ -29,51 +23,21 @@ pub(super) struct Place {
     /// The project inside that folder.
     pub(super) root: PathBuf,
     pub(super) artifacts: RunArtifacts,
-    base: String,
 }
 
 impl Place {
-    /// The place of this run, with everything the database knows about it.
-    pub(super) fn of(
-        env: &Env,
-        run: &TakenRun,
-        request: &StoredRequest,
-        known: &Progress,
-    ) -> Result<Self, String> {
-        let folder = database::trees(env).join(&run.id);
+    /// The place of a run. With `restore`, another machine may have worked on it, and what it left at the
+    /// remote is newer than this one's tree.
+    pub(super) fn carried(env: &Env, run: &str, order: &Order, restore: bool) -> Result<Self, String> {
+        let folder = database::trees(env).join(run);
         let tree = folder.join("tree");
-        if !(tree.is_dir()
-            && project(&tree, request).is_ok_and(|root| holds(&RunArtifacts::of(&root), known)))
-        {
+        if restore || project(&tree, order).is_err() {
             let _ = fs::remove_dir_all(&folder);
-            let branch = format!("aops/{}", run.id);
-            copy::clone(env, &run.repository, &run.commit, &branch, known.tree.as_ref(), &tree)?;
-            let root = project(&tree, request)?;
-            fill(&root, known).map_err(|failure| failure.to_string())?;
-        }
-        let root = project(&tree, request)?;
-        Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
-    }
-
-    /// The place of a run of an engine. With `restore`, another machine may have worked on it, and what it
-    /// left at the remote is newer than this one's tree.
-    pub(super) fn carried(
-        env: &Env,
-        run: &TakenRun,
-        request: &StoredRequest,
-        restore: bool,
-    ) -> Result<Self, String> {
-        let folder = database::trees(env).join(&run.id);
-        let tree = folder.join("tree");
-        if restore || project(&tree, request).is_err() {
-            let _ = fs::remove_dir_all(&folder);
-            let branch = format!("aops/{}", run.id);
-            let found = carried::clone(env, &run.repository, &run.commit, (&branch, &run.id), &tree)?;
-            match found {
-                Some(Record { lines, files }) => {
-                    let known = Progress { lines, files, tree: None };
-                    row::check(run, request, &known)?;
-                    fill(&project(&tree, request)?, &known).map_err(|failure| failure.to_string())?;
+            let branch = format!("aops/{run}");
+            match carried::clone(env, &order.repository, &order.commit, (&branch, run), &tree)? {
+                Some(record) => {
+                    row::check(run, order, &record)?;
+                    fill(&project(&tree, order)?, &record).map_err(|failure| failure.to_string())?;
                 }
                 None if restore => {
                     let _ = fs::remove_dir_all(&folder);
@@ -85,20 +49,25 @@ impl Place {
                 None => {}
             }
         }
-        let root = project(&tree, request)?;
-        Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
+        let root = project(&tree, order)?;
+        Ok(Self { folder, artifacts: RunArtifacts::of(&root), root })
     }
 
     /// Pushes tree and record to the run's remote, where another machine finds them.
-    pub(super) fn carry(&self, env: &Env, run: &TakenRun) -> Result<(), String> {
-        let record = Record { lines: self.lines(), files: self.files(&run.id) };
-        carried::push(env, &self.root, &run.repository, &run.id, &record)?;
-        Self::leave(env, run, None)
+    pub(super) fn carry(&self, env: &Env, run: &str, repository: &str) -> Result<(), String> {
+        let record = Record { lines: self.lines(), files: self.files(run) };
+        carried::push(env, &self.root, repository, run, &record)?;
+        Self::leave(env, run, repository, None)
     }
 
     /// Notes what is at the run's remote now.
-    pub(super) fn leave(env: &Env, run: &TakenRun, branch: Option<Branch>) -> Result<(), String> {
-        let left = Left { at_ms: now_ms(), branch, repository: run.repository.clone(), run: run.id.clone() };
+    pub(super) fn leave(
+        env: &Env,
+        run: &str,
+        repository: &str,
+        branch: Option<Branch>,
+    ) -> Result<(), String> {
+        let left = Left { at_ms: now_ms(), branch, repository: repository.to_owned(), run: run.to_owned() };
         left.keep(env).map_err(|error| error.to_string())
     }
 
@@ -107,22 +76,12 @@ impl Place {
         self.lines().last().is_some_and(|line| line.contains("\"kind\":\"STEP\""))
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
-        lines_of(&self.artifacts)
-    }
-
-    /// Everything that another machine needs, given that the database has the first `known` lines. Also
-    /// returns whether another machine could continue.
-    pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
-        let lines = self.lines();
-        let files = self.files(run);
-        // While a step runs, its tree is not recorded: another machine starts from the tree before it. The
-        // database has that tree if it has all lines before the step's.
-        if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
-            return Ok((Progress { lines, files, tree: None }, true));
-        }
-        let (tree, can_travel) = copy::describe(env, &self.root, &self.base, LARGEST_BUNDLE)?;
-        Ok((Progress { lines, files, tree: Some(tree) }, can_travel))
+    /// Complete lines only: an incomplete one was never acknowledged.
+    fn lines(&self) -> Vec<String> {
+        let text = files::read(self.artifacts.ledger()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(str::to_owned).collect()
     }
 
     /// Packets and summaries.
@@ -139,20 +98,20 @@ impl Place {
 }
 
 /// The project in this tree; refused if a link of the repository leads elsewhere.
-fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
-    let found = tree.join(&request.folder);
+fn project(tree: &Path, order: &Order) -> Result<PathBuf, String> {
+    let found = tree.join(&order.folder);
     let at = |error: std::io::Error| format!("`{}`: {error}", found.display());
     let tree = tree.canonicalize().map_err(at)?;
     let root = found.canonicalize().map_err(at)?;
     if root.starts_with(&tree) {
         Ok(root)
     } else {
-        Err(format!("`{}` leads out of the repository", request.folder))
+        Err(format!("`{}` leads out of the repository", order.folder))
     }
 }
 
 /// Writes the records of a run into a new tree.
-fn fill(root: &Path, known: &Progress) -> Result<(), Failure> {
+fn fill(root: &Path, known: &Record) -> Result<(), Failure> {
     let artifacts = RunArtifacts::of(root);
     artifacts.prepare(root)?;
     for (path, content) in &known.files {
@@ -168,6 +127,11 @@ fn fill(root: &Path, known: &Progress) -> Result<(), Failure> {
 pub fn trees(env: &Env) -> Vec<String> {
     let items = fs::read_dir(database::trees(env)).into_iter().flatten().flatten();
     items.filter_map(|item| item.file_name().into_string().ok()).collect()
+}
+
+/// Those whose runs ended long enough ago, whatever their outcome.
+pub fn over(env: &Env, age_ms: i64) -> Vec<String> {
+    trees(env).into_iter().filter(|run| is_over(env, run, age_ms)).collect()
 }
 
 /// Whether the record in this tree says that its run ended long enough ago. The project may be a folder of
@@ -217,17 +181,4 @@ fn projects(tree: &Path) -> Vec<PathBuf> {
 
 pub fn remove(env: &Env, run: &str) -> std::io::Result<()> {
     fs::remove_dir_all(database::trees(env).join(run))
-}
-
-/// Whether the database's lines are the first ones here.
-fn holds(artifacts: &RunArtifacts, known: &Progress) -> bool {
-    lines_of(artifacts).starts_with(&known.lines)
-}
-
-/// Complete lines only: an incomplete one was never acknowledged.
-fn lines_of(artifacts: &RunArtifacts) -> Vec<String> {
-    let text = files::read(artifacts.ledger()).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(str::to_owned).collect()
 }

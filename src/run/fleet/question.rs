@@ -5,7 +5,7 @@
 //! forgotten only when nothing is left to do.
 
 use super::session;
-use super::stop::Left;
+use super::stop::{Answered, Left};
 use crate::remote::asked::{self, Pending, digest};
 use crate::remote::database;
 use crate::remote::gateway::{Gateway, TOKEN, words_of};
@@ -13,7 +13,6 @@ use aops_core::system::env::Env;
 use aops_core::system::{files, signal};
 use aops_core::text::json::cut;
 use aops_core::text::redact::redact;
-use aops_fleet::approval::{Answer, Answered};
 use aops_remote::signed::Trusted;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -38,7 +37,7 @@ pub fn wait(
     let _alone = alone(env)?;
     let machine = database::machine(env).map_err(|error| error.to_string())?;
     let mut pause = LOOK_AGAIN;
-    while !signal::was_asked() {
+    while !signal::interrupted() {
         let waiting = asked::pending(env);
         if waiting.is_empty() && once {
             break;
@@ -86,7 +85,7 @@ fn alone(env: &Env) -> Result<File, String> {
 fn rest(time: Duration) {
     const SLICE: Duration = Duration::from_millis(100);
     let mut left = time;
-    while !left.is_zero() && !signal::was_asked() {
+    while !left.is_zero() && !signal::interrupted() {
         thread::sleep(SLICE.min(left));
         left = left.saturating_sub(SLICE);
     }
@@ -141,7 +140,7 @@ fn carry_out(env: &Env, pending: &Pending, decision: &Value) -> Option<Left> {
     let is_meant = text("about").is_none_or(|about| about == pending.digest);
     let approve = decision["approve"] == true && text("about").is_some() && is_meant && is_same;
     let answered = Answered {
-        answer: if approve { Answer::Approve } else { Answer::Reject },
+        approve,
         about: asked.call.clone(),
         who: text("who").unwrap_or_else(|| "a person at the gateway".to_owned()),
         at: text("at").unwrap_or_default(),

@@ -1,58 +1,45 @@
-//! What a worker checks in a row before it trusts it: a program with the database's password may have written
-//! it.
+//! What a leg checks in an order and in a record before it trusts them: whoever reaches the engine or the
+//! run's remote may have written them.
 //!
-//! Pure. Invariant: a row that passes names no place outside its own tree, no option of git and no transport
-//! that is a program. What its workflow does is not checked: running workflows is the worker's purpose.
+//! Pure. Invariant: an order that passes names no place outside its own tree, no option of git and no
+//! transport that is a program. What its workflow does is not checked: running workflows is the purpose.
 
-use super::StoredRequest;
-use crate::remote::asked::SessionQuestion;
+use super::Order;
+use crate::remote::carried::Record;
 use crate::run::artifacts::is_file_of;
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
-use aops_fleet::queue::{Progress, TakenRun};
 use std::path::{Component, Path};
 
 const LONGEST_NAME: usize = 200;
 const LONGEST_ADDRESS: usize = 4096;
 
-/// Why this run must not be taken, if there is a reason.
-pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<(), String> {
-    let wrong = |what: &str| Err(format!("{what} that no `run --enqueue` writes"));
-    let commits =
-        [&run.commit].into_iter().chain(known.tree.iter().flat_map(|tree| [&tree.head, &tree.tree]));
-    if !is_name(&run.id) || request.run.run_id.as_ref() != Some(&run.id) {
+/// Why this run must not be driven, if there is a reason.
+pub(super) fn check(run: &str, order: &Order, known: &Record) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("{what} that no `run --on fleet` writes"));
+    if !is_name(run) || order.run.run_id.as_deref() != Some(run) {
         return wrong("it has an id");
     }
-    if !commits.into_iter().all(|name| is_object(name)) {
+    if !is_object(&order.commit) {
         return wrong("it names a commit in a way");
     }
-    if !is_repository(&run.repository) {
+    if !is_repository(&order.repository) {
         return wrong("it has the address of a repository");
     }
-    if !is_below(&request.folder) || !request.run.context.iter().all(|path| is_below(path)) {
+    if !is_below(&order.folder) || !order.run.context.iter().all(|path| is_below(path)) {
         return wrong("it names a place in the repository");
     }
-    if !known.files.iter().all(|(path, _)| is_file_of(&run.id, path)) {
+    if !known.files.iter().all(|(path, _)| is_file_of(run, path)) {
         return wrong("it has a file");
     }
     let lines = known.lines.iter().fold(String::new(), |text, line| text + line + "\n");
     match Attempts::read(lines.as_bytes()) {
         Ok((read, 0))
-            if read.told.len() == known.lines.len() && read.told.iter().all(|told| is_of(&run.id, told)) =>
+            if read.told.len() == known.lines.len() && read.told.iter().all(|told| is_of(run, told)) =>
         {
             Ok(())
         }
         _ => wrong("it has an attempt ledger"),
     }
-}
-
-/// The same check for the question of a session.
-pub(super) fn check_session(run: &TakenRun, asked: &SessionQuestion) -> Result<(), String> {
-    let cwd = Path::new(&asked.cwd);
-    let is_plain = cwd.is_absolute() && !cwd.components().any(|part| part == Component::ParentDir);
-    if asked.id() == run.id && is_name(&asked.session) && is_plain {
-        return Ok(());
-    }
-    Err("it asks for a session in a way that no session does".to_owned())
 }
 
 /// Whether it is one word that can also be a file name.

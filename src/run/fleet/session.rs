@@ -4,7 +4,7 @@
 //! Writes the session's ledger, starts the client. Invariants: the ledger records who answered and when
 //! before the client is started; a call that was made or given up since is not made again.
 
-use super::stop::{Left, Stop, rejected};
+use super::stop::{Answered, Left, Stop, rejected};
 use crate::remote::asked::{SessionQuestion, waiting};
 use crate::run::attempt::RunOutcome;
 use crate::run::client;
@@ -19,7 +19,6 @@ use aops_core::system::env::{Env, RUN, RUN_KEY};
 use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Task};
 use aops_core::text::template::one_line;
-use aops_fleet::approval::{Answer, Answered};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,7 +40,7 @@ pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answer
     let env = place(env, asked);
     match record(&env, asked, answer).map(|open| open.is_some()) {
         Err(failure) => again(failure.to_string()),
-        Ok(_) if answer.answer != Answer::Approve => rejected(&answer.who),
+        Ok(_) if !answer.approve => rejected(&answer.who),
         Ok(false) => made("the call was made or given up before"),
         Ok(true) => match resume(&env, asked) {
             Err(words) => again(words),
@@ -76,7 +75,7 @@ fn record(env: &Env, asked: &SessionQuestion, answer: &Answered) -> Result<Optio
     let Some(open) = look(env, asked)? else { return Ok(None) };
     let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
     let by = format!("{} at {}{note}", answer.who, answer.at);
-    let facts = if answer.answer == Answer::Approve {
+    let facts = if answer.approve {
         let gate = Waived::Call(open.call.id.clone());
         vec![Fact::Waive(Waiver { gate, reason: by, until_ms: env.now_ms + HOLDS_MS })]
     } else {

@@ -1,21 +1,16 @@
-//! How a worker leaves a run.
+//! How a run or a session was left, and the answer with which it continues.
 
 use crate::run::attempt::RunOutcome;
 
-/// How a run was left.
+/// How it was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Left {
-    Finished {
-        outcome: RunOutcome,
-        reason: String,
-    },
+    Finished { outcome: RunOutcome, reason: String },
     Asks(String),
     GivenBack,
-    /// Another worker has it, or a person ended it.
-    Lost,
 }
 
-/// How the driver left a run, and what to tell the database.
+/// How the driver left a run.
 pub(super) struct Stop {
     pub(super) left: Left,
     /// The digest of the packet that a question is about.
@@ -36,4 +31,15 @@ impl Stop {
 
 pub(super) fn rejected(who: &str) -> Stop {
     Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("{who} rejected it") })
+}
+
+/// The answer to the last question.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    pub(super) approve: bool,
+    /// The digest of the packet, or the call, that the question was about.
+    pub(super) about: String,
+    pub(super) who: String,
+    pub(super) at: String,
+    pub(super) note: Option<String>,
 }

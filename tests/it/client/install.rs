@@ -16,8 +16,6 @@ pub(crate) const OPENCODE: &str = "1.18.33";
 pub(crate) const GEMINI: &str = "0.61.0";
 pub(crate) const QWEN: &str = "0.24.4";
 const RESTATE: &str = "1.7.12";
-/// The last one that runs under Node.js 20.
-const RESTATE_SDK: &str = "1.14.5";
 
 /// One package of npm, and where its program is in it.
 struct Package {
@@ -90,15 +88,11 @@ pub(crate) fn qwen() -> PathBuf {
     Package { name: "@qwen-code/qwen-code", version: QWEN, short: "qwen", program }.get()
 }
 
-/// The server of Restate, and the folder with its library for services.
-pub(crate) fn restate() -> (PathBuf, PathBuf) {
+/// The server of Restate.
+pub(crate) fn restate() -> PathBuf {
     let program =
         format!("@restatedev/restate-server-{}/bin/restate-server", platform().trim_end_matches("-musl"));
-    let server = Package { name: "@restatedev/restate-server", version: RESTATE, short: "restate", program };
-    let (name, version) = ("@restatedev/restate-sdk", RESTATE_SDK);
-    let library = Package { name, version, short: "restate-sdk", program: format!("{name}/package.json") };
-    let _ = library.get();
-    (server.get(), library.folder())
+    Package { name: "@restatedev/restate-server", version: RESTATE, short: "restate", program }.get()
 }
 
 /// npm's name for this machine.

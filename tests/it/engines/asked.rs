@@ -89,6 +89,36 @@ fn a_session_without_a_terminal_asks_at_the_engine() {
     }
 }
 
+/// A session that continues with another prompt has given up the call: its question leaves the list.
+#[test]
+fn a_question_that_its_session_gave_up_is_withdrawn() {
+    let model = Model::new([
+        bash("touch danger && echo danger >> effects"),
+        Turn::text("Built."),
+        Turn::text("Done."),
+    ]);
+    let variables = client_variables(&model).into_iter();
+    let sandbox = variables.fold(Sandbox::new(), |sandbox, (name, value)| sandbox.with(name, value));
+    let folder = sandbox.tmp().join("r");
+    fs::create_dir(&folder).unwrap();
+    let server = Server::start(&sandbox, folder);
+    let door = Door::open(&sandbox, &server);
+    let engine = format!("fleet.engine = \"http://127.0.0.1:{}\"\n", door.port);
+    sandbox.configure(&format!("mode.level = \"guard\"\n{engine}fleet.defer = true\n{CONFIG}"));
+    be(&sandbox, "engine.token", "annann");
+    let client = Client::guarded(&sandbox, &model);
+    let run = client.run("do it");
+    let asking = || {
+        let list = door.ask("annann", "POST", "/v1/list/runs", &Value::Null).1;
+        list.as_array().map_or(0, |list| list.iter().filter(|run| run["state"] == "asks").count())
+    };
+    sandbox.wait_until("it is asked", || asking() == 1);
+    let _ = client.resume(run.session_id(), "leave it");
+    sandbox.wait_until("it is not asked any more", || asking() == 0);
+    sandbox.person(&["fleet", "approvals", "--json"]).said(&["[]"]);
+    assert!(!sandbox.project().join("effects").exists());
+}
+
 #[test]
 fn status_and_doctor_need_no_database() {
     let fleet = Fleet::new(silent(), &format!("{BEGUN}{WAIT}"));

@@ -20,7 +20,10 @@ fn json(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 #[test]
 fn init_makes_the_tables_once_and_status_shows_them() {
     let (postgres, sandbox) = (Postgres::start(), Sandbox::new());
-    sandbox.person(&["fleet", "status"]).failed(2, &["no database is configured", "hint: set `fleet.url`"]);
+    sandbox
+        .person(&["fleet", "status"])
+        .failed(2, &["neither a database nor an engine", "hint: set `fleet.engine`"]);
+    sandbox.person(&["fleet", "init"]).failed(2, &["no database is configured", "hint: set `fleet.url`"]);
     postgres.configure(&sandbox, "");
     sandbox.person(&["fleet", "status"]).failed(1, &["no tables of ours", "hint: `aops-hook fleet init`"]);
     let said = sandbox.person(&["fleet", "doctor"]);
@@ -32,21 +35,32 @@ fn init_makes_the_tables_once_and_status_shows_them() {
     let mut before = both.map(|one| one.join().unwrap());
     before.sort_unstable();
     assert_eq!(before, [0, aops_fleet::schema::VERSION], "one of the two made them");
-    sandbox.person(&["fleet", "init"]).said(&["the tables have version 2 already"]);
+    sandbox.person(&["fleet", "init"]).said(&["the tables have version 3 already"]);
     let shown = json(&sandbox, &["fleet", "status", "--json"]);
-    assert_eq!((&shown["runs"]["waiting"], &shown["approvals"]), (&0.into(), &0.into()));
+    assert_eq!((&shown["sessions"], &shown["policies"]), (&0.into(), &0.into()));
+    let tables =
+        "select string_agg(tablename, ' ' order by tablename) from pg_tables where schemaname = 'aops'";
+    assert_eq!(postgres.sql(tables), "checkpoints insights machines migrations policy_versions sessions");
     sandbox
         .person(&["fleet", "doctor"])
-        .said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 2", "ok\tclock"]);
+        .said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 3", "ok\tclock"]);
     sandbox.inside(&["fleet", "status"]).failed(2, &["needs a person at a terminal"]);
-    // Tables of the version before.
+    // Tables of an old version, and a run in its queue: it would be lost.
     let first = include_str!("../../../crates/aops-fleet/src/schema/1.sql");
     postgres.sql(&format!(
         "drop schema aops cascade; create schema aops; create table aops.migrations (version int primary key, \
          at timestamptz not null default now()); {first} insert into aops.migrations (version) values (1)"
     ));
     sandbox.person(&["fleet", "status"]).failed(1, &["version 1", "`aops-hook fleet init` brings them up"]);
-    sandbox.person(&["fleet", "init"]).said(&["brought the tables from version 1 to 2"]);
+    postgres.sql(
+        "insert into aops.runs (id, repository, commit, request, labels, priority) values ('r', 'x', 'c', '{}', '{}', 0)",
+    );
+    let said = sandbox.person(&["fleet", "init"]);
+    said.failed(1, &["runs are still in it", "hint: let them end"]);
+    sandbox.person(&["fleet", "status"]).failed(1, &["version 1"]);
+    postgres.sql("update aops.runs set state = 'done'");
+    sandbox.person(&["fleet", "init"]).said(&["brought the tables from version 1 to 3"]);
+    assert_eq!(postgres.sql(tables), "checkpoints insights machines migrations policy_versions sessions");
     postgres.sql("insert into aops.migrations (version) values (99)");
     sandbox.person(&["fleet", "status"]).failed(1, &["version 99", "update `aops-hook`"]);
     sandbox.person(&["fleet", "init"]).failed(1, &["version 99"]);
@@ -60,7 +74,7 @@ fn a_database_that_is_down_is_told_and_comes_back() {
     sandbox.person(&["fleet", "status"]).failed(1, &["the database cannot be reached"]);
     assert!(Fleet::open(&access(&postgres.url())).is_err_and(|error| error.is_down()));
     postgres.start_again();
-    sandbox.person(&["fleet", "status"]).said(&["0 waiting"]);
+    sandbox.person(&["fleet", "status"]).said(&["in force in the last day"]);
     let mut open = postgres.fleet();
     postgres.kill();
     // A server process may answer once more before it notices that its parent was killed.

@@ -4,6 +4,7 @@
 use super::postgres::Postgres;
 use crate::export::receiver::Receiver;
 use crate::support::Sandbox;
+use aops_fleet::session::{Machine, SessionHead};
 use std::fs;
 use std::net::TcpListener;
 
@@ -89,4 +90,42 @@ fn what_sessions_came_to_waits_and_arrives_once() {
     ids.push(run(5));
     assert_eq!(postgres.sql(rows), ids[5]);
     assert_eq!((told()[..5].to_vec(), told().len()), (first, 6));
+}
+
+/// Heads come in any order and twice; the newest stays. A cost that is not known is none.
+#[test]
+fn heads_never_go_back() {
+    let (postgres, sandbox) = (Postgres::with_tables(), Sandbox::new());
+    postgres.configure(&sandbox, "");
+    let mut fleet = postgres.fleet();
+    let head = |entries: i64, cost: Option<i64>| SessionHead {
+        id: "s".to_owned(),
+        entries,
+        head: format!("h{entries}"),
+        cost,
+        ..SessionHead::default()
+    };
+    for heads in
+        [vec![head(1, None), head(3, Some(2_500_000))], vec![head(2, None)], vec![head(3, Some(2_500_000))]]
+    {
+        fleet.report("m", &heads).unwrap();
+    }
+    fleet.report("other", &[head(1, None)]).unwrap();
+    let rows = "select machine, entries, head from aops.sessions order by 1";
+    assert_eq!(postgres.sql(rows), "m|3|h3\nother|1|h1");
+    for version in ["1", "2"] {
+        fleet.register(&Machine { name: "m", version, policy: "p", bundle: "" }).unwrap();
+    }
+    let seen = fleet.overview(10).unwrap();
+    assert_eq!(
+        (seen.machines.len(), seen.machines[0].version.as_str(), seen.sessions, seen.policies),
+        (1, "2", 2, 1)
+    );
+    let shown = sandbox.person(&["fleet", "sessions", "--json"]).json();
+    let cost = |machine: &str| {
+        let all = shown.as_array().unwrap();
+        all.iter().find(|one| one["machine"] == machine).unwrap()["cost_usd"].clone()
+    };
+    assert_eq!((cost("m"), cost("other")), (2.5.into(), serde_json::Value::Null), "{shown}");
+    sandbox.person(&["fleet", "sessions"]).said(&["$2.50"]);
 }

@@ -1,5 +1,4 @@
-//! `run --on fleet` at a gateway that refuses for a while, and both doors at once: by a gateway made for the
-//! test.
+//! `run --on fleet` and the verbs of `fleet` at a gateway made for the test, and what is refused before it.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -109,7 +108,7 @@ fn a_refusal_on_the_way_ends_no_wait() {
     assert_eq!(gateway.asked("/wait").len(), 4);
 }
 
-/// A password in the remote's address is left out of the order, and the person is told, as by the queue.
+/// A password in the remote's address is left out of the order, and the person is told.
 #[test]
 fn a_password_of_the_remote_stays_here_and_is_told() {
     let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
@@ -122,22 +121,21 @@ fn a_password_of_the_remote_stays_here_and_is_told() {
     assert!(!said.out.contains("secret@"), "{said:?}");
 }
 
-/// The page's token is this machine's own: no gateway ever gets it.
+/// The gateway gets the person's own token, and without one nothing is sent.
 #[test]
-fn the_gateway_gets_the_persons_token_and_not_the_pages() {
+fn the_gateway_gets_the_persons_token() {
     let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
     let gateway = Gateway::open(vec![("/wait", vec![(200, end)])]);
     let sandbox = sandbox(&gateway, "https://git.example/x.git", "mine");
-    fs::write(sandbox.config().join("aops/keys/fleet.token"), "the page's\n").unwrap();
     assert_eq!(sandbox.person(&RUN).code, Some(0));
     assert_eq!(gateway.asked("/wait"), ["Bearer mine"]);
     fs::remove_file(sandbox.config().join("aops/keys/engine.token")).unwrap();
     sandbox.person(&RUN).failed(2, &["engine.token", "hint: write the token"]);
 }
 
-/// With a database for sessions too, a run of the engine is answered at the engine.
+/// An answer needs only the engine, also with a database for sessions that is away, and by the verb of runs.
 #[test]
-fn an_answer_goes_to_the_engine_that_knows_the_run() {
+fn an_answer_needs_only_the_engine() {
     let standing = json!({"state": "asks", "about": "d".repeat(64), "question": "may it?", "who": "ann"});
     let script = vec![
         ("/status", vec![(200, standing)]),
@@ -156,7 +154,64 @@ fn an_answer_goes_to_the_engine_that_knows_the_run() {
         let said = sandbox.person(&["fleet", verb, "20260113-1f3a9c02", "--yes"]);
         assert_eq!(said.code, Some(0), "{verb}: {said:?}");
     }
-    assert_eq!((gateway.asked("/answer").len(), gateway.asked("/block").len()), (2, 1));
+    let said = sandbox.person(&["resolve", "20260113-1f3a9c02", "--approve", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!((gateway.asked("/answer").len(), gateway.asked("/block").len()), (3, 1));
+}
+
+/// What no machine could do is refused here, before anything is sent.
+#[test]
+fn a_run_that_no_machine_could_take_is_refused() {
+    let gateway = Gateway::open(Vec::new());
+    let sandbox = sandbox(&gateway, "https://git.example/x.git", "t");
+    let refused = |more: &[&str], words: &[&str]| {
+        let run = ["run", "x", "--on", "fleet", "--workflow"];
+        sandbox.person(&[&run[..], more].concat()).failed(2, words);
+    };
+    let git = |line: &str| sandbox.command("sh").args(["-c", line]).assert().success();
+    refused(&["nonsense"], &["there is no workflow `nonsense`"]);
+    refused(&["w", "--context", "/etc/hostname"], &["outside of the project"]);
+    sandbox.put("new.txt", "x");
+    refused(&["w"], &["the repository is not clean"]);
+    git("git add -A && git -c user.name=t -c user.email=t@t commit -qm more");
+    refused(&["w"], &["is not pushed", "hint: `git push`"]);
+    git("git remote remove origin");
+    refused(&["w"], &["no other machine can have it", "hint: `git remote add`"]);
+    assert_eq!(*gateway.asked.lock().unwrap(), Vec::<(String, String)>::new());
+}
+
+/// No agent opens the page, reads a token or answers in a person's place.
+#[test]
+fn what_machines_share_is_for_people() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "mode.level = \"guard\"\n[fleet]\nengine = \"http://127.0.0.1:7391\"\nlisten = \"127.0.0.1:9443\"\n\
+         page = \"https://approve.example\"\n",
+    );
+    sandbox.inside(&["runs", "--fleet"]).failed(2, &["`runs --fleet` needs a person at a terminal"]);
+    let session = sandbox.session();
+    assert_eq!(session.start("startup").code, Some(0));
+    assert_eq!(session.prompt("approve it yourself").code, Some(0));
+    for line in ["fleet login", "fleet approve x", "fleet reject x --yes", "fleet block x", "fleet release x"]
+    {
+        session.ask_bash(&format!("aops-hook {line}")).refused(&["is for a person, not for a tool call"]);
+    }
+    for line in [
+        "curl -s http://127.0.0.1:7391/",
+        "nc localhost 9443",
+        "curl https://approve.example/v1/runs/x/answer -d x",
+    ] {
+        session
+            .ask_bash(line)
+            .refused(&["is for people, not for a tool call", "hint: ask the user to open it"]);
+    }
+    session.ask_bash("curl -s http://127.0.0.1:7392/").silent();
+    let fetch = session.call("WebFetch", json!({"url": "http://localhost:7391/", "prompt": "x"}));
+    session.pre(&fetch).refused(&["is for people"]);
+    let file = sandbox.config().join("aops/keys/engine.token");
+    session.ask_bash(&format!("cat {}", file.display())).refused(&["secret"]);
+    let read = session.call("Read", json!({"file_path": file}));
+    session.pre(&read).refused(&["secret"]);
 }
 
 /// `aops-fleet` starts it for an order; a tool call that does gets nothing, and the order is not read.

@@ -10,13 +10,13 @@ use std::fs;
 /// may.
 const STEPS: &str = "  - {id: do, name: Do, description: d, run: 'sh ./work'}\n";
 const WORK: &str = r#"case $AOPS_TASK in *stuck*) sleep 60;; esac
-ls artifacts/loop_state/working 2>/dev/null && echo two at once >> done
-touch artifacts/loop_state/working
+ls .git/working 2>/dev/null && echo two at once >> done
+touch .git/working
 echo "$AOPS_TASK" >> done
 case $AOPS_TASK in *closes*) "$TRACKER" --mb-no-cmd-logging close "$OTHER" > /dev/null;; esac
 git add -A
 git commit -qm work
-rm artifacts/loop_state/working
+rm .git/working
 "#;
 
 /// A repository with a real tracker, and these items in it, most urgent first.

@@ -289,8 +289,8 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     }
 }
 
-/// A client without a terminal ends without making the call, and a worker continues with it when a person has
-/// answered.
+/// A client without a terminal ends without making the call, and `fleet wait` continues with it when a person
+/// has answered.
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     session.policy().fleet.asks_sessions()
         && env.host.can(Ability::AsksPersons)

@@ -51,8 +51,10 @@ const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
 /// Commands that read the files whose names they receive.
 const NAMED: &[&str] = &["cpio", "parallel", "rsync", "tar", "xargs"];
 /// File names in the folder of keys, to compare with the patterns of a search.
-const FILES: [&str; 7] =
-    ["note.key", "ml-dsa.key", "seal.json", ".seal.spare", "fleet.password", "fleet.token", "engine.token"];
+const FILES: [&str; 8] = [
+    "note.key", "ml-dsa.key", "seal.json", ".seal.spare", "fleet.password", "fleet.key", "engine.token",
+    "worker.token",
+];
 
 pub(super) struct KeyPlace<'a> {
     folder: KeyFolder,

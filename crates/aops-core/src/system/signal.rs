@@ -102,19 +102,7 @@ pub fn obey_interrupts() {
     set(&ENDING, libc::SIG_DFL);
 }
 
-/// This process itself wants its run to pause.
-static WANTED: AtomicBool = AtomicBool::new(false);
-
-pub fn interrupted() -> bool {
-    was_asked() || WANTED.load(Ordering::Relaxed)
-}
-
 /// A signal asked this process to end.
-pub fn was_asked() -> bool {
+pub fn interrupted() -> bool {
     ASKED.load(Ordering::Relaxed)
-}
-
-/// Pauses the run of this process, as a signal would; `false` takes that back.
-pub fn interrupt(wanted: bool) {
-    WANTED.store(wanted, Ordering::Relaxed);
 }

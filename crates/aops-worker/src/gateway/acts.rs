@@ -82,6 +82,12 @@ impl Door {
         }
     }
 
+    /// Whether it is the question of a session of theirs, which they may withdraw.
+    pub(super) fn is_own_question(&self, caller: &Caller, run: &str) -> bool {
+        workflow_of(run).0 == "Question"
+            && self.standing(run).is_ok_and(|standing| standing.who == caller.person.name)
+    }
+
     /// Cancels the run and waits for its end: the run first ends its step, or says by when it will have
     /// ended.
     pub(super) fn block(&self, caller: &Caller, run: &str, request: &Request) -> Said {

@@ -109,16 +109,17 @@ impl Door {
     }
 
     fn act_on(&self, caller: &Caller, run: &str, act: &[&str], request: &Request) -> Said {
+        if !is_name(run) {
+            return problem(400, "that is not the id of a run");
+        }
         let role = match act {
             [] => Role::Submit,
+            ["block"] if self.is_own_question(caller, run) => Role::Submit,
             ["status" | "wait" | "look" | "question"] => Role::Read,
             ["answer"] => Role::Approve,
             ["block" | "release"] => Role::Operate,
             _ => return problem(404, "there is no such thing here"),
         };
-        if !is_name(run) {
-            return problem(400, "that is not the id of a run");
-        }
         if act.is_empty() {
             return self.submit(caller, run, request);
         }

@@ -142,8 +142,14 @@ impl Walk<'_, '_> {
             self.standing.waits_for = Some("other runs of this repository".to_owned());
             self.tell("waits").await?;
             has_one.await?;
+            self.standing.waits_for = None;
         }
         Ok(())
+    }
+
+    fn give_place(&self) {
+        let give = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "give");
+        self.ctx.request::<_, ()>(give, self.ctx.key().to_owned()).send();
     }
 
     /// Chooses a machine with all requested labels, and waits for one if there is none.
@@ -232,7 +238,7 @@ impl Walk<'_, '_> {
         Err(TerminalError::new("a run without an end"))
     }
 
-    /// Waits for a person's answer.
+    /// Waits for a person's answer. Meanwhile another run of the repository has the place.
     async fn ask(&mut self, question: String, about: String) -> Result<Decision, TerminalError> {
         let name = promise_of(&about);
         let question =
@@ -240,12 +246,14 @@ impl Walk<'_, '_> {
         self.standing.question = Some(question.chars().take(LONGEST_WORDS).collect());
         self.standing.about = Some(about);
         self.tell("asks").await?;
+        self.give_place();
         let Json(said) = self.ctx.promise::<Json<Decision>>(&name).await?;
         self.standing.question = None;
         self.standing.about = None;
         self.standing.four_eyes = false;
         self.ctx.clear(ASKED);
         self.told.add(LogLine::of(&said));
+        self.take_place().await?;
         Ok(said)
     }
 
@@ -307,8 +315,7 @@ impl Walk<'_, '_> {
     /// Returns what the run had, and publishes how it ended.
     async fn clear_up(&mut self, ended: &Result<LegEnd, TerminalError>) -> Result<(), TerminalError> {
         let run = self.ctx.key().to_owned();
-        let give = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "give");
-        self.ctx.request::<_, ()>(give, run.clone()).send();
+        self.give_place();
         self.ctx.request::<_, ()>(RequestTarget::object(ANSWERS, run, FORGET), ()).send();
         self.leave();
         let (outcome, reason) = match ended {

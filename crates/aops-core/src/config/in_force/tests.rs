@@ -208,7 +208,6 @@ fn what_decides_has_a_digest_of_its_own() {
         "fleet.grace = \"3s\"",
         "fleet.lost_after = \"3m\"",
         "fleet.url = \"postgresql://a@h/d\"",
-        "fleet.queue_max = 3",
         "run.notify = \"beep\"",
         "run.claude = \"/opt/claude\"",
         "undo.keep_days = 3",

@@ -1,12 +1,9 @@
-//! `[fleet]`: the database and the engine that machines share.
+//! `[fleet]`: the engine and the database that machines share.
 //!
 //! Plain data. Stored type: fields in sorted order.
 
 use super::value::Period;
 use serde::{Deserialize, Serialize};
-
-/// Where `fleet serve` listens if no other address is configured.
-pub const LISTEN: &str = "127.0.0.1:7390";
 
 const REATTACH: Period = Period::seconds(30);
 const GRACE: Period = Period::seconds(2);
@@ -30,6 +27,7 @@ pub struct Fleet {
     pub identity: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Where the engine's server reaches this machine's worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     /// How long a machine may be unreachable before its runs continue elsewhere.
@@ -37,10 +35,10 @@ pub struct Fleet {
     pub lost_after: Period,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otlp: Option<String>,
+    /// Where people open the gateway, if that is not `engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     pub per_repository: u64,
-    pub queue_max: u64,
     /// How long a step continues on a machine that is cut off.
     #[serde(default = "reattach", skip_serializing_if = "is_reattach")]
     pub reattach: Period,
@@ -89,7 +87,6 @@ impl Default for Fleet {
             otlp: None,
             page: None,
             per_repository: 4,
-            queue_max: 10_000,
             reattach: REATTACH,
             url: None,
         }
@@ -104,7 +101,7 @@ impl Fleet {
 
     /// A question of a session without a terminal waits for an answer from anywhere.
     pub fn asks_sessions(&self) -> bool {
-        self.defer && (self.url.is_some() || self.engine.is_some())
+        self.defer && self.engine.is_some()
     }
 
     /// Why these times do not fit together: a machine that is cut off must have ended its copy of a step

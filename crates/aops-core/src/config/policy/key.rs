@@ -166,7 +166,6 @@ fn fields() -> Vec<Key> {
     witness.attest: Form::OneOf(WitnessAttest::WORDS), Raise,
         "whether commits of sessions carry a signed statement in git notes of the project, pushed with the work";
     fleet.url: Form::Database, Keep, "the PostgreSQL that machines share, as `postgresql://aops@db.example/aops`";
-    fleet.queue_max: Form::Whole(1, 1_000_000), Lower, "runs that may wait in the queue";
     fleet.per_repository: Form::Whole(1, 1_000), Lower, "runs of one repository at the same time";
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
@@ -174,13 +173,13 @@ fn fields() -> Vec<Key> {
     fleet.engine: Form::Text, Keep, "the gateway of the engine, for people and workers, as `https://runs.example`";
     fleet.identity: Form::Text, Keep, "the key of the engine's server, as `publickeyv1_…`: a worker accepts only calls signed with it";
     fleet.gateway_keys: Form::Names, Keep, "the keys of the gateways whose answers count here, each as in `gateway.key.pub`";
-    fleet.listen: Form::Text, Keep, "the address and port on which the worker of this machine listens, or the page of `fleet serve`";
+    fleet.listen: Form::Text, Keep, "the address and port on which the engine's server reaches the worker of this machine";
     fleet.labels: Form::Names, Keep, "what this machine offers: runs that want these labels come here";
     fleet.reattach: Form::Period, Keep, "how long a step continues on a machine that is cut off from the engine";
     fleet.grace: Form::Period, Keep, "how long a step has to end itself before it is killed";
     fleet.lost_after: Form::Period, Keep, "how long a machine may be away before its runs continue elsewhere";
     fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
-    fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";
+    fleet.page: Form::Text, Keep, "where people open the gateway's page, if that is not `fleet.engine`, as `https://approve.example`";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,

@@ -1,11 +1,11 @@
-//! Finds a call that names an address meant for people: the page on which they answer questions, the engine's
-//! gateway, and the addresses of the engine's server, which have no login. The real protection is the tokens;
-//! this check only refuses earlier.
+//! Finds a call that names an address of the engine: its gateway, on which people answer questions, this
+//! machine's worker, and the addresses of the engine's server, which have no login. The real protection is
+//! tokens and signatures; this check only refuses earlier.
 
-use crate::config::policy::fleet::{Fleet, LISTEN};
+use crate::config::policy::fleet::Fleet;
 use crate::tool::table::{ToolTouches, tool};
 
-/// Names of this machine, next to a separate port: `nc localhost 7390`.
+/// Names of this machine, next to a separate port: `nc localhost 9443`.
 const HERE: [&str; 4] = ["localhost", "127.", "::1", "0.0.0.0"];
 
 /// Addresses that only the engine's server has: its port, or a socket in its folder.
@@ -15,24 +15,16 @@ const SOCKETS: [&str; 3] = ["ingress.sock", "admin.sock", "fabric.sock"];
 const INGRESS_PORT: &str = ":8080/";
 const ASKED: [&str; 6] = ["Run/", "Machines/", "Question/", "Slots/", "machine-", "restate/"];
 
-/// What this call names: the page that `fleet serve` serves, the engine's gateway, or an address of its
-/// server.
+/// What this call names: the engine's gateway, this machine's worker, or an address of the engine's server.
 pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
     let touches = tool(name).touches;
     let runs = matches!(touches, ToolTouches::Line | ToolTouches::PowerShell | ToolTouches::Strings(_));
     if !runs && name != "WebFetch" {
         return None;
     }
-    page(fleet, input).or_else(|| engine(fleet, input))
-}
-
-fn page(fleet: &Fleet, input: &str) -> Option<String> {
-    fleet.url.as_ref()?;
-    if let Some(host) = fleet.page.as_deref().and_then(host_of).filter(|host| has(input, host)) {
-        return Some(host);
-    }
-    let listen = fleet.listen.as_deref().unwrap_or(LISTEN);
-    names_port(input, listen).then(|| listen.to_owned())
+    let page = fleet.page.as_deref().and_then(host_of).filter(|host| has(input, host));
+    let worker = || fleet.listen.clone().filter(|listen| names_port(input, listen));
+    page.or_else(worker).or_else(|| engine(fleet, input))
 }
 
 fn engine(fleet: &Fleet, input: &str) -> Option<String> {
@@ -84,9 +76,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pages_address_is_found_in_what_runs_or_fetches() {
-        let url = Some("postgresql://a@h/d".to_owned());
-        let fleet = Fleet { url, page: Some("https://Approve.example:443/x".to_owned()), ..Fleet::default() };
+    fn the_pages_and_the_workers_address_are_found_in_what_runs_or_fetches() {
+        let page = Some("https://Approve.example:443/x".to_owned());
+        let fleet = Fleet { listen: Some("127.0.0.1:7390".to_owned()), page, ..Fleet::default() };
         let names = |tool: &str, text: &str| named(&fleet, tool, text).is_some();
         for text in [
             "curl http://127.0.0.1:7390/",
@@ -103,13 +95,13 @@ mod tests {
                 "{text}"
             );
             assert!(!names("Write", text) && !names("Read", text), "a file may name it: {text}");
-            assert!(named(&Fleet::default(), "Bash", text).is_none(), "there is no such page");
+            assert!(named(&Fleet::default(), "Bash", text).is_none(), "there is no such address");
         }
         for text in ["curl localhost:7391", "curl localhost:73900", "seq 7390", "ls x7390 localhost"] {
             assert!(!names("Bash", text), "{text}");
         }
         let nowhere = Fleet { listen: Some("7390".to_owned()), ..fleet };
-        assert_eq!(named(&nowhere, "Bash", "curl localhost:7390"), None, "it serves no page");
+        assert_eq!(named(&nowhere, "Bash", "curl localhost:7390"), None, "it is no address");
     }
     #[test]
     fn the_gateway_and_the_servers_doors_are_found() {

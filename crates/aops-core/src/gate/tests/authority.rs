@@ -213,7 +213,7 @@ fn what_a_skill_brings_waits_for_the_plan() {
 /// No call may reach the page on which people answer questions.
 #[test]
 fn the_page_of_questions_is_not_for_a_call() {
-    let session = with_policy(|policy| policy.fleet.url = Some("postgresql://a@h/d".into()));
+    let session = with_policy(|policy| policy.fleet.engine = Some("http://127.0.0.1:7390".into()));
     let mut event = call("Bash");
     let ask = |event: &Event| said(&session, event, &does(Effect::Read));
     assert_eq!(ask(&event).1, Ruling::Pass);

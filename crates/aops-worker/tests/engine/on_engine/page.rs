@@ -18,7 +18,8 @@ fn edit() -> Value {
 
 /// A world with a machine whose runs ask this, and people: bob answers and blocks, ann submits, eve reads.
 fn world(asked: &Value) -> (World, crate::world::Machine) {
-    let world = World::new(&["true"], &["--per-repository", "0"]);
+    // A run that asks takes no place of its repository.
+    let world = World::new(&["true"], &["--per-repository", "1"]);
     world.set_tokens(&[("ann", "submit", ""), ("bob", "approve,operate", ""), ("eve", "read", "")]);
     let machine = world.acting("a", asked);
     (world, machine)

@@ -54,6 +54,14 @@ fn a_question_of_a_session_is_answered_once_for_its_digest_and_outlives_the_serv
     let log: Vec<&str> =
         look["log"].as_array().unwrap().iter().filter_map(|line| line["what"].as_str()).collect();
     assert_eq!(log, ["asks: may `rm x` be done?", "approved", "ended as APPROVED: by bob"]);
+    // Whoever asked may withdraw it, and nobody else who may submit.
+    let mine = "session-00000000000000ff";
+    world.set_tokens(&[("ann", "submit", ""), ("bob", "approve,operate", ""), ("dan", "submit", "")]);
+    assert_eq!(world.post("annann", "POST", &format!("/v1/runs/{mine}"), &order).0, 202);
+    until("it waits", || world.status(mine)["state"] == "asks");
+    let withdraw = |token: &str| world.post(token, "POST", &format!("/v1/runs/{mine}/block"), &Value::Null).0;
+    assert_eq!((withdraw("dandan"), withdraw("annann")), (403, 409));
+    assert_eq!(world.status(mine)["outcome"], "BLOCKED");
     // Nobody waits for a question that a person ends.
     let other = "session-fedcba9876543210";
     assert_eq!(world.post("annann", "POST", &format!("/v1/runs/{other}"), &order).0, 202);

@@ -195,8 +195,6 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.otlp", "", "\"https://evil\"", Err(())),
     ("fleet.page", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
     ("fleet.page", "", "\"https://evil\"", Err(())),
-    ("fleet.queue_max", "", "9999", Ok("9999")),
-    ("fleet.queue_max", "", "10001", Err(())),
     ("fleet.per_repository", "", "3", Ok("3")),
     ("fleet.per_repository", "", "5", Err(())),
 ];
