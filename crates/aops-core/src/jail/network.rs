@@ -223,6 +223,12 @@ fn folder(session: &Path) -> PathBuf {
     session.join(FOLDER)
 }
 
+/// Signals the broker. A command may have stopped it, so it is continued as well.
+fn signal(broker: Pid, signal: Signal) -> io::Result<()> {
+    kill_process(broker, signal)?;
+    Ok(kill_process(broker, Signal::CONT)?)
+}
+
 /// The broker's process ID, if it lives. We ask the kernel who locked the file, since commands cannot forge
 /// that.
 fn broker(mark: &File) -> Option<Pid> {
@@ -319,7 +325,7 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     }
     let mark = make_mark(session)?;
     if let Some(broker) = broker(&mark) {
-        return kill_process(broker, Signal::HUP).map_err(Into::into);
+        return signal(broker, Signal::HUP);
     }
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
@@ -448,7 +454,7 @@ fn tell_broker(session: &Path) -> io::Result<bool> {
         || folder(session).join(COUNTS).metadata().ok().map(|is| (is.ino(), is.mtime(), is.mtime_nsec()));
     let before = saved();
     let begun = Instant::now();
-    kill_process(broker, Signal::HUP)?;
+    signal(broker, Signal::HUP)?;
     while saved() == before && begun.elapsed() < TAKEN_UP {
         std::thread::sleep(PAUSE);
     }
@@ -500,6 +506,6 @@ pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
 /// Ends the network of a session that has ended.
 pub fn end(session: &Path) {
     if let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) {
-        let _ = kill_process(broker, Signal::TERM);
+        let _ = signal(broker, Signal::TERM);
     }
 }
