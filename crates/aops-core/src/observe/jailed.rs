@@ -86,8 +86,10 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     let _ = make_all(&env.data.join("sessions"));
     if rustix::process::geteuid().is_root() {
         // Every user's client reads this folder, whatever our umask is.
-        for made in make_folders(&env.managed(), 0o755).unwrap_or_default() {
-            let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
+        for folder in [&env.managed(), &env.administered] {
+            for made in make_folders(folder, 0o755).unwrap_or_default() {
+                let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
+            }
         }
     }
     let project = tampering::project(env, event);
