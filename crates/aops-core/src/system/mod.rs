@@ -7,6 +7,8 @@ pub use aops_ledger::{folder, lock};
 pub mod held_network;
 mod started;
 pub mod files;
+pub mod glob;
+pub mod disk;
 mod moved;
 pub mod env;
 pub mod random;
