@@ -189,8 +189,8 @@ fn told_here(simple: &Simple) -> Option<Told> {
     Some(Told { losses, rest })
 }
 
-/// `find . -name x -exec cp a {} \;`: the command with each pattern of what the search finds. A removal is the
-/// rules' matter.
+/// `find . -name x -exec cp a {} \;`: the command with each pattern of what the search finds. A removal is
+/// the rules' matter.
 fn searched(simple: &Simple) -> Vec<Simple> {
     let is_gap = |bit: &Bit| *bit == Bit::Any;
     let has_gap = |word: &&Word| word.bits.iter().any(is_gap);

@@ -262,7 +262,9 @@ fn a_superusers_script_does_not_make_our_administrators_folder() {
     if uid() != 0 {
         return;
     }
-    let world = Jailed::with("[gates]\naudit = \"off\"\n");
+    let mut world = Jailed::with("[gates]\naudit = \"off\"\n");
+    let root = world.root().to_owned();
+    world.sandbox = world.sandbox.with("AOPS_TEST_ROOT", root);
     let folder = world.root().join("etc/aops-hook");
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");

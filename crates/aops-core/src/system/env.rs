@@ -6,8 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-pub use super::moved::LEADING_VARIABLES;
-use super::moved::{MovedVariable, USUAL_SHELLS, moved};
+use super::moved::{LEADING_VARIABLES, MovedVariable, USUAL_SHELLS, moved};
 pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv, names_us, starts_through_us};
 use crate::model::client::{Ability, CLIENTS, Client};
 use std::path::{Path, PathBuf};
@@ -392,11 +391,6 @@ pub fn system_root() -> PathBuf {
     #[cfg(test_switches)]
     if let Some(root) = std::env::var_os("AOPS_TEST_ROOT") {
         return root.into();
-    }
-    // Tests as superuser make no folder of this machine.
-    #[cfg(test_switches)]
-    if let Some(managed) = std::env::var_os("AOPS_TEST_MANAGED").map(PathBuf::from) {
-        return managed.parent().map_or(managed.clone(), Path::to_owned);
     }
     PathBuf::from("/")
 }

@@ -9,7 +9,7 @@ mod started;
 pub mod files;
 pub mod glob;
 pub mod disk;
-mod moved;
+pub mod moved;
 pub mod env;
 pub mod random;
 pub mod limits;

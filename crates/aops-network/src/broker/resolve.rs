@@ -99,7 +99,9 @@ impl Resolver {
             && let Some(asked) = self.waiting.pop_front()
         {
             self.running.insert(asked.clone(), self.ids.remove(&asked).unwrap_or_default());
-            let (sender, wake, look_up) = (self.sender.clone(), Arc::clone(&self.wake), self.look_up);
+            let sender = self.sender.clone();
+            let wake = Arc::clone(&self.wake);
+            let look_up = self.look_up;
             let question = asked.clone();
             let work = move || {
                 let addresses = look_up(&question.0, question.1);

@@ -344,7 +344,8 @@ fn closed(words: &[Word], at: usize) -> Option<Word> {
     let is_loose = at == 0 || at == 1 && words[0].is("git");
     let holds = |at: usize| {
         let is_text = |bits: &[Bit]| bits.iter().any(|bit| *bit != Bit::Any);
-        let (precedes, follows) = (is_text(&word.bits[..at]), is_text(&word.bits[at + 1..]));
+        let precedes = is_text(&word.bits[..at]);
+        let follows = is_text(&word.bits[at + 1..]);
         if is_loose && !is_option { precedes || follows } else { precedes && follows }
     };
     let is_name = at < 2 && bits.first().is_some_and(is_letter);

@@ -6,8 +6,9 @@
 
 use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
-use crate::system::env::{LEADING_VARIABLES, names_us};
+use crate::system::env::names_us;
 use crate::system::files;
+use crate::system::moved::LEADING_VARIABLES;
 use crate::text::sha256::sha256;
 use serde_json::Value;
 use std::path::Path;

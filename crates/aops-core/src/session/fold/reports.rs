@@ -245,8 +245,8 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
-        // Gates of the rejected plan stay required: choosing another workflow does not avoid a review. What the
-        // work of this task owes is owed under any later plan.
+        // Gates of the rejected plan stay required: choosing another workflow does not avoid a review.
+        // What the work of this task owes is owed under any later plan.
         let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
         let before = std::mem::replace(&mut self.memory.progress.plan.gates, finding.gates.clone());
         let stays = |gate: &Stored<Gate>| replans || worked && *gate == Gate::Qa;

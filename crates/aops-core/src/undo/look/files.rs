@@ -93,8 +93,8 @@ impl Look<'_> {
         Around { folder: folder.to_owned(), root, is_environment }
     }
 
-    /// This file's content is replaced. A tracked file is kept if it differs from the last commit, or from the
-    /// index if no rule found anything.
+    /// This file's content is replaced. A tracked file is kept if it differs from the last commit; if no rule
+    /// found anything, one that the index has is not.
     pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
         // A redirection follows a link.
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What an expansion with an operator makes of a value that is known: `${c,,}`, `${c#x}`, `${c/a/b}`, `${c:2}`.
+//! What an expansion with an operator makes of a known value: `${c,,}`, `${c#x}`, `${c/a/b}`, `${c:2}`.
 //!
 //! Pure. Invariant: `None` for every operator that is not plain text.
 
