@@ -117,6 +117,29 @@ fn b42_no_agent_under_our_name_in_a_file_of_another_name() {
     }
 }
 
+/// A repository may switch on a plugin out of itself; other folders of the same names are the project's own.
+#[test]
+fn a_plugin_that_the_project_switches_on_is_guarded() {
+    let sandbox = Sandbox::repository("0");
+    let settings = r#"{"extraKnownMarketplaces": {"m": {"source": {"source": "directory", "path": "./shop"}}}, "enabledPlugins": {"p@m": true}}"#;
+    sandbox.put(".claude/settings.json", settings);
+    sandbox.put(
+        "shop/.claude-plugin/marketplace.json",
+        r#"{"name": "m", "plugins": [{"name": "p", "source": "./p"}]}"#,
+    );
+    let session = open(&sandbox);
+    let at = |name: &str| sandbox.project().join(name).display().to_string();
+    for name in ["hooks/hooks.json", ".claude-plugin/plugin.json", "monitors/a.json", "bin/tool"] {
+        let write = json!({"file_path": at(&format!("shop/p/{name}")), "content": "{}"});
+        guarded(&sandbox, &session, "Write", &write, "plugin");
+    }
+    let list = json!({"file_path": at("shop/.claude-plugin/marketplace.json"), "content": "{}"});
+    guarded(&sandbox, &session, "Write", &list, "plugin");
+    for name in ["shop/p/README.md", "src/hooks/use.ts", "other/.claude-plugin/plugin.json", "bin/tool"] {
+        ask(&session, "Write", json!({"file_path": at(name), "content": "x"})).silent();
+    }
+}
+
 #[test]
 fn b44_what_runs_by_itself_is_guarded_wherever_it_lies() {
     let sandbox = Sandbox::repository("0");

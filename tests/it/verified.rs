@@ -117,6 +117,39 @@ fn what_leaves_the_tree_as_it_was_is_no_work() {
     }
 }
 
+/// This tree does not show it.
+#[test]
+fn what_a_line_changes_in_another_working_tree_is_verified() {
+    for mode in ["loop", "strict"] {
+        for line in ["cd ../wt && echo more >> test.sh", "echo more >> ../wt/test.sh", "cd ../wt && make all"]
+        {
+            let sandbox = in_mode(mode);
+            sandbox.put("Makefile", "all:\n\techo more >> test.sh\n");
+            sandbox.git(&["add", "-A"]);
+            sandbox.git(&["commit", "-q", "-m", "make"]);
+            sandbox.git(&["push", "-q"]);
+            sandbox.git(&["worktree", "add", "-q", "../wt", "-b", "wt"]);
+            let session = sandbox.working();
+            session.bash(line);
+            assert!(owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()), "{mode}: {line}");
+        }
+    }
+}
+
+/// What a task's work owes does not depend on what it is called afterwards.
+#[test]
+fn a_second_plan_for_the_same_prompt_drops_no_verification() {
+    for workflow in ["direct-skill", "simple-question"] {
+        let sandbox = in_mode("strict");
+        let session = sandbox.working();
+        session.write("a.txt").silent();
+        assert!(owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()));
+        let _ = session.hydrate(workflow, "new");
+        assert!(owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()), "{workflow}");
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
 #[test]
 fn what_a_sync_brought_is_verified_again() {
     for mode in ["loop", "strict"] {

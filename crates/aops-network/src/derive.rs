@@ -10,13 +10,17 @@ use crate::name::Name;
 pub const PROJECT_FILES: &[(&str, &[&str])] = &[
     (".cargo/config", &["index", "registry"]),
     (".cargo/config.toml", &["index", "registry"]),
+    (".gitmodules", &["url"]),
     (".npmrc", &["registry"]),
     (".yarnrc", &["registry"]),
     (".yarnrc.yml", &["npmRegistryServer"]),
+    ("Package.resolved", &["location"]),
     ("build.gradle", &["url"]),
     ("build.gradle.kts", &["url"]),
+    ("bun.lock", &[""]),
     ("Cargo.lock", &["source"]),
     ("composer.lock", &["\"url\""]),
+    ("deno.lock", &[""]),
     ("Gemfile.lock", &["remote:"]),
     ("npm-shrinkwrap.json", &["\"resolved\""]),
     ("nuget.config", &["value"]),
@@ -26,7 +30,9 @@ pub const PROJECT_FILES: &[(&str, &[&str])] = &[
     ("Pipfile.lock", &["\"url\""]),
     ("pnpm-lock.yaml", &["tarball:"]),
     ("poetry.lock", &["url"]),
-    ("requirements.txt", &["--index-url", "-i ", "--extra-index-url", "git+", "@ "]),
+    ("pubspec.lock", &["url:"]),
+    ("pyproject.toml", &["url ="]),
+    ("requirements.txt", &["--index-url", "-i ", "--extra-index-url", "-f ", "--find-links", "git+", "@ "]),
     ("settings.gradle", &["url"]),
     ("settings.gradle.kts", &["url"]),
     ("uv.lock", &["registry", "url", "git"]),
@@ -40,15 +46,31 @@ pub const PERSONAL_FILES: &[&str] = &[
     ".yarnrc", ".yarnrc.yml",
 ];
 
-/// The host from which something is fetched according to this line of a project's file.
-pub fn of_project_line(path: &str, line: &str) -> Option<Pattern> {
+/// The hosts from which something is fetched according to this line of a project's file, which may be the
+/// whole file.
+pub fn of_project_line(path: &str, line: &str) -> Vec<Pattern> {
     let is = |file: &str| path == file || path.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'));
-    let (file, keys) = PROJECT_FILES.iter().find(|(file, _)| is(file))?;
-    let at = line.find("://")?;
-    let counts = keys.iter().any(|key| line[..at].contains(key));
-    // Composer uses the same field for homepages and funding.
-    let fetched = *file != "composer.lock" || line.contains("zipball") || line.contains(".git\"");
-    if counts && fetched { of_text(line) } else { None }
+    let Some((file, keys)) = PROJECT_FILES.iter().find(|(file, _)| is(file)) else { return Vec::new() };
+    // `url = git@host:path`
+    if *file == ".gitmodules" {
+        let url = line.split_once('=').filter(|(key, _)| key.trim() == "url").map(|(_, url)| url.trim());
+        return url.and_then(of_remote).into_iter().collect();
+    }
+    let mut found = Vec::new();
+    let mut from = 0;
+    for (at, sign) in line.match_indices("://") {
+        let url =
+            &line[at..line[at + sign.len()..].find("://").map_or(line.len(), |next| at + sign.len() + next)];
+        let counts = keys.iter().any(|key| line[from..at].contains(key));
+        // Composer uses the same field for homepages and funding.
+        let ends = ["zipball", "tarball", ".git\"", ".zip\"", ".tar"];
+        let fetched = *file != "composer.lock" || ends.iter().any(|end| url.contains(end));
+        if counts && fetched {
+            found.extend(of_text(&line[from..]));
+        }
+        from = at + sign.len();
+    }
+    found
 }
 
 /// The host in a person's setting.
@@ -113,16 +135,32 @@ mod tests {
             ("composer.lock", "\"url\": \"https://fund.test/me\",", None),
             ("requirements.txt", "--extra-index-url https://a.test/simple", Some("a.test")),
             ("requirements.txt", "# see https://a.test", None),
+            ("composer.lock", "\"url\": \"https://a.test/dist/x.zip\",", Some("a.test")),
+            (
+                "bun.lock",
+                "    \"x\": [\"x@1.0.0\", \"https://a.test/x.tgz\", {}, \"sha512-a\"],",
+                Some("a.test"),
+            ),
+            (".gitmodules", "\turl = git@a.test:me/x.git", Some("a.test")),
+            (".gitmodules", "\turl = https://a.test/x.git", Some("a.test")),
+            (".gitmodules", "\tpath = a.test:x", None),
+            ("requirements.txt", "-f https://a.test/wheels", Some("a.test")),
+            ("pyproject.toml", "url = \"https://a.test/simple\"", Some("a.test")),
+            ("pyproject.toml", "Homepage = \"https://a.test\"", None),
+            ("deno.lock", "    \"https://a.test/std/x.ts\": \"0a\",", Some("a.test")),
+            ("pubspec.lock", "      url: \"https://a.test\"", Some("a.test")),
             (".npmrc", "@scope:registry=https://user:pw@a.test/npm/", Some("a.test")),
             ("package-lock.json", "\"resolved\": \"https://10.0.0.1/x.tgz\"", None),
             ("package-lock.json", "\"resolved\": \"file:../x\"", None),
         ] {
-            assert_eq!(
-                of_project_line(path, line).map(|one| one.to_string()).as_deref(),
-                host,
-                "{path}: {line}"
-            );
+            let found: Vec<String> = of_project_line(path, line).iter().map(ToString::to_string).collect();
+            assert_eq!(found, Vec::from_iter(host), "{path}: {line}");
         }
+        let whole = "{\"packages\":{\"a\":{\"resolved\":\"https://a.test/a.tgz\",\"funding\":{\"url\":\"https://fund.test\"}},\
+            \"b\":{\"resolved\":\"https://b.test/b.tgz\"}}}";
+        let found: Vec<String> =
+            of_project_line("package-lock.json", whole).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["a.test", "b.test"], "a file of one line");
     }
 
     #[test]

@@ -15,7 +15,13 @@ const FILES: &[(&str, &[&str])] = &[
     ("go", &["go.mod"]),
     ("haskell", &[".cabal", "stack.yaml"]),
     ("java", &["build.gradle", "build.gradle.kts", "pom.xml", "settings.gradle", "settings.gradle.kts"]),
-    ("npm", &["package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock"]),
+    (
+        "npm",
+        &[
+            "bun.lock", "npm-shrinkwrap.json", "package.json", "package-lock.json", "pnpm-lock.yaml",
+            "yarn.lock",
+        ],
+    ),
     ("php", &["composer.json", "composer.lock"]),
     (
         "python",
@@ -114,6 +120,16 @@ mod tests {
             "account.r2.cloudflarestorage.com",
             "crates.io",
             "upload.pypi.org",
+            "hex.pm",
+            "hackage.haskell.org",
+            "plugins.gradle.org",
+            "pub.dev",
+            "ghcr.io",
+            "npm.pkg.github.com",
+            "registry-1.docker.io",
+            "ssh.github.com",
+            "bucket.oss-cn-hangzhou.aliyuncs.com",
+            "x.webhook.office.com",
         ] {
             assert!(takes(host), "{host}");
         }
@@ -127,6 +143,9 @@ mod tests {
             "core.windows.net",
             "cloudflarestorage.com",
             "static.crates.io",
+            "repo.hex.pm",
+            "codeload.github.com",
+            "objects.githubusercontent.com",
             "index.rubygems.org.example",
             "pypi.org",
             "files.pythonhosted.org",

@@ -34,7 +34,7 @@ mod carrier;
 mod windows;
 mod programs;
 
-pub use place::{Fed, Place, is_below_temporary, is_generated};
+pub use place::{Disk, Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
 pub use secret::{is_secret, may_be_secret};
@@ -172,6 +172,9 @@ impl<'a> Search<'a> {
             return self.text(&line, simple);
         }
         let Some(name) = simple.name() else { return files::unnamed(self, simple) };
+        if let Some(handed) = simple.handed().filter(|_| simple.words.len() > 1) {
+            self.simple(&handed);
+        }
         if simple.words[0].shifts == Some(0) {
             files::unnamed(self, simple);
         }

@@ -157,7 +157,15 @@ fn told_here(simple: &Simple) -> Option<Told> {
     if simple.folders.iter().any(is_placed) && simple.words.iter().chain(&simple.writes).any(is_placed) {
         return None;
     }
-    let handed = handed(simple);
+    let searched = searched(simple);
+    if !searched.is_empty() {
+        let all: Option<Vec<Told>> = searched.iter().map(told_here).collect();
+        return all?.into_iter().reduce(|mut all, more| {
+            all.losses.extend(more.losses);
+            all
+        });
+    }
+    let handed = simple.handed();
     let simple = handed.as_ref().unwrap_or(simple);
     let mut losses = Vec::new();
     let is_redirected = simple.empties && simple.writes.iter().all(is_said);
@@ -181,13 +189,38 @@ fn told_here(simple: &Simple) -> Option<Told> {
     Some(Told { losses, rest })
 }
 
-/// `echo a b | xargs rm`, `rm $(echo a)`: the command with the names that the line itself hands it.
-fn handed(simple: &Simple) -> Option<Simple> {
-    let (last, before) = simple.words.split_last().filter(|(last, _)| last.bits == [Bit::Any])?;
-    let text = last.said.as_ref().filter(|text| !text.contains(['\'', '"', '\\']))?;
-    let mut told = simple.clone();
-    told.words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
-    Some(told)
+/// `find . -name x -exec cp a {} \;`: the command with each pattern of what the search finds. A removal is
+/// the rules' matter.
+fn searched(simple: &Simple) -> Vec<Simple> {
+    let is_gap = |bit: &Bit| *bit == Bit::Any;
+    let has_gap = |word: &&Word| word.bits.iter().any(is_gap);
+    let is_removal = simple.name().is_none_or(|name| matches!(name, "rm" | "unlink" | "grm" | "git"));
+    let mut gaps = simple.words.iter().filter(has_gap);
+    let named = gaps.next().filter(|_| !is_removal).map(|word| &word.named).filter(|named| !named.is_empty());
+    let Some(named) = named.filter(|named| gaps.all(|word| word.named == **named)) else { return Vec::new() };
+    let depth = [Bit::Star, Bit::Star];
+    let is_found = |name: &Word| !has_gap(&name) && name.bits.windows(2).any(|pair| pair == depth);
+    if !named.iter().all(is_found) {
+        return Vec::new();
+    }
+    let put = |word: &Word, name: &Word| {
+        // `{} +` stands for several names, and is one gap after the other.
+        let mut bits = Vec::new();
+        for (at, bit) in word.bits.iter().enumerate() {
+            match bit {
+                Bit::Any if at > 0 && is_gap(&word.bits[at - 1]) => {}
+                Bit::Any => bits.extend_from_slice(&name.bits),
+                _ => bits.push(*bit),
+            }
+        }
+        if bits == word.bits { word.clone() } else { Word { bits, ..Word::default() } }
+    };
+    let with = |name: &Word| {
+        let mut told = simple.clone();
+        told.words = simple.words.iter().map(|word| put(word, name)).collect();
+        told
+    };
+    named.iter().map(with).collect()
 }
 
 /// Whether the path is exactly what the line says; it may contain a pattern, or begin with the folder that
@@ -228,6 +261,10 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
     let name = simple.name()?;
     let arguments = &simple.words[1..];
     if name == "git" {
+        let moves = arguments.first().is_some_and(|verb| verb.is("mv")) && has(arguments, &["-f", "--force"]);
+        if moves && arguments.iter().all(is_said) {
+            return replaced(simple, "mv", &arguments[1..]);
+        }
         return git::losses(simple).map(|losses| (losses, None));
     }
     if !arguments.iter().all(is_said) {
@@ -256,7 +293,9 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         "find" => found(simple, arguments),
         // A new crontab still needs approval, since it starts commands.
         "aops-hook" | "curl" | "sort" | "wget" => {
-            let file = result_file(name, arguments).filter(|file| !file.is("-"))?;
+            // What the program fetched or made: `curl -so page.html`.
+            let (letter, long) = if name == "wget" { ('O', "--output-document") } else { ('o', "--output") };
+            let file = value_of(arguments, letter, long).filter(|file| !file.is("-"))?;
             let (losses, _): (Vec<Loss>, _) = each(&[&file], Loss::Overwritten)?;
             Some((losses, Some(simple.clone())))
         }
@@ -265,9 +304,8 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
     }
 }
 
-/// The file that an option names for what the program fetched or made: `curl -so page.html`.
-fn result_file(name: &str, arguments: &[Word]) -> Option<Word> {
-    let (letter, long) = if name == "wget" { ('O', "--output-document") } else { ('o', "--output") };
+/// The value of an option: `-o f`, `-so f`, `-of`, `--output f`, `--output=f`.
+fn value_of(arguments: &[Word], letter: char, long: &str) -> Option<Word> {
     arguments.iter().take_while(|word| !word.is("--")).enumerate().find_map(|(at, word)| {
         let text = word.lossy();
         let next = || arguments.get(at + 1).cloned();
@@ -343,8 +381,11 @@ fn writes_elsewhere(arguments: &[Word]) -> bool {
 /// `cp a b`, `mv a b folder`, `ln -sf a b`. The rest of the command reads the sources.
 fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
     let keeps_none = |word: &Word| word.is("--backup=none") || word.is("--backup=off");
+    let is_set = simple.assigned.iter().any(|name| name == "VERSION_CONTROL");
     let spares = has(arguments, &["-n", "--no-clobber"])
-        || has(arguments, &["--update=none", "--backup", "-b"]) && !arguments.iter().any(keeps_none);
+        || has(arguments, &["--update=none", "--backup", "-b"])
+            && !is_set
+            && !arguments.iter().any(keeps_none);
     let is_link = matches!(name, "ln" | "gln");
     if spares || is_link && !has(arguments, &["-f", "--force"]) {
         return None;
@@ -352,10 +393,9 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
     let valued =
         ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
     let mut sources: Vec<Word> = operands(arguments, &valued).into_iter().cloned().collect();
-    let named = arguments.iter().position(|word| word.is("-t") || word.is("--target-directory"));
-    let glued =
-        arguments.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
-    let target = named.and_then(|at| arguments.get(at + 1).cloned()).or(glued).or_else(|| sources.pop())?;
+    let named = value_of(arguments, 't', "--target-directory");
+    sources.retain(|word| named.as_ref() != Some(word));
+    let target = named.or_else(|| sources.pop())?;
     if sources.is_empty() {
         return None;
     }

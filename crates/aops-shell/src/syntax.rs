@@ -131,6 +131,15 @@ impl Simple {
         self.called.as_deref().filter(|_| !self.words.is_empty())
     }
 
+    /// `echo a b | xargs rm`, `rm $(echo a)`: the command with the words that the line itself hands it.
+    pub fn handed(&self) -> Option<Self> {
+        let (last, before) = self.words.split_last().filter(|(last, _)| last.bits == [Bit::Any])?;
+        let text = last.said.as_ref().filter(|text| !text.contains(['\'', '"', '\\', '…']))?;
+        let mut told = self.clone();
+        told.words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
+        Some(told)
+    }
+
     /// `ln -s`, `cp -s`: whether it creates links.
     pub fn makes_links(&self) -> bool {
         let symbolic = |word: &Word| {

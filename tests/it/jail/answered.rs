@@ -79,6 +79,38 @@ fn a_line_that_only_reads_is_answered_held_and_recorded() {
     assert!(decision(&said) == "allow" && !said.out.contains("systemMessage"), "{said:?}");
 }
 
+/// A file of secrets comes out of no answered line: a pattern that matches one is left to the person, and a
+/// search through its folder does not see it.
+#[test]
+fn no_answered_line_shows_a_file_of_secrets() {
+    let world = answering(CONTAINED);
+    world.sandbox.put(".env", "TOKEN_X=abc31secret\n");
+    world.sandbox.put("sub/credentials.json", "{\"TOKEN_X\": \"abc31secret\"}\n");
+    world.sandbox.put("sub/b.txt", "TOKEN_X is not here\n");
+    let session = world.prompted();
+    for line in [
+        "cat .e*",
+        "head -5 ./.e?v",
+        "tail -n +1 .[e]nv",
+        "cat $'.en\\566'",
+        "cat sub/*.json",
+        "cat sub/cred*",
+        "find . -name '.e*' -exec cat {} +",
+        "grep -r TOKEN_X . && make",
+    ] {
+        assert!(!is_answered(&session, line), "{line}");
+    }
+    for line in ["grep -rn TOKEN_X .", "grep -rn TOKEN_X sub", "git grep --no-index TOKEN_X"] {
+        let (_, ran) = run_answered(&session, line);
+        assert!(ran.out.contains("TOKEN_X is not here"), "{line}: {ran:?}");
+        assert!(!ran.out.contains("abc31secret") && !ran.err.contains("abc31secret"), "{line}: {ran:?}");
+    }
+    // What git holds is in no file that could be hidden.
+    commit_all(&world);
+    assert!(!is_answered(&session, "git grep TOKEN_X"));
+    assert!(is_answered(&session, "git log --oneline"));
+}
+
 /// By the kernel: whatever a reading line starts in truth, it can change nothing and reach nobody.
 #[test]
 fn an_answered_line_changes_nothing() {

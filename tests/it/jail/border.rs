@@ -44,15 +44,36 @@ os.write(theirs, b'own')
 print(os.read(ours, 100).decode(), os.ttyname(theirs))
 ";
 
-#[test]
-fn a_command_that_changes_nothing_opens_no_terminal_of_a_person() {
+/// A world with a program that does this under a name that says that it only reads.
+fn with_cksum(script: &str) -> Jailed {
     let mut world = Jailed::new();
-    world.sandbox.put("look.py", LOOK);
-    let planted = world.sandbox.put("bin/cksum", "#!/bin/sh\nexec python3 look.py \"$1\"\n");
+    let planted = world.sandbox.put("bin/cksum", &format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&planted, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let (_, system) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
     let path = [planted.parent().unwrap().as_os_str(), &system].join(std::ffi::OsStr::new(":"));
     world.sandbox = world.sandbox.with("PATH", path);
+    world
+}
+
+/// Shared memory and message queues of programs outside are no files that could be read-only.
+#[test]
+fn a_command_that_changes_nothing_shares_no_memory_with_programs_outside() {
+    let world = with_cksum("exec readlink /proc/self/ns/ipc");
+    let own = fs::read_link("/proc/self/ns/ipc").unwrap();
+    for (profile, ran) in shut_and_reviewed(
+        &world,
+        "python3 -c 'import os; print(os.readlink(\"/proc/self/ns/ipc\"))'",
+        "cksum x",
+    ) {
+        assert_eq!((ran.profile().as_str(), ran.code), (profile, Some(0)), "{ran:?}");
+        assert_ne!(ran.out.trim(), own.to_str().unwrap(), "{profile}");
+    }
+}
+
+#[test]
+fn a_command_that_changes_nothing_opens_no_terminal_of_a_person() {
+    let world = with_cksum("exec python3 look.py \"$1\"");
+    world.sandbox.put("look.py", LOOK);
     #[expect(clippy::disallowed_methods, reason = "a person's terminal, which no session knows")]
     let mut terminal = std::process::Command::new("python3");
     let mut terminal =
@@ -117,14 +138,8 @@ fn no_command_limits_another_process() {
 /// The client, a hook, a process of the system's: none can be stopped by what must change nothing.
 #[test]
 fn a_command_that_changes_nothing_signals_nobody_outside() {
-    let mut world = Jailed::new();
+    let world = with_cksum("exec python3 kill.py $(cat pids)");
     world.sandbox.put("kill.py", KILL);
-    // Words say that it reads.
-    let planted = world.sandbox.put("bin/cksum", "#!/bin/sh\nexec python3 kill.py $(cat pids)\n");
-    fs::set_permissions(&planted, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let (_, system) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
-    let path = [planted.parent().unwrap().as_os_str(), &system].join(std::ffi::OsStr::new(":"));
-    world.sandbox = world.sandbox.with("PATH", path);
     let mut outside = process();
     let pids = format!("{} {}", world.sandbox.client_pid(), outside.id());
     world.sandbox.put("pids", &pids);

@@ -76,7 +76,8 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
 }
 
 /// A line of each kind in CI; all of them in the long run.
-const EACH: [&str; 12] = [
+const EACH: [&str; 13] = [
+    "sed -i s/edited/gone/ src/c.txt",
     "git checkout -- .",
     "git reset --hard HEAD~1",
     "git switch --discard-changes other",
@@ -90,7 +91,12 @@ const EACH: [&str; 12] = [
     "{ echo X; } > .env",
     "rm *.db",
 ];
-const MORE: [&str; 22] = [
+const MORE: [&str; 27] = [
+    "cp b.txt src/c.txt",
+    "echo X > src/c.txt",
+    "find . -name '*.db' -exec cp b.txt {} \\;",
+    "coproc rm .env; wait",
+    "git diff | git apply -R",
     "git checkout a.txt",
     "git checkout HEAD~1 -- a.txt src",
     "git checkout -f other",
@@ -149,6 +155,19 @@ fn every_kind_of_loss_comes_back_whole() {
 #[ignore = "a minute: run `tests/long-run`"]
 fn every_line_that_loses_comes_back_whole() {
     come_back_whole(&MORE);
+}
+
+/// A committed file that was not changed since is in its commit.
+#[test]
+fn a_clean_file_that_is_overwritten_is_not_kept() {
+    let world = world();
+    let session = world.prompted();
+    for line in ["echo X > src/deep/d.txt", "cp a.txt topic.txt", "sed -i s/committed/X/ b.txt"] {
+        let ran = session.ran(line);
+        assert!(ran.code == Some(0) && !ran.told.contains("kept as"), "{line}: {ran:?}");
+        world.sandbox.git(&["checkout", "-q", "--", "."]);
+        world.sandbox.put("src/c.txt", "edited\n");
+    }
 }
 
 /// What is moved away comes back where it was overwritten.

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each of them, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 38] = [
+const INSIDE: [&str; 39] = [
     "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
     "asked::a_line_with_an_unknown_host_is_not_answered_but_asked_about",
     "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
@@ -42,6 +42,7 @@ const INSIDE: [&str; 38] = [
     "inside::a_refusal_says_host_reason_and_next_step",
     "inside::a_server_on_every_address_is_opened_on_loopback_alone",
     "inside::a_server_is_reached_by_the_next_command_and_from_outside",
+    "inside::a_stopped_broker_goes_on",
     "inside::an_observer_passes_and_notes_everything",
     "inside::an_observer_passes_what_it_cannot_read",
     "inside::every_right_over_the_network_leads_nowhere_and_the_suite_finds_holes",

@@ -256,6 +256,30 @@ fn a_superusers_script_does_not_write_the_administrators_settings() {
     }
 }
 
+/// A bundle there is in force for everybody, whoever signed it.
+#[test]
+fn a_superusers_script_does_not_make_our_administrators_folder() {
+    if uid() != 0 {
+        return;
+    }
+    let mut world = Jailed::with("[gates]\naudit = \"off\"\n");
+    let root = world.root().to_owned();
+    world.sandbox = world.sandbox.with("AOPS_TEST_ROOT", root);
+    let folder = world.root().join("etc/aops-hook");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let script = format!(
+        "cd '{}/etc'; mkdir -p aops-hook; echo planted > aops-hook/bundle; mv aops-hook gone; rm -rf aops-hook\n\
+        mkdir -p aops-hook; echo planted > aops-hook/bundle; echo tried\n",
+        world.root().display()
+    );
+    world.sandbox.put("write.sh", &script);
+    let ran = session.ran("sh write.sh");
+    assert!(ran.profile() == "work" && ran.out == "tried\n", "{ran:?}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{ran:?}");
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o755, "others read there");
+}
+
 /// Events that wait to be recorded lie there, where there is no room in the client's folder.
 #[test]
 fn no_script_makes_our_folder_in_the_data_before_us() {

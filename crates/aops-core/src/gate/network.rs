@@ -7,8 +7,8 @@
 
 use super::jail::{is_on, leaves, runs_shell};
 use super::{Context, Unheld, Unlisted, danger, level, profile};
+use crate::config::policy::Level;
 use crate::config::policy::network::NetworkMode;
-use crate::config::policy::{Level, ModeLevel};
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::profile::{Hold, Profile};
@@ -36,7 +36,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     let mode = session.policy().network.mode;
     let (Some(call), Some(seen)) = (event.call(), context.call()) else { return Verdict::pass() };
-    if mode < NetworkMode::Ask || session.mode() == ModeLevel::Observe {
+    if mode < NetworkMode::Ask {
         return Verdict::pass();
     }
     let shell = runs_shell(call);

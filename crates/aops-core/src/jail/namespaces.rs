@@ -41,9 +41,11 @@ pub(super) fn make(plan: &Plan) -> Result<(), String> {
 
 /// Enters namespaces of our own. The PID namespace applies only to processes that this one starts.
 pub(super) fn separate(plan: &Plan) -> Result<(), String> {
-    let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
+    let network = if plan.own_network { libc::CLONE_NEWNET } else { 0 };
+    // Shared memory and message queues of other programs are written to without any file.
+    let messages = if plan.own_network || plan.read_only { libc::CLONE_NEWIPC } else { 0 };
     let processes = if plan.own_processes { libc::CLONE_NEWPID } else { 0 };
-    user::unshare_as_allowed(libc::CLONE_NEWNS | network | processes)?;
+    user::unshare_as_allowed(libc::CLONE_NEWNS | network | messages | processes)?;
     if plan.own_network {
         tried("loopback device", raise_loopback())?;
     }

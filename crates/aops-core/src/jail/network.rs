@@ -29,10 +29,11 @@ use crate::system::env::{Env, HeldNetwork};
 use crate::system::files;
 use crate::system::process::program::{Identity, Program};
 use crate::system::process::{detached, kin};
+use crate::system::signal::send_awake;
 use crate::text::template::one_line;
 use aops_network::counts::{Counts, Row, Served};
 use aops_network::list::{List, Mode, Pattern, Word};
-use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
+use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk};
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -319,7 +320,7 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     }
     let mark = make_mark(session)?;
     if let Some(broker) = broker(&mark) {
-        return kill_process(broker, Signal::HUP).map_err(Into::into);
+        return send_awake(broker, Signal::HUP);
     }
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
@@ -448,7 +449,7 @@ fn tell_broker(session: &Path) -> io::Result<bool> {
         || folder(session).join(COUNTS).metadata().ok().map(|is| (is.ino(), is.mtime(), is.mtime_nsec()));
     let before = saved();
     let begun = Instant::now();
-    kill_process(broker, Signal::HUP)?;
+    send_awake(broker, Signal::HUP)?;
     while saved() == before && begun.elapsed() < TAKEN_UP {
         std::thread::sleep(PAUSE);
     }
@@ -500,6 +501,6 @@ pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
 /// Ends the network of a session that has ended.
 pub fn end(session: &Path) {
     if let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) {
-        let _ = kill_process(broker, Signal::TERM);
+        let _ = send_awake(broker, Signal::TERM);
     }
 }

@@ -5,8 +5,9 @@
 //! something may be lost.
 
 use crate::model::call::ToolCall;
+use crate::system::disk::DISK;
 use crate::system::env::Env;
-use crate::system::{files, git};
+use crate::system::git;
 use crate::tool::danger::{self, Danger};
 use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::{Ground, Line, Word};
@@ -20,19 +21,12 @@ pub(super) fn left(
     ground: &Ground,
     reach: &Targets,
 ) -> Vec<Danger> {
-    let mut dangers = danger::of(&call.key.tool, &call.input, line, ground, Some(fed));
+    let mut dangers = danger::of(&call.key.tool, &call.input, line, ground, Some(DISK));
     let discards = |danger: &Danger| danger.rule.id() == "git-discard";
     if dangers.iter().any(discards) && line.is_some_and(|line| loses_nothing(env, line, reach)) {
         dangers.retain(|danger| !discards(danger));
     }
     dangers
-}
-
-/// The content of a file that is fed to a database shell.
-fn fed(path: &str) -> Option<danger::Fed> {
-    let path = Path::new(path);
-    let text = files::read_short(path).map(danger::Fed::Text);
-    text.or_else(|| files::is_too_long(path).then_some(danger::Fed::TooLong))
 }
 
 fn loses_nothing(env: &Env, line: &Line, reach: &Targets) -> bool {

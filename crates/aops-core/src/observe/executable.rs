@@ -50,9 +50,14 @@ fn written_as(env: &Env, protected: &Protected, call: &ToolCall, target: &Target
             let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
             Some(said(&format!("beside a skill that brings {what}")))
         }
-        None => Some(target.act)
-            .filter(|act| *act != Act::Copy)
-            .and_then(|_| on_path(env, Path::new(&path.literal()?))),
+        None if target.act == Act::Copy => None,
+        None => {
+            let file = path.literal().map(PathBuf::from)?;
+            let in_force = plugins::is_in_force(env, Path::new(&protected.project), &file);
+            in_force
+                .then(|| said("a part of a plugin that this project switches on"))
+                .or_else(|| on_path(env, &file))
+        }
     }
 }
 

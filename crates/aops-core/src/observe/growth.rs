@@ -11,7 +11,7 @@ mod own;
 use super::checks::proposed_text;
 use super::jailed::is_background;
 use super::real_paths;
-use super::scratch::temporary_folders;
+use super::scratch::{is_scratch, temporary_folders};
 use super::verified;
 use crate::checkpoint::capture::{is_ignored, was_ignored};
 use crate::checkpoint::form::Id;
@@ -31,12 +31,12 @@ use crate::text::diff::count_lines;
 use crate::text::json::{self, Json};
 use crate::text::sha256::{Sum, sha256};
 use crate::tool::table::edited_field;
-use crate::tool::targets;
-use aops_shell::class::{LineSetting, is_only_unknown, only_syncs};
+use crate::tool::targets::{self, Act};
+use aops_shell::class::{LineSetting, is_only_unknown, only_changes_named, only_syncs};
 use aops_shell::lasting::lasts;
 use aops_shell::leftovers::only_checks;
 use aops_shell::outside::{asks_here, outside};
-use aops_shell::syntax::{Ground, Line};
+use aops_shell::syntax::{Ground, Line, Word};
 use own::Own;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,6 +168,31 @@ fn stays_here(env: &Env, event: &Event) -> bool {
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
     let line = event.call().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
     line.is_some_and(|line| !outside(&line))
+}
+
+/// This line changes files that the tree does not show: what it names outside of it, or another repository.
+fn acts_elsewhere(env: &Env, session: &Session, event: &Event) -> bool {
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let (Some(call), Some(root)) = (event.call(), root(env, session, event)) else { return false };
+    let Some(line) = targets::line(&call.key.tool, &call.input, &ground) else { return false };
+    let root = real_paths::real(&root).unwrap_or(root);
+    let away = |path: &Word| {
+        let path = real_paths::real(Path::new(&path.tidied().literal()?))?;
+        let is_ours = path.starts_with(&root) || root.starts_with(&path) || path.starts_with(&env.config);
+        Some(path).filter(|path| !is_ours && !is_scratch(env, &root, &Word::of(&path.to_string_lossy())))
+    };
+    let is_repository = |path: PathBuf| {
+        path.ancestors().take_while(|above| !root.starts_with(above)).any(|above| above.join(".git").exists())
+    };
+    let reach = targets::of(&call.key.tool, &call.input, Some(&line), &ground);
+    let named = reach.paths.iter().filter(|target| target.act != Act::Copy);
+    let mut named = named.filter_map(|target| away(&target.path));
+    if only_changes_named(&line, &LineSetting::of(ground)) {
+        return named.next().is_some();
+    }
+    let mut folders = line.commands.iter().flat_map(|simple| simple.folders.iter()).filter_map(away);
+    named.any(is_repository) || folders.any(is_repository)
 }
 
 /// Everything that the task has changed so far, after this command; does nothing if that is unknown.

@@ -86,8 +86,12 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     let _ = make_all(&env.data.join("sessions"));
     if rustix::process::geteuid().is_root() {
         // Every user's client reads this folder, whatever our umask is.
-        for made in make_folders(&env.managed(), 0o755).unwrap_or_default() {
-            let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
+        // Ours lies beside the client's, unless a test moves that.
+        let beside = env.administered.parent() == env.managed().parent();
+        for folder in [Some(env.managed()), beside.then(|| env.administered.clone())].iter().flatten() {
+            for made in make_folders(folder, 0o755).unwrap_or_default() {
+                let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
+            }
         }
     }
     let project = tampering::project(env, event);

@@ -15,6 +15,7 @@ use crate::model::profile::Profile;
 use crate::session::fact::Kept;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
+use crate::system::disk::DISK;
 use crate::system::env::{Env, boot_id};
 use crate::text::json;
 use crate::tool::danger::{Danger, Place};
@@ -45,7 +46,7 @@ pub fn read(
 ) -> Option<Lost> {
     let kept = |danger: &&Danger| session.policy().danger_level(danger.rule) == DangerLevel::Keep;
     let rules: Vec<&str> = dangers.iter().filter(kept).map(|danger| danger.rule.id()).collect();
-    let place = Place { cwd: ground.cwd, home: ground.home, project: Some(project), read: None };
+    let place = Place { cwd: ground.cwd, home: ground.home, project: Some(project), disk: Some(DISK) };
     let losses = told(line?, &place, &rules)?;
     Some(Lost { losses, rules: rules.into_iter().map(str::to_owned).collect() })
 }

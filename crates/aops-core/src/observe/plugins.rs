@@ -67,6 +67,25 @@ fn settings_of_projects(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> 
     folders.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)))
 }
 
+/// Whether this file makes a plugin act that settings of a project switch on out of a folder of this machine.
+pub(super) fn is_in_force(env: &Env, project: &Path, file: &Path) -> bool {
+    const ACTING: [&str; 6] = [".claude-plugin", ".lsp.json", ".mcp.json", "bin", "hooks", "monitors"];
+    let is_named = |path: &Path| path.iter().any(|part| ACTING.iter().any(|name| part == *name));
+    let in_plugin = |root: &PathBuf| {
+        let first = file.strip_prefix(root).ok().and_then(|inside| inside.iter().next());
+        let is_list = || file.ancestors().nth(2).is_some_and(|market| root.starts_with(market));
+        first.is_some_and(|first| ACTING.iter().any(|name| first == *name))
+            || file.ends_with(".claude-plugin/marketplace.json") && is_list()
+    };
+    let plugins = || {
+        settings_of_projects(env, project)
+            .filter_map(|settings| Some((read_short(&settings)?, settings)))
+            .flat_map(|(text, settings)| in_marketplaces(&settings, &text))
+            .collect::<Vec<_>>()
+    };
+    is_named(file) && plugins().iter().any(in_plugin)
+}
+
 /// The plugins in folders of this machine that settings name as marketplaces: a repository may enable them
 /// out of itself.
 pub(super) fn in_marketplaces(settings: &Path, text: &str) -> Vec<PathBuf> {

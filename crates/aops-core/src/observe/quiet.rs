@@ -6,6 +6,7 @@
 mod pattern;
 mod rules;
 mod hidden;
+mod secrets;
 mod places;
 
 use crate::config::in_force;
@@ -141,7 +142,8 @@ struct Paths {
 
 impl Paths {
     fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
-        let quiet::Places { named: mut reads, patterns, is_open, mentioned } = quiet::places(line);
+        let places = quiet::places(line);
+        let quiet::Places { named: mut reads, patterns, is_open, mentioned, .. } = places.clone();
         // Unknown programs may read any path; if the user has rules about paths, those decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
             return Err("a word of it may be any path".to_owned());
@@ -158,14 +160,20 @@ impl Paths {
         if hidden::covers(&rules.paths, &named) {
             return Err("a rule of the user's covers a path that it names".to_owned());
         }
-        let hides = hidden::all(&rules.paths)?;
+        let mut hides = hidden::all(&rules.paths)?;
         // Only the shell knows what a pattern matches.
         if hidden::is_near(&hides, &named) && line.text.contains(['*', '?', '[']) {
             return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
         }
-        if !rules.paths.is_empty() {
-            shows_no_objects(line)?;
+        if !rules.paths.is_empty() && secrets::shows_objects(line) {
+            return Err("git may show what the user's rules cover".to_owned());
         }
+        let secrets = secrets::within(line, &places, &seen.project)?;
+        // What an unknown program does without its files of secrets proves nothing.
+        if level == AnswerLevel::Contained && !secrets.is_empty() {
+            return Err("it reads a folder with a file of secrets".to_owned());
+        }
+        hides.extend(secrets);
         Ok(Self { reads, hides })
     }
 }
@@ -304,20 +312,6 @@ fn raw_words(text: &str) -> Vec<Word> {
     words
         .map(|word| if word.contains('$') { Word::any() } else { Word::of(&word.replace('\\', "")) })
         .collect()
-}
-
-/// A jail cannot hide git objects, since they are not files with a path.
-fn shows_no_objects(line: &Line) -> Result<(), String> {
-    const LISTS: [&str; 9] =
-        ["branch", "describe", "log", "ls-files", "remote", "rev-parse", "status", "tag", "worktree"];
-    const SHOWS: [&str; 9] = ["--patch", "--patch-with-stat", "--cc", "-G", "-L", "-S", "-c", "-p", "-u"];
-    let shows = line.commands.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
-        let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
-        let verb = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
-        let shows = |word: &String| SHOWS.iter().any(|option| word.starts_with(option)) || word.contains(':');
-        !LISTS.contains(&verb) || words.iter().any(shows)
-    });
-    if shows { Err("git may show what the user's rules cover".to_owned()) } else { Ok(()) }
 }
 
 fn proof(line: &Line) -> Vec<Harmless> {

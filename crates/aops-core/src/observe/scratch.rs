@@ -55,7 +55,7 @@ pub(super) fn temporary_output(env: &Env, root: &Path, simple: &Simple, word: &W
     path.literal().filter(|_| path.is_firm()).filter(is_temporary)
 }
 
-fn is_scratch(env: &Env, root: &Path, path: &Word) -> bool {
+pub(super) fn is_scratch(env: &Env, root: &Path, path: &Word) -> bool {
     let path = path.literal().filter(|_| path.is_firm());
     let Some(path) = path.and_then(|path| real_paths::real(Path::new(&path))) else { return false };
     if fs::metadata(&path).is_ok_and(|about| about.is_file() && about.nlink() > 1) {

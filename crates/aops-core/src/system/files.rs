@@ -220,7 +220,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Adds a line to a list, unless the list contains it.
+/// Adds a line to a private list, unless the list contains it.
 pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
     let found = find(path)?;
     let mut list = found.bytes.clone().unwrap_or_default();
@@ -233,7 +233,7 @@ pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
     list.extend_from_slice(line.as_bytes());
     list.push(b'\n');
     fs::create_dir_all(path.parent().unwrap_or(path))?;
-    found.replace(&list, 0o644)
+    found.replace(&list, 0o600)
 }
 
 /// Puts a private file with these bytes in place. The bytes are on the disk before the file gets its name.
@@ -528,6 +528,9 @@ mod tests {
             add_line(&path, "/x/").unwrap();
             assert_eq!(fs::read(&path).unwrap(), after);
         }
+        let list = folder.path().join("list");
+        add_line(&list, "a").unwrap();
+        assert_eq!(fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o600, "others do not read it");
     }
 
     #[test]

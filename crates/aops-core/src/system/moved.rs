@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The client's own shell, or a program that it starts, runs what they name before it runs us.
-pub(super) const LEADING_VARIABLES: [&str; 7] =
+pub const LEADING_VARIABLES: [&str; 7] =
     ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
 pub(super) const USUAL_SHELLS: [&str; 6] =
     ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];

@@ -6,8 +6,14 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// Sends a signal to a process that may have been stopped, and continues it.
+pub fn send_awake(process: Pid, signal: Signal) -> std::io::Result<()> {
+    kill_process(process, signal)?;
+    Ok(kill_process(process, Signal::CONT)?)
+}
 
 /// First call of the program.
 pub fn settle() {

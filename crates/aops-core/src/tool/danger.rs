@@ -4,30 +4,24 @@
 //! field whose name shows that it is prose is not searched.
 
 pub use aops_shell::danger::{
-    Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, may_be_secret, rule,
+    Danger, Disk, Place, RULES, Rule, Severity, Usual, dangers, is_secret, may_be_secret, rule,
 };
 
 use super::input::{self, InputFields};
 use super::outward;
 use super::table::{ToolTouches, tool as known};
 use aops_shell::danger::{destroys, overwritten, powershell_destroys, unread};
-use aops_shell::syntax::{Ground, Line, cut};
+use aops_shell::syntax::{Ground, Line, Word, cut, globbed};
 use serde_json::Value;
 
 /// At most this many values of one call are looked at.
 const STRINGS: usize = 50_000;
 
-/// `read`: returns the content of a file that is fed to a command.
-pub fn of(
-    tool: &str,
-    input: &str,
-    line: Option<&Line>,
-    ground: &Ground,
-    read: Option<fn(&str) -> Option<Fed>>,
-) -> Vec<Danger> {
+/// `disk`: what may be asked about the files that a command names.
+pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground, disk: Option<Disk>) -> Vec<Danger> {
     let project =
         ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
-    let place = Place { cwd: ground.cwd, home: ground.home, project, read };
+    let place = Place { cwd: ground.cwd, home: ground.home, project, disk };
     if let Some(line) = line {
         return dangers(line, &place);
     }
@@ -38,7 +32,7 @@ pub fn of(
         }
         ToolTouches::File => {
             let path = InputFields::read(input).and_then(|fields| fields.paths().next());
-            let secrets = named(tool, input, is_planned);
+            let secrets = named(tool, input, &place, is_planned);
             let written = || path.iter().flat_map(|path| written(tool, path, &place)).collect();
             if secrets.is_empty() { written() } else { secrets }
         }
@@ -48,7 +42,7 @@ pub fn of(
             let secret = secret.map(|path| found("secret-file", format!("{tool} {path}")));
             secret.unwrap_or_else(|| paths.iter().flat_map(|path| written(tool, path, &place)).collect())
         }
-        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, |_| false),
+        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, &place, |_| false),
         ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => {
             let act = outward::rule_of(tool).map(|id| found(id, tool.to_owned()));
             act.into_iter().flatten().chain(strings(tool, input, &place)).collect()
@@ -74,14 +68,28 @@ fn is_planned(path: &str) -> bool {
 }
 
 /// Dangers in the file that a tool of the client reads or changes; a search may also name it by a pattern.
-fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
+fn named(tool: &str, input: &str, place: &Place, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
     let Some(fields) = InputFields::read(input) else {
         let path = input::literals(input).into_iter().find(|path| is_secret(path) && !is_free(path));
         return path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default();
     };
-    let glob = fields.glob.as_deref().filter(|glob| tool == "Grep" && may_be_secret(glob)).map(str::to_owned);
-    let path = fields.paths().find(|path| is_secret(path) && !is_free(path)).or(glob);
+    let glob = fields.glob.as_deref().filter(|_| tool == "Grep").map(str::to_owned);
+    let paths: Vec<String> = fields.paths().collect();
+    let folder = paths.first().map(String::as_str);
+    let glob = glob.filter(|glob| may_be_secret(glob) || finds_secret(place, folder, glob));
+    let path = paths.iter().find(|path| is_secret(path) && !is_free(path)).cloned().or(glob);
     path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
+}
+
+/// Whether the pattern of a search matches a file of secrets below this folder.
+fn finds_secret(place: &Place, folder: Option<&str>, glob: &str) -> bool {
+    let folder = Word::of(folder.unwrap_or(".")).from_folder(&Word::of(place.cwd)).tidied();
+    let deep = if glob.contains("**") { glob.to_owned() } else { format!("**/{glob}") };
+    let pattern = globbed(&Word::of(&deep)).from_folder(&folder);
+    let named = glob.contains(|c: char| c.is_alphanumeric());
+    place.disk.filter(|_| named).is_some_and(|disk| {
+        (disk.find)(&pattern, true).is_none_or(|found| found.iter().any(|path| is_secret(path)))
+    })
 }
 
 /// What a field of an unknown tool contains, by its name.

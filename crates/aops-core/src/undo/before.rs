@@ -13,6 +13,7 @@ use crate::checkpoint::store::{Store, blob};
 use crate::checkpoint::tree::name;
 use crate::model::error::Failure;
 use crate::session::fact::{Kept, KeptBounds};
+use crate::system::disk::DISK;
 use crate::system::env::Env;
 use crate::system::{files, git};
 use crate::text::plain::count;
@@ -102,7 +103,7 @@ impl Command<'_> {
         let project = self.root.to_string_lossy();
         let variables = variables(self.env, &project);
         let ground = Ground { cwd: self.cwd, home: &home, variables: &variables };
-        let place = danger::Place { cwd: self.cwd, home: &home, project: Some(&project), read: None };
+        let place = danger::Place { cwd: self.cwd, home: &home, project: Some(&project), disk: Some(DISK) };
         let rules: Vec<&str> = self.rules.iter().map(String::as_str).collect();
         let line = cut(self.line, &ground);
         if self.rules.iter().any(|rule| rule == CONTAINED) {

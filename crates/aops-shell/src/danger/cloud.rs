@@ -135,7 +135,7 @@ fn is_trial_database(search: &Search, call: &Call) -> bool {
 /// The files it runs: `psql -f x.sql`, `mysql < x.sql`. A missing file holds nothing; one that is too long to
 /// read may hold anything.
 fn files(search: &Search, call: &Call) -> Vec<Fed> {
-    let Some(read) = search.place.read else { return Vec::new() };
+    let Some(read) = search.place.disk.map(|disk| disk.read) else { return Vec::new() };
     let here = Word::of(search.place.cwd);
     let folder = call.simple.folders.first().unwrap_or(&here);
     let glued =

@@ -118,7 +118,7 @@ fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
 /// The files, lines and branches that a verb names.
 fn names(search: &mut Search, call: &Call, verb: &Verb) {
     match verb.name {
-        "push" => pushed(search, call, verb),
+        "push" | "send-pack" | "http-push" => pushed(search, call, verb),
         "rm" if !verb.has(&["--cached", "-n", "--dry-run"]) => {
             let paths = verb.words.iter().filter(|word| !word.is_option());
             // Git expands patterns itself, and removes a folder only with `-r`.
@@ -171,6 +171,20 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
         "gc" if set("gc.pruneexpire", &["now", "all"]) => search.add("git-history", call.simple),
         "clean" if set("clean.requireforce", &["false", "no", "off", "0"]) => {
             search.add("git-clean", call.simple);
+        }
+        "push" => {
+            // `-c remote.origin.push=+HEAD:main`, `-c remote.origin.mirror=true`
+            let settings = call.texts[..verb].windows(2).filter(|pair| pair[0] == "-c");
+            for pair in settings.filter(|pair| pair[1].to_lowercase().starts_with("remote.")) {
+                let (key, value) = pair[1].split_once('=').unwrap_or((&pair[1], "true"));
+                match key.rsplit('.').next() {
+                    Some("push") => {
+                        search.text(&format!("git push origin '{}'", value.replace('\'', "")), call.simple);
+                    }
+                    Some("mirror") if TRUE.contains(&value) => search.text("git push --mirror", call.simple),
+                    _ => {}
+                }
+            }
         }
         _ if takes_signature(name) && SIGNING.iter().any(|key| set(key, TRUE)) => {
             search.add("sign-as-user", call.simple);

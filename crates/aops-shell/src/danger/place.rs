@@ -12,6 +12,16 @@ pub enum Fed {
     TooLong,
 }
 
+/// What may be asked about the files here.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk {
+    /// Reads the file at this path that a command receives as input, if it exists.
+    pub read: fn(&str) -> Option<Fed>,
+    /// The existing files that an absolute pattern matches; with hidden ones if `true`. `None` if there are
+    /// too many to look at.
+    pub find: fn(&Word, bool) -> Option<Vec<String>>,
+}
+
 /// Where the line runs. Paths are absolute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
@@ -19,8 +29,8 @@ pub struct Place<'a> {
     pub home: &'a str,
     /// The root of the working tree.
     pub project: Option<&'a str>,
-    /// Reads the file at this path that a command receives as input, if it exists.
-    pub read: Option<fn(&str) -> Option<Fed>>,
+    /// The files on the disk, if they may be looked at.
+    pub disk: Option<Disk>,
 }
 
 /// In rising order of the loss if it is removed with everything below it.

@@ -1,9 +1,10 @@
 //! Files that hold secrets, and commands that print, copy or send them.
 
 use super::Search;
-use super::call::Call;
+use super::call::{Call, may_be};
 use super::masked::{self, is_secret_name};
-use crate::syntax::{Simple, Word};
+use super::place::Place;
+use crate::syntax::{Bit, Simple, Word};
 use std::rc::Rc;
 
 /// File names that are secret in any folder.
@@ -164,6 +165,34 @@ fn is_held(simple: &Simple, word: &Word) -> bool {
         .any(|folder| texts.iter().any(|text| is_placed(&text.from_folder(folder).tidied().lossy())))
 }
 
+/// Whether a pattern really matches a file of secrets. Where too much is to be looked at, it counts if it
+/// could match the name of one. A search through everything is no pattern of names.
+fn finds(place: &Place, around: &[Rc<Simple>], simple: &Simple, word: &Word) -> bool {
+    let Some(disk) = place.disk else { return false };
+    let is_sign = |bit: &Bit| matches!(bit, Bit::Star | Bit::One);
+    let last = word.last_bits();
+    let is_deep = word.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
+    let is_all = is_deep && last.iter().all(|bit| *bit == Bit::Star);
+    if is_all || word.is_option() || word.bits.contains(&Bit::Any) || !word.bits.iter().any(is_sign) {
+        return false;
+    }
+    let sets = |simple: &Rc<Simple>| {
+        let globs = simple.name() == Some("shopt") && simple.words.iter().any(|word| word.is("dotglob"));
+        globs || simple.assigned.iter().any(|name| name == "GLOBIGNORE")
+    };
+    let with_hidden = around.iter().any(sets);
+    let could_be = || last.len() > LONGEST_PATTERN || NAMES.iter().any(|name| may_be(last, name));
+    let is_found = |folder: &Word| {
+        let pattern = word.from_folder(folder).tidied();
+        let found = if pattern.bits.contains(&Bit::Any) { None } else { (disk.find)(&pattern, with_hidden) };
+        found.map_or_else(could_be, |found| found.iter().any(|path| is_secret(path)))
+    };
+    simple.folders.iter().any(is_found)
+}
+
+/// A longer pattern is not tried against each name.
+const LONGEST_PATTERN: usize = 64;
+
 /// Adds the rule if one of these words names a secret file.
 pub(super) fn named<'w>(
     search: &mut Search,
@@ -177,7 +206,9 @@ pub(super) fn named<'w>(
     // What a network tool names may be a host (`ssh host`), so the folder alone does not make it a secret
     // file.
     let held = |word: &Word| id == "secret-file" && is_held(simple, word);
-    let holds = |word: &Word| holds_secret(word) || held(word);
+    let place = *search.place;
+    let around = &search.around;
+    let holds = |word: &Word| holds_secret(word) || held(word) || finds(&place, around, simple, word);
     let mut found = words.into_iter().filter(|word| holds(word) || word.named.iter().any(holds)).peekable();
     let masked = |word: &Word| {
         let mut inside = word.named.iter().filter(|word| holds(word));
@@ -328,7 +359,10 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     }
     if simple.fed.is_empty()
         && !SILENT.contains(&name)
-        && simple.arriving.iter().any(|word| (holds_secret(word) || is_held(simple, word)) && !masks(word))
+        && simple.arriving.iter().any(|word| {
+            let found = || finds(search.place, &search.around, simple, word);
+            (holds_secret(word) || is_held(simple, word) || found()) && !masks(word)
+        })
     {
         search.add("secret-file", simple);
     }

@@ -4,8 +4,12 @@ use super::*;
 
 mod unsaid;
 
-const HERE: Place =
-    Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
+const HERE: Place = Place {
+    cwd: "/home/u/proj",
+    home: "/home/u",
+    project: Some("/home/u/proj"),
+    disk: Some(Disk { read, find }),
+};
 
 /// The files that exist in these tests.
 fn read(path: &str) -> Option<Fed> {
@@ -14,6 +18,29 @@ fn read(path: &str) -> Option<Fed> {
         "/home/u/proj/long.sql" => Some(Fed::TooLong),
         _ => None,
     }
+}
+
+/// The files of the project in these tests; the folder `large` has too many.
+fn find(pattern: &Word, with_hidden: bool) -> Option<Vec<String>> {
+    let pattern = pattern.lossy();
+    if pattern.starts_with("/home/u/proj/large/") {
+        return None;
+    }
+    let files = [".env", "a.json", "credentials.json", "deploy/.env", "src/main.rs"];
+    let is_seen = |file: &&str| {
+        with_hidden || pattern.contains("/.") || pattern.contains("**") || !file.starts_with('.')
+    };
+    let is_match = |file: &&str| {
+        let (folder, name) = file.rsplit_once('/').map_or(("", *file), |(folder, name)| (folder, name));
+        let (place, last) = pattern.rsplit_once('/').unwrap_or_default();
+        let folder = format!("/home/u/proj/{folder}");
+        let here =
+            place == folder.trim_end_matches('/') || place == "/home/u/proj/**" || place == "/home/u/proj/*";
+        let (begin, end) = last.split_once('*').or_else(|| last.split_once('?')).unwrap_or((last, ""));
+        here && name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end)
+    };
+    let found = files.iter().filter(|file| is_seen(file) && is_match(file));
+    Some(found.map(|file| format!("/home/u/proj/{file}")).collect())
 }
 
 fn found(text: &str) -> Vec<&'static str> {
@@ -196,6 +223,47 @@ fn each_list_that_an_array_may_be_is_judged() {
 }
 
 /// A file in a secret folder is secret even if the command runs in that folder and uses only the file's name.
+/// A pattern is judged by the files it matches; a search through everything is not asked about.
+#[test]
+fn a_pattern_is_the_files_it_matches() {
+    for line in [
+        "cat .e*",
+        "head -5 ./.e?v",
+        "tail -n +1 .[e]nv",
+        "cat *",
+        "cat cred*",
+        "jq . *.json",
+        "cat */.env",
+        "cat < .e*",
+        "find . -name '.e*' -exec cat {} +",
+        "find . -name '*.json' | xargs cat",
+        "shopt -s dotglob; cat ?env",
+        "cp .e* /tmp/x",
+        "cat large/.e*",
+        "cat large/*",
+    ] {
+        assert!(found(line).contains(&"secret-file"), "{line}: {:?}", found(line));
+    }
+    for line in [
+        "cat src/*.rs",
+        "cat a*.json",
+        "ls .e*",
+        "cat ?env",
+        "grep -r KEY .",
+        "grep -rn KEY src",
+        "find . -type f | xargs grep KEY",
+        "git grep KEY",
+        "rg KEY",
+        "cat *.rs",
+        "cat large/*.txt",
+        "echo .e*",
+        "wc -l .e*",
+        "cat src/*",
+    ] {
+        assert_eq!(found(line), <[&str; 0]>::default(), "{line}");
+    }
+}
+
 #[test]
 fn a_secret_is_known_behind_cd() {
     for (line, rule) in [

@@ -1,6 +1,6 @@
 //! Work, stashes, branches and working trees that a git command drops.
 
-use super::{Loss, has, is_place, operands, placed};
+use super::{Loss, has, is_place, operands, placed, value_of};
 use crate::commands::moved_branch;
 use crate::syntax::{Bit, Simple, Word};
 use std::rc::Rc;
@@ -79,7 +79,7 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
         let verb = words[at].as_str();
         let rest = &words[at + 1..];
         let first = rest.first().map(String::as_str).unwrap_or_default();
-        let unstashes = verb == "stash" && matches!(first, "pop" | "apply");
+        let unstashes = verb == "stash" && matches!(first, "pop" | "apply" | "branch");
         match what {
             GitLoss::Stashes => {
                 verb == "stash" && !matches!(first, "apply" | "clear" | "drop" | "list" | "pop" | "show")
@@ -120,6 +120,10 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
             } else {
                 GitLoss::Changes { paths: Vec::new(), target: Target::Unknown }
             })
+        }
+        // A patch that is taken back may be the only place of these changes.
+        "apply" if has(words, &["-R", "--reverse"]) => {
+            Some(GitLoss::Changes { paths: Vec::new(), target: Target::Side })
         }
         "clean" if is_firm => {
             let paths = texts(&operands(words, &["-e", "--exclude"]));
@@ -180,12 +184,7 @@ fn changes(verb: &str, words: &[Word]) -> GitLoss {
     let named = texts(&operands(before, &valued));
     let from_file = has(words, &["--pathspec-from-file"]);
     let named_target = |name: Option<&String>| name.map_or(Target::Same, |name| Target::Named(name.clone()));
-    let source = || {
-        let at = before.iter().position(|word| word.is("-s") || word.is("--source"));
-        let glued = before.iter().find(|word| word.starts_with("--source=")).and_then(|word| word.past('='));
-        let word = at.and_then(|at| before.get(at + 1)).cloned().or(glued);
-        named_target(word.map(|word| word.lossy()).as_ref())
-    };
+    let source = || named_target(value_of(before, 's', "--source").map(|word| word.lossy()).as_ref());
     let (paths, target) = match verb {
         "checkout" | "restore" if has(words, &["--ours", "--theirs"]) && !from_file => {
             ([named, behind].concat(), Target::Side)

@@ -55,6 +55,8 @@ fn files_that_go() {
         ("rm $(echo a)", &["- /p/a"], 1),
         ("cp a b", &["/p/a > /p/b"], 1),
         ("cp -n a b", &[], 1),
+        ("git mv -f a b", &["/p/a > /p/b"], 1),
+        ("git mv a b", &[], 1),
         ("mv -t dir a b", &["/p/a /p/b > /p/dir"], 1),
         ("sed -i s/a/b/ f.txt", &["> /p/s/a/b/", "> /p/f.txt"], 0),
         ("sed -Ei s/a/b/ f.txt", &["> /p/s/a/b/", "> /p/f.txt"], 0),
@@ -62,6 +64,7 @@ fn files_that_go() {
         ("sed -n s/i/b/ f.txt", &[], 1),
         ("cp --backup=none a b", &["/p/a > /p/b"], 1),
         ("cp --backup a b", &[], 1),
+        ("VERSION_CONTROL=none cp -b a b", &["/p/a > /p/b"], 1),
         ("truncate -s 0 app.db", &["> /p/app.db"], 0),
         ("dd if=/dev/zero of=disk.img", &["> /p/disk.img"], 0),
         ("find logs -name '*.old' -delete", &["? /p/logs *.old"], 0),
@@ -70,6 +73,14 @@ fn files_that_go() {
         ("bash -c 'rm x'", &["- /p/x"], 0),
         ("rm \"$x\"", &[], 1),
         ("find . -exec rm {} +", &[], 2),
+        ("find . -name x.txt -exec cp a {} \\;", &["/p/a > /p/**/x.txt"], 2),
+        ("find . -name '*.txt' -exec sed -i s/a/b/ {} +", &["> /p/s/a/b/", "> /p/**/*.txt"], 1),
+        ("find . -name x | xargs tee", &["> /p/**/x"], 1),
+        ("find d -name x -exec dd if=a of={} \\;", &["> /p/d/**/x"], 1),
+        ("find d -name x -exec mv {} b \\;", &["/p/d/**/x > /p/b"], 2),
+        ("find d -name x -exec grep a {} \\;", &[], 2),
+        ("coproc rm a", &["- /p/a"], 0),
+        ("r$(:)m a", &["- /p/a"], 2),
         ("make clean", &[], 1),
         ("crontab -r", &["crontab"], 1),
         ("crontab new.txt", &["crontab"], 1),
@@ -128,8 +139,11 @@ fn what_git_drops() {
         assert_eq!(of(line).0, [want], "{line}");
         assert_eq!(of(line).1, 0, "{line}: commands that are left");
     }
+    let back = GitLoss::Changes { paths: Vec::new(), target: Target::Side };
+    assert_eq!(of("git diff | git apply -R").0, [format!("/p: {back:?}")]);
     for line in [
         "git push --force",
+        "git apply a.patch",
         "git fetch . main:b",
         "git fetch origin +main:refs/remotes/origin/main",
         "git fetch . '+refs/heads/*:refs/heads/*'",
@@ -155,6 +169,7 @@ fn what_the_line_puts_there_first_is_not_told_whole() {
         ("git reset && git clean -fd", 1),
         ("git rm --cached a && git clean -fd", 1),
         ("git stash pop && git checkout -- .", 2),
+        ("git stash branch b && git checkout -qf main", 2),
         ("git commit -qam x && git branch -D topic", 2),
         // These words only reduce the loss.
         ("git stash && git reset --hard origin/main", 1),

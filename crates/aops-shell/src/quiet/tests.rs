@@ -167,6 +167,37 @@ fn the_places_that_a_line_reads() {
     }
 }
 
+/// What a line may show without naming it: by a pattern, or out of a folder.
+#[test]
+fn what_a_line_may_show_of_files() {
+    let ground = Ground { cwd: "/p", home: "/home/u", variables: &[] };
+    for (line, shown, whole) in [
+        ("cat .e*", &["/p/.e*"][..], &[][..]),
+        ("head -5 sub/.[e]nv", &["/p/sub/.?nv"], &[]),
+        ("cat < .e*", &["/p/.e*"], &[]),
+        ("find . -name '.e*' -exec cat {} +", &["/p/**/.e*"], &[]),
+        ("find . -type f -exec cat {} +", &[], &["/p"]),
+        ("grep -rn x src", &[], &["/p/src", "/p/x"]),
+        ("grep -rn x", &[], &["/p", "/p/x"]),
+        ("rg x", &[], &["/p", "/p/x"]),
+        ("git ls-files | xargs cat", &[], &["/p"]),
+        ("git grep --no-index x", &[], &["/p", "/p/grep", "/p/x"]),
+        ("git log --oneline", &[], &[]),
+        ("cat a.txt | grep x", &[], &[]),
+        ("cut -d / -f 1 a.txt", &[], &[]),
+        ("ls -la .e*", &[], &[]),
+        ("wc -l .e*; echo .e*", &[], &[]),
+        ("find . -name '.e*'", &[], &[]),
+    ] {
+        let found = places(&cut(line, &ground));
+        assert_eq!((&found.shown[..], &found.whole[..]), (&texts(shown)[..], &texts(whole)[..]), "{line}");
+    }
+}
+
+fn texts(all: &[&str]) -> Vec<String> {
+    all.iter().map(|text| (*text).to_owned()).collect()
+}
+
 /// Files that no word names: on a list, in a program's text, or behind links further down.
 #[test]
 fn what_opens_other_files_than_it_names_may_open_any() {

@@ -5,6 +5,9 @@ use super::walk::Walk;
 use super::{Bit, Held, Simple, Word};
 use std::rc::Rc;
 
+/// How many variables of a line may be other names of variables.
+const NAMES: usize = 64;
+
 impl Walk {
     /// Sets the positional parameters `$1` and so on.
     pub(super) fn give(&mut self, scope: &mut Scope, words: Vec<Word>) {
@@ -29,13 +32,20 @@ impl Walk {
 
     /// `export x=y`, `local x`, `readonly x`, `declare -r x=y`
     fn declare(&mut self, program: &str, simple: &Simple, scope: &mut Scope) {
+        let names = simple.words.iter().any(|word| word.is_option() && word.lossy().contains('n'));
         let freezes = simple.words.iter().any(|word| word.is_option() && word.lossy().contains('r'));
         for word in operands(simple) {
             let value = word.past('=');
             let at = value.as_ref().map_or(word.bits.len(), |value| word.bits.len() - value.bits.len() - 1);
             let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() }.lossy();
             let (name, adds) = name.strip_suffix('+').map_or((name.as_str(), false), |name| (name, true));
-            if let Some(value) = value {
+            let target = value.as_ref().and_then(Word::literal).filter(|_| names && program != "export");
+            if let Some(target) = target.filter(|target| target != name) {
+                if scope.names.len() >= NAMES {
+                    return self.too_much();
+                }
+                Rc::make_mut(&mut scope.names).insert(name.to_owned(), target);
+            } else if let Some(value) = value {
                 self.programmed(name, std::slice::from_ref(&value), scope);
                 let old = scope.value(name).filter(|_| adds).unwrap_or_default().to_vec();
                 let unknown = adds.then(Word::any);

@@ -4,13 +4,17 @@
 //! nothing nests deeper than `DEEPEST`, and everything it accepts is accepted by `bash -n`. Rare constructs
 //! that are hard to tell apart (such as a subshell that begins like an arithmetic command) are refused.
 
-use super::tree::{Command, Function, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
+use super::tree::{
+    Command, Compound, Function, List, Part, Pipeline, Raw, Redirect, SimpleCommand, Statement, is_name_byte,
+};
 
 mod word;
 mod simple;
 mod compound;
 #[cfg(test)]
 mod tests;
+
+use simple::is_reserved;
 
 /// Twice what a system accepts as one argument, and so as one command.
 const LONGEST: usize = 256 * 1024;
@@ -301,10 +305,28 @@ impl<'a> Reader<'a> {
                 Some(Command::Compound(Box::new(compound), self.redirects()?))
             }
             "function" => self.function_keyword(),
-            // It sets variables that the line does not name.
-            "coproc" => None,
+            "coproc" => self.coprocess(),
             _ => self.simple(None),
         }
+    }
+
+    /// `coproc command`: a subshell in the background. With a name of its own it sets variables that the line
+    /// does not show, so that form is not read.
+    fn coprocess(&mut self) -> Option<Command<'a>> {
+        self.expect("coproc")?;
+        let inner = match self.next_text() {
+            "function" | "coproc" => None,
+            _ => self.command(),
+        };
+        let has_name =
+            |simple: &SimpleCommand| simple.words.get(1).is_some_and(|word| is_reserved(word.text));
+        let inner = inner.filter(|inner| match inner {
+            Command::Function(_) => false,
+            Command::Simple(simple) => !has_name(simple),
+            Command::Compound(..) => true,
+        })?;
+        let alone = Statement { pipelines: vec![(false, vec![inner])], background: true };
+        Some(Command::Compound(Box::new(Compound::Subshell(vec![alone])), Vec::new()))
     }
 }
 

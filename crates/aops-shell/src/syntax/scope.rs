@@ -58,6 +58,8 @@ pub(super) struct Scope {
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
     pub(super) unset: Rc<BTreeMap<String, Unset>>,
     pub(super) lists: Rc<Lists>,
+    /// Variables that are other names of variables: `declare -n`.
+    pub(super) names: Rc<BTreeMap<String, String>>,
     pub(super) functions: Rc<Vec<String>>,
     /// `$0`, if the line sets it.
     pub(super) zero: Option<Rc<Word>>,
@@ -108,6 +110,7 @@ impl Scope {
         if is_set_by_shell(name) {
             return None;
         }
+        let name = self.names.get(name).map_or(name, String::as_str);
         self.variables.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }
 
@@ -385,6 +388,41 @@ impl Held {
 pub fn is_armed(word: &Word) -> bool {
     let open = word.bits.iter().position(|bit| *bit == Bit::Char('['));
     open.is_some_and(|at| begins_program(&word.bits[at..]))
+}
+
+/// The programs in this text that the shell runs if it expands the text once more: `$(…)`, backquotes.
+pub(super) fn programs_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '$']) {
+        let (sign, behind) = rest[at..].split_at(1);
+        let inner = behind.strip_prefix('(').filter(|_| sign == "$");
+        let end = match inner {
+            Some(inner) => closing(inner),
+            None if sign == "`" => behind.find('`'),
+            None => {
+                rest = behind;
+                continue;
+            }
+        };
+        let inner = inner.unwrap_or(behind);
+        found.push(inner[..end.unwrap_or(inner.len())].to_owned());
+        rest = end.and_then(|end| inner.get(end + 1..)).unwrap_or_default();
+    }
+    found
+}
+
+/// Where the bracket closes that was open before this text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    text.char_indices().find_map(|(at, letter)| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
 }
 
 fn begins_program(bits: &[Bit]) -> bool {

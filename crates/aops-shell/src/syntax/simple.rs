@@ -2,7 +2,7 @@
 //! scope.
 
 use super::builtin::operands;
-use super::scope::{Scope, Unset, added, is_set_by_shell};
+use super::scope::{Scope, Unset, added, is_armed, is_set_by_shell, programs_in};
 use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
@@ -15,6 +15,12 @@ const LINKS: usize = 256;
 /// Builtins whose assignments persist, in POSIX shells.
 const SPECIAL: [&str; 10] =
     [":", ".", "eval", "exec", "export", "readonly", "set", "shift", "times", "unset"];
+
+/// Builtins that evaluate the index of a variable they are given.
+const EVALUATES: [&str; 14] = [
+    "[", "declare", "export", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "test",
+    "typeset", "unset", "wait",
+];
 
 impl Walk {
     pub(super) fn once(&mut self, command: &SimpleCommand, scope: &mut Scope) {
@@ -106,6 +112,7 @@ impl Walk {
         if !self.spend(1 + simple.words.len() + carried / 4 + folders / 256) || !self.enter() {
             return;
         }
+        self.closed(&simple, scope, own);
         self.opened(simple, scope, own);
         self.leave();
     }
@@ -113,6 +120,11 @@ impl Walk {
     fn opened(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         simple.folders = Rc::clone(&scope.folders);
         simple.call();
+        if simple.name().is_some_and(|name| EVALUATES.contains(&name)) {
+            for word in &simple.words[1..] {
+                self.expanded_again(word, false, scope);
+            }
+        }
         // `$(echo git) status`: a program name made by a substitution.
         let is_made = |word: &Word| word.shifts.is_some() && !word.printed.is_empty();
         self.guess_if(simple.words.first().is_some_and(is_made), MADE_UP);
@@ -262,6 +274,15 @@ impl Walk {
             "PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN", "EXTERNAL_DIFF", "ASKPASS",
             "GIT_SSH",
         ];
+        // Expanded again wherever a number or a prompt is.
+        let is_prompt = matches!(name, "PS0" | "PS1" | "PS2" | "PS4");
+        for value in values {
+            self.expanded_again(value, is_prompt, scope);
+        }
+        if matches!(name, "BASH_ENV" | "ENV") {
+            let said: Vec<&String> = values.iter().filter_map(|value| value.said.as_ref()).collect();
+            return said.into_iter().for_each(|text| self.program(text, &mut scope.clone()));
+        }
         // Settings of git, some of which are programs: `GIT_CONFIG_VALUE_0`, `GIT_CONFIG_PARAMETERS`.
         let is_setting = name.starts_with("GIT_CONFIG_VALUE") || name == "GIT_CONFIG_PARAMETERS";
         if !is_setting && !ENDS.iter().any(|end| name.ends_with(end)) {
@@ -273,12 +294,63 @@ impl Walk {
             if is_setting {
                 let parts = text.split('\'').map(|part| part.split_once('=').map_or(part, |(_, line)| line));
                 let lines = parts.map(|line| line.trim_start_matches('!')).filter(|line| line.contains(' '));
-                lines.for_each(|line| self.program(line, &mut scope.clone()));
+                for line in lines {
+                    // A program, or the words of an alias.
+                    self.program(line, &mut scope.clone());
+                    self.program(&format!("git {line}"), &mut scope.clone());
+                }
             } else {
                 self.program(&text, &mut scope.clone());
             }
         }
     }
+}
+
+impl Walk {
+    /// Text that the shell may expand once more: `a[$(…)]` as a number, or any text as a prompt.
+    pub(super) fn expanded_again(&mut self, word: &Word, is_prompt: bool, scope: &Scope) {
+        if !is_prompt && !is_armed(word) {
+            return;
+        }
+        for program in programs_in(&word.lossy()) {
+            if self.spend(4 + program.len() / 64) {
+                self.program(&program, &mut scope.clone());
+            }
+        }
+    }
+
+    /// What the command is if the unknown parts inside its name and its options are empty: `r$()m`,
+    /// `git pu${x}sh --fo${x}rce`.
+    fn closed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
+        let closed: Vec<Option<Word>> = (0..simple.words.len()).map(|at| closed(&simple.words, at)).collect();
+        if closed.iter().all(Option::is_none) {
+            return;
+        }
+        let words = simple.words.iter().zip(closed).map(|(word, closed)| closed.unwrap_or(word.clone()));
+        self.run(Simple { words: words.collect(), ..simple.clone() }, &mut scope.clone(), own);
+    }
+}
+
+/// This word without its unknown parts, if these are inside the command's name, its verb or an option.
+fn closed(words: &[Word], at: usize) -> Option<Word> {
+    let word = &words[at];
+    let mut gaps = (0..word.bits.len()).filter(|at| word.bits[*at] == Bit::Any).peekable();
+    gaps.peek()?;
+    let bits: Vec<Bit> = word.bits.iter().copied().filter(|bit| *bit != Bit::Any).collect();
+    let is_letter = |bit: &Bit| matches!(bit, Bit::Char(c) if c.is_ascii_alphabetic());
+    let is_part = |bit: &Bit| matches!(bit, Bit::Char(c) if c.is_ascii_alphanumeric() || *c == '-');
+    let is_option = bits.first() == Some(&Bit::Char('-'));
+    // `python$version` may be `python`; but `$dir-1` and the value in `-j$n` are no names.
+    let is_loose = at == 0 || at == 1 && words[0].is("git");
+    let holds = |at: usize| {
+        let is_text = |bits: &[Bit]| bits.iter().any(|bit| *bit != Bit::Any);
+        let precedes = is_text(&word.bits[..at]);
+        let follows = is_text(&word.bits[at + 1..]);
+        if is_loose && !is_option { precedes || follows } else { precedes && follows }
+    };
+    let is_name = at < 2 && bits.first().is_some_and(is_letter);
+    let is_one = (is_option || is_name) && bits.len() > 1 && bits.iter().all(is_part) && gaps.all(holds);
+    is_one.then(|| Word { bits, ..Word::default() })
 }
 
 /// What an assignment sets: one of several values, or one of several lists.
@@ -295,7 +367,10 @@ fn in_order(assignment: &Assignment, words: Vec<Vec<Word>>) -> Vec<Word> {
         Some(numbers) => {
             let mut placed: Vec<_> = numbers.into_iter().zip(words).collect();
             placed.sort_by_key(|(number, _)| *number);
-            placed.into_iter().flat_map(|(_, words)| words).collect()
+            // With gaps, the position of an element is not its index.
+            let has_gaps = placed.iter().enumerate().any(|(at, (number, _))| at != *number);
+            let gap = has_gaps.then(|| Word { several: true, ..Word::any() });
+            placed.into_iter().flat_map(|(_, words)| words).chain(gap).collect()
         }
         None => words.concat(),
     }

@@ -8,6 +8,7 @@ use super::tree::{List, Raw};
 use std::rc::Rc;
 
 mod arithmetic;
+mod remade;
 mod scan;
 mod parameter;
 

@@ -178,6 +178,10 @@ impl Walk {
         let arguments = &simple.words[1..];
         // A new shell does not inherit functions.
         let mut scope = Scope { functions: Rc::default(), given: Rc::default(), ..own.clone() };
+        let starts = |pair: &[Word]| pair[0].is("--rcfile") || pair[0].is("--init-file");
+        for pair in arguments.windows(2).filter(|pair| starts(pair)) {
+            pair[1].said.iter().for_each(|text| self.program(text, &mut scope.clone()));
+        }
         if let Some(at) = arguments.iter().position(is_command_flag) {
             let usual = arguments[..at].iter().all(is_usual);
             self.guess_if(name == "su" || name == "fish" || !usual, name);

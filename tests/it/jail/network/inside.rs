@@ -507,6 +507,26 @@ fn a_network_that_is_gone_lets_no_command_run() {
     assert_ne!(next, broker);
 }
 
+/// A command can stop the broker. The next command continues it, and so does the session's end.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_stopped_broker_goes_on() {
+    let world = world("mode = \"list\"\nallow = [\"db.test:5432\"]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let broker = broker(&world, &session);
+    put_script(&world, "db.py", "print(reach('db.test', 5432, b'hello'))\n");
+    kill_process(broker, Signal::STOP).unwrap();
+    assert_eq!(session.ran("python3 db.py").out, "b'database 93.184.216.3 hello'\n");
+    kill_process(broker, Signal::STOP).unwrap();
+    let _ = session.inner.event("SessionEnd", serde_json::json!({"reason": "other"}));
+    let held = || {
+        fcntl_getlk(fs::File::open(file(&session, "mark")).unwrap(), &Flock::from(FlockType::ReadLock))
+            .unwrap()
+    };
+    world.sandbox.wait_until("the broker has ended", || held().is_none());
+}
+
 /// A server that speaks TLS as others do, with a certificate that is given to each program.
 #[expect(clippy::disallowed_methods, reason = "no command of a session")]
 fn tls_server(folder: &Path) -> std::process::Child {

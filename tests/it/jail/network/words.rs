@@ -44,6 +44,12 @@ fn a_page_is_judged_by_the_same_list() {
     ]);
     let sandbox = attended("observe");
     fetches(&begun(&sandbox), "https://paste.example/x").silent();
+    // The mode in which the gates only record is another one.
+    sandbox.configure(&format!("[mode]\nlevel = \"observe\"\n[network]\nmode = \"list\"\n{LISTED}"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    fetches(&session, "https://docs.example/x").silent();
+    fetches(&session, "https://paste.example/x").refused(&["paste.example refused"]);
 }
 
 /// The client's own tool takes whatever `new URL` takes.

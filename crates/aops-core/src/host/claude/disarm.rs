@@ -8,6 +8,7 @@ use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, su
 use crate::model::event::EVENTS;
 use crate::system::env::names_us;
 use crate::system::files;
+use crate::system::moved::LEADING_VARIABLES;
 use crate::text::sha256::sha256;
 use serde_json::Value;
 use std::path::Path;
@@ -19,9 +20,8 @@ pub const VARIABLES: [&str; 4] = [
     "CLAUDE_CODE_RESTRICTED",
     "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
 ];
-/// Their values run before, or instead of, the program that starts commands in the jail.
-const LEADING: [&str; 8] =
-    ["BASH_ENV", "CLAUDE_CODE_SHELL", PREFIX, "ENV", "HOME", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
+/// Beside what a shell runs first: these decide which shell files and which program start commands.
+const ALSO_LEADING: [&str; 2] = [PREFIX, "HOME"];
 /// Settings whose commands the client runs without a shell, and so outside the jail.
 const HELPERS: [&str; 5] =
     ["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper"];
@@ -41,7 +41,8 @@ pub fn recorded(text: &str) -> Vec<String> {
 /// What runs outside the jail, by name, each with its entry in a record.
 fn outside(root: &Value) -> Vec<(&str, String)> {
     let is_prefix = |name: &str, value: &Value| name == PREFIX && value.as_str().is_some_and(names_us);
-    let variables = LEADING.into_iter().filter_map(|name| Some((name, root.get("env")?.get(name)?)));
+    let leading = LEADING_VARIABLES.into_iter().chain(ALSO_LEADING);
+    let variables = leading.filter_map(|name| Some((name, root.get("env")?.get(name)?)));
     let variables = variables.filter(|(name, value)| !is_prefix(name, value));
     let helpers = HELPERS.into_iter().filter_map(|name| Some((name, root.get(name)?)));
     let groups = root.get("hooks").and_then(Value::as_object).into_iter().flatten();
@@ -429,6 +430,15 @@ mod tests {
             let text = format!(r#"{{"env":{{"CLAUDE_CODE_SIMPLE":{value}}}}}"#);
             assert_eq!(disarms::<&str>(&text, &[]).is_some(), off, "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_shell_or_a_loader_runs_first_leads_past_the_jail() {
+        for name in LEADING_VARIABLES.into_iter().chain(ALSO_LEADING) {
+            let why = disarms::<&str>(&format!(r#"{{"env":{{"{name}":"/x"}}}}"#), &[]).unwrap_or_default();
+            assert!(why.contains(name), "{name}: {why}");
+        }
+        assert!(LEADING_VARIABLES.contains(&"LD_AUDIT"));
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub(super) fn derived(env: &Env, project: &Path) -> Vec<(Pattern, Word)> {
 /// The hosts that committed lock files and settings name, and the package ecosystems they belong to.
 fn committed(ask: &dyn Fn(&[&str]) -> String) -> (BTreeSet<Pattern>, BTreeSet<&'static str>) {
     let paths: Vec<String> = PROJECT_FILES.iter().map(|(file, _)| format!(":(glob)**/{file}")).collect();
-    let words = ["grep", "-I", "-z", "--no-color", "--full-name", "-F", "-e", "://", "HEAD", "--"];
+    let words =
+        ["grep", "-I", "-z", "--no-color", "--full-name", "-F", "-e", "://", "-e", "url = ", "HEAD", "--"];
     let words: Vec<&str> = words.into_iter().chain(paths.iter().map(String::as_str)).collect();
     let mut hosts = BTreeSet::new();
     let mut ecosystems = BTreeSet::new();

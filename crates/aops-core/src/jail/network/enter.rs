@@ -7,6 +7,7 @@
 use super::{broker, open_mark};
 use rustix::fs::fstat;
 use rustix::io::Errno;
+use rustix::process::{Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -40,9 +41,11 @@ pub(super) fn find(session: &Path) -> Result<Spaces, String> {
     let users = open(USERS)?;
     let network = open(NETWORK)?;
     // The broker still holds the lock, so its process ID was not reused meanwhile.
-    if broker(&mark).map(|pid| pid.as_raw_nonzero().get()) != Some(keeper) {
+    let Some(known) = broker(&mark).filter(|pid| pid.as_raw_nonzero().get() == keeper) else {
         return Err(gone.to_owned());
-    }
+    };
+    // An earlier command may have stopped it.
+    let _ = kill_process(known, Signal::CONT);
     Ok(Spaces { users, network })
 }
 

@@ -17,11 +17,13 @@ use aops_network::counts::Counts;
 use aops_network::inner;
 use aops_network::list::{List, Mode};
 use aops_network::proxy::Proxies;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, fcntl_lock};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Resource, getrlimit, pidfd_open, set_dumpable_behavior,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Signal, getpid, getrlimit, pidfd_open, pidfd_send_signal,
+    set_dumpable_behavior,
 };
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -73,9 +75,11 @@ fn keep(
     let proxies = Proxies::of(variables_of(person));
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (own, others) = tried("channel", pair)?;
+    let client = tried("client", client)?;
+    let broker = tried("broker", pidfd_open(getpid(), PidfdFlags::empty()))?;
     let Some(inside) = tried("fork", fork())? else {
         drop(own);
-        serve_inside(&others)
+        serve_inside(&others, client.as_ref(), &broker)
     };
     drop(others);
     let _spaces = hold_spaces(inside, &own)?;
@@ -90,7 +94,7 @@ fn keep(
         inner: own,
         counts: before,
         signals,
-        ends: tried("client", client)?.into_iter().collect(),
+        ends: client.into_iter().collect(),
         list: &mut || {
             match files::read_text(folder.join(LIST)) {
                 Ok(text) => List::parse(&text).map_err(|bad| bad.to_string()),
@@ -163,7 +167,7 @@ fn note_news(folder: &Path, before: &Counts, now: &Counts) {
 }
 
 /// Runs in a process of its own: makes the network, reports how that went, and then waits for requests.
-fn serve_inside(channel: &OwnedFd) -> ! {
+fn serve_inside(channel: &OwnedFd, client: Option<&OwnedFd>, broker: &OwnedFd) -> ! {
     let made = user::unshare_as_allowed(libc::CLONE_NEWNET)
         .and_then(|()| tried("loopback device", raise_loopback()))
         .and_then(|()| tried("route", inner::take_every_address()));
@@ -176,6 +180,13 @@ fn serve_inside(channel: &OwnedFd) -> ! {
         && matches!(recv(channel, &mut go[..], RecvFlags::empty()), Ok((_, 1)))
     {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        // A command may have stopped the broker, which then does not see that the client has ended.
+        if let (Some(Ok(client)), Ok(broker)) = (client.map(OwnedFd::try_clone), broker.try_clone()) {
+            std::thread::spawn(move || {
+                while poll(&mut [PollFd::new(&client, PollFlags::IN)], None) == Err(Errno::INTR) {}
+                let _ = pidfd_send_signal(&broker, Signal::CONT);
+            });
+        }
         inner::serve(channel);
         servers::end_all();
     }

@@ -7,7 +7,7 @@
 //! so, also in commits and in a stash.
 
 use super::light::{Light, Weight};
-use super::{count, root, stays_here, stored};
+use super::{acts_elsewhere, count, root, stays_here, stored};
 use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
 use crate::checkpoint::form::Id;
 use crate::checkpoint::store::Store;
@@ -51,7 +51,8 @@ impl Own {
         // We measure the tree in which the session began. It does not show what is done in a worktree.
         let is_elsewhere =
             || git::worktree_at(Path::new(&session.memory.place.root), Path::new(&event.cwd)).is_some();
-        if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() {
+        let acts_elsewhere = || acts_elsewhere(env, session, event);
+        if !progress.weight.unplanned && !stays_here(env, event) || is_elsewhere() || acts_elsewhere() {
             return None;
         }
         let id = progress

@@ -31,6 +31,7 @@ pub(super) struct Seen {
     folders: Vec<PathBuf>,
     cwd: PathBuf,
     home: PathBuf,
+    pub(super) project: PathBuf,
 }
 
 impl Seen {
@@ -43,7 +44,7 @@ impl Seen {
         folders.extend(real);
         // If the project is the home itself, the home contains more than the project.
         folders.retain(|folder| *folder != env.home && folder.parent().is_some());
-        Self { folders, cwd: cwd.to_owned(), home: env.home.clone() }
+        Self { folders, cwd: cwd.to_owned(), home: env.home.clone(), project: project.to_owned() }
     }
 
     /// The real paths. `strictly`: reject a file with a second name, since a rule may cover that name.

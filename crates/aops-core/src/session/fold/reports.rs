@@ -7,6 +7,7 @@ use crate::config::policy::Level;
 use crate::config::workflow::Gate;
 use crate::model::agent::{AgentId, ours};
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::agent_report::AgentReport;
@@ -245,8 +246,11 @@ impl Session {
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
         // Gates of the rejected plan stay required: choosing another workflow does not avoid a review.
-        let sent_back = std::mem::replace(&mut self.memory.progress.plan.gates, finding.gates.clone());
-        let more = sent_back.into_iter().filter(|gate| replans && !finding.gates.contains(gate));
+        // What the work of this task owes is owed under any later plan.
+        let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
+        let before = std::mem::replace(&mut self.memory.progress.plan.gates, finding.gates.clone());
+        let stays = |gate: &Stored<Gate>| replans || worked && *gate == Gate::Qa;
+        let more = before.into_iter().filter(|gate| stays(gate) && !finding.gates.contains(gate));
         self.memory.progress.plan.gates.extend(more);
         self.memory.progress.plan.steps.clone_from(&finding.steps);
         self.memory.progress.plan.kind.clone_from(&finding.kind);

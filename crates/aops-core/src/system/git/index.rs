@@ -6,12 +6,19 @@
 use crate::system::files;
 use crate::text::git_object::ObjectFormat;
 use crate::text::sha256::hex;
+use rustix::fs::Stat;
 use std::path::Path;
 
 /// How long a name of an object is, with SHA-1 and with SHA-256.
 const IDS: [usize; 2] = [20, 32];
 /// Times, device, inode, mode, owner and size of an entry.
 const STAT: usize = 40;
+/// Where an entry has the time of the last change, the inode and the size.
+const MODIFIED: usize = 8;
+const INODE: usize = 20;
+const SIZE: usize = 36;
+/// Of an entry's flags: the side of a conflict.
+const STAGE: u16 = 0x3000;
 /// Of an entry's flags: there are more of them.
 const EXTENDED: u16 = 0x4000;
 /// How long the path is, as far as that fits.
@@ -36,15 +43,61 @@ pub fn is_whole(index: &Path) -> bool {
     })
 }
 
+/// Whether the index has this file's present content, judged as git does, by its times, size and inode.
+/// `None`: git must be asked.
+pub fn is_as_indexed(index: &Path, path: &[u8], file: &Stat) -> Option<bool> {
+    let written = rustix::fs::stat(index).ok()?;
+    let bytes = files::read(index).ok()?;
+    let mut same = None;
+    IDS.into_iter().find_map(|id| {
+        same = None;
+        each(&bytes, id, &mut |head, own| {
+            if own == path {
+                same = Some(same.is_none() && is_same(head, id, file));
+            }
+        })
+    })?;
+    // A file that was changed in the very moment of the index may differ all the same.
+    let is_older = (file.st_mtime, file.st_mtime_nsec) < (written.st_mtime, written.st_mtime_nsec);
+    same.filter(|same| !same || is_older)
+}
+
+/// Whether an entry without conflict says this of a file.
+fn is_same(head: &[u8], id: usize, file: &Stat) -> bool {
+    let at = |from: usize| head.get(from..).and_then(number).map(u64::from);
+    let low = |value: u64| value & u64::from(u32::MAX);
+    let flags =
+        head.get(STAT + id..).and_then(|flags| flags.first_chunk()).map(|flags| u16::from_be_bytes(*flags));
+    let seconds = u64::try_from(file.st_mtime).map(low).ok();
+    let size = u64::try_from(file.st_size).map(low).ok();
+    at(MODIFIED) == seconds
+        && at(MODIFIED + 4).map(i128::from) == Some(i128::from(file.st_mtime_nsec))
+        && at(INODE) == Some(low(file.st_ino))
+        && at(SIZE) == size
+        && flags.is_some_and(|flags| flags & STAGE == 0)
+}
+
 /// The same of the index's bytes; `id`: the length of a name of an object.
 fn paths_in(bytes: &[u8], id: usize, below: &[u8]) -> Option<Vec<u8>> {
+    let mut found = Vec::new();
+    each(bytes, id, &mut |_, path| {
+        if let Some(own) = path.strip_prefix(below) {
+            found.extend_from_slice(own);
+            found.push(0);
+        }
+    })?;
+    Some(found)
+}
+
+/// Passes the head and the path of each entry on.
+fn each(bytes: &[u8], id: usize, found: &mut dyn FnMut(&[u8], &[u8])) -> Option<()> {
     let body = bytes.get(..bytes.len().checked_sub(id)?)?;
     let version = number(body.strip_prefix(b"DIRC")?)?;
     let count = number(body.get(8..)?)?;
     let mut rest = body.get(12..)?;
-    let mut found = Vec::new();
     let mut path = Vec::new();
     for _ in 0..count {
+        let head = rest;
         rest = match version {
             2 | 3 => entry(rest, id, &mut path)?,
             4 => short_entry(rest, id, &mut path)?,
@@ -54,13 +107,9 @@ fn paths_in(bytes: &[u8], id: usize, below: &[u8]) -> Option<Vec<u8>> {
         if path.split(|byte| *byte == b'/').any(is_odd) {
             return None;
         }
-        if let Some(own) = path.strip_prefix(below) {
-            found.extend_from_slice(own);
-            found.push(0);
-        }
+        found(head, &path);
     }
-    extensions(rest)?;
-    Some(found)
+    extensions(rest)
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {
@@ -179,6 +228,29 @@ mod tests {
     }
 
     /// Both sides of a conflict are there, as git lists them.
+    #[test]
+    fn a_clean_file_is_known_without_git() {
+        let (_home, env) = repository();
+        put(&env, "a");
+        run(&env, &["add", "-A"]);
+        let index = env.cwd.join(".git/index");
+        let is = |name: &str| {
+            is_as_indexed(&index, name.as_bytes(), &rustix::fs::lstat(env.cwd.join("a")).unwrap())
+        };
+        assert_eq!(is("b"), None, "it is not in the index");
+        let file = std::fs::File::options().append(true).open(env.cwd.join("a")).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        file.set_modified(long_ago).unwrap();
+        assert_eq!(is("a"), Some(false), "its time is another");
+        for version in ["2", "4"] {
+            run(&env, &["update-index", "--index-version", version, "-q", "--really-refresh"]);
+            assert_eq!(is("a"), Some(true), "{version}");
+        }
+        std::io::Write::write_all(&mut &file, b"more").unwrap();
+        file.set_modified(long_ago).unwrap();
+        assert_eq!(is("a"), Some(false), "its size is another");
+    }
+
     #[test]
     fn a_conflict_is_in_the_index() {
         let (_home, env) = repository();

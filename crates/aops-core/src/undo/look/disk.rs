@@ -3,6 +3,7 @@
 use super::{CONTAINED, How, Look, Unkept, Want};
 use crate::checkpoint::tree::OURS;
 use crate::system::files::mode_bits;
+use crate::system::glob::matches;
 use aops_shell::syntax::{Bit, Word};
 use rustix::fs::{FileType, Stat};
 use std::ffi::{OsStr, OsString};
@@ -45,14 +46,17 @@ impl Look<'_> {
             return Ok(there(&PathBuf::from(path)).into_iter().collect());
         }
         let mut paths = vec![PathBuf::from("/")];
+        let is_search = word.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
         for part in word.bits.split(|bit| *bit == Bit::Char('/')).filter(|part| !part.is_empty()) {
             let mut next = Vec::new();
             for path in &paths {
                 self.check()?;
                 if let Some(name) = literal(part) {
                     next.push(path.join(name));
+                } else if part == [Bit::Star, Bit::Star] {
+                    next.extend(self.below(path, word.bits.ends_with(part))?);
                 } else {
-                    let named = names(path)?.into_iter().filter(|name| matches(part, name));
+                    let named = names(path)?.into_iter().filter(|name| matches(part, name, is_search));
                     next.extend(named.map(|name| path.join(name)));
                 }
                 if next.len() > MOST_NAMES {
@@ -62,6 +66,29 @@ impl Look<'_> {
             paths = next;
         }
         Ok(paths.iter().filter_map(there).collect())
+    }
+
+    /// The folders that a search goes through from here on, or the files that it finds.
+    fn below(&self, path: &Path, files: bool) -> Result<Vec<PathBuf>, Unkept> {
+        let mut found = Vec::new();
+        let mut waiting = vec![path.to_owned()];
+        while let Some(path) = waiting.pop() {
+            self.check()?;
+            if path.ends_with(".git") || self.is_ours(&path) {
+                continue;
+            }
+            let is_folder = stat(&path).is_some_and(|stat| kind(&stat) == FileType::Directory);
+            if is_folder {
+                waiting.extend(names(&path)?.into_iter().map(|name| path.join(name)));
+            }
+            if is_folder != files {
+                found.push(path);
+            }
+            if found.len() + waiting.len() > MOST_NAMES {
+                return Err(Unkept::TooMuch { files: found.len(), bytes: 0 });
+            }
+        }
+        Ok(found)
     }
 
     /// All files below with one of these names; or all files, if no names are given.
@@ -76,7 +103,7 @@ impl Look<'_> {
                 if name != ".git" && !self.is_ours(&path) {
                     waiting.extend(names(&path)?.into_iter().map(|name| path.join(name)));
                 }
-            } else if wanted.is_empty() || wanted.iter().any(|word| matches(&word.bits, name)) {
+            } else if wanted.is_empty() || wanted.iter().any(|word| matches(&word.bits, name, false)) {
                 found.push(path);
             }
             if found.len() > MOST_NAMES {
@@ -194,34 +221,6 @@ pub(super) fn names(folder: &Path) -> Result<Vec<OsString>, Unkept> {
     }
 }
 
-/// Matches like a shell: a leading dot only matches a dot.
-fn matches(pattern: &[Bit], name: &OsStr) -> bool {
-    let name: Vec<char> = name.to_string_lossy().chars().collect();
-    if name.first() == Some(&'.') && pattern.first() != Some(&Bit::Char('.')) {
-        return false;
-    }
-    let mut at = 0;
-    let mut read = 0;
-    let mut star = None;
-    while read < name.len() {
-        match pattern.get(at) {
-            Some(Bit::Star | Bit::Any) => {
-                star = Some((at, read));
-                at += 1;
-            }
-            Some(Bit::One) => (at, read) = (at + 1, read + 1),
-            Some(Bit::Char(c)) if *c == name[read] => (at, read) = (at + 1, read + 1),
-            _ => {
-                let Some((back, from)) = star else { return false };
-                at = back + 1;
-                read = from + 1;
-                star = Some((back, from + 1));
-            }
-        }
-    }
-    pattern[at..].iter().all(|bit| matches!(bit, Bit::Star | Bit::Any))
-}
-
 /// Additional files that a database keeps next to its own.
 pub(super) fn beside(path: &Path) -> Vec<PathBuf> {
     const DATABASES: &[&str] = &["db", "db3", "sqlite", "sqlite3"];
@@ -232,32 +231,4 @@ pub(super) fn beside(path: &Path) -> Vec<PathBuf> {
         PathBuf::from(whole)
     };
     if is_database { ["-wal", "-shm", "-journal"].iter().map(with).collect() } else { Vec::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_is_a_shells() {
-        let of = |pattern: &str| {
-            let bit = |c| match c {
-                '*' => Bit::Star,
-                '?' => Bit::One,
-                c => Bit::Char(c),
-            };
-            pattern.chars().map(bit).collect::<Vec<_>>()
-        };
-        for (pattern, name, is) in [
-            ("*", "a", true),
-            ("*", ".a", false),
-            (".*", ".a", true),
-            ("*.csv", "a.b.csv", true),
-            ("*.csv", "a.csv.gz", false),
-            ("a?c", "abc", true),
-            ("a*b*c", "axxbyyc", true),
-        ] {
-            assert_eq!(matches(&of(pattern), OsStr::new(name)), is, "{pattern} {name}");
-        }
-    }
 }

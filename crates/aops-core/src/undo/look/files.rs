@@ -3,7 +3,7 @@
 use super::disk::{beside, kind, names, placed, root_above, stat};
 use super::{How, Look, RepositoryWant, Unkept, Want};
 use crate::system::files::{mode_bits, read_short};
-use crate::system::git::{git_common_folder, git_folder, index_paths};
+use crate::system::git::{git_common_folder, git_folder, index_paths, is_as_indexed};
 use aops_shell::danger::is_below_temporary;
 use aops_shell::generated;
 use aops_shell::syntax::{Bit, Word};
@@ -93,13 +93,14 @@ impl Look<'_> {
         Around { folder: folder.to_owned(), root, is_environment }
     }
 
-    /// This file's content is replaced. A tracked file is kept only if a rule found something.
+    /// This file's content is replaced. A tracked file is kept if it differs from the last commit; if no rule
+    /// found anything, one that the index has is not.
     pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
         // A redirection follows a link.
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
-        let is_content =
-            stat(&path).is_some_and(|stat| kind(&stat) == FileType::RegularFile && stat.st_size > 0);
-        if !is_content || is_kernels(&path) || self.is_free(&path) || self.is_ours(&path) {
+        let about = stat(&path).filter(|stat| kind(stat) == FileType::RegularFile && stat.st_size > 0);
+        let Some(about) = about else { return Ok(()) };
+        if is_kernels(&path) || self.is_free(&path) || self.is_ours(&path) {
             return Ok(());
         }
         let Some(root) = repository_of(&path) else { return self.add_with_kin(&path, false) };
@@ -107,12 +108,15 @@ impl Look<'_> {
         if git_folder(&root).is_some_and(|git| is_unlisted(&git, inside)) {
             return self.add_with_kin(&path, false);
         }
+        let indexed = |git: PathBuf| is_as_indexed(&git.join("index"), inside.as_os_str().as_bytes(), &about);
+        if self.place.rules.is_empty() && git_folder(&root).and_then(indexed) == Some(true) {
+            return Ok(());
+        }
         let state = match RepositoryWant::of_paths(self, &root, &[inside.to_owned()]) {
             Err(Unkept::Git(_)) => return self.add_with_kin(&path, false),
             state => state?,
         };
-        let is_ruled = !self.place.rules.is_empty();
-        let is_kept = !state.tracked.contains(inside) || is_ruled && !state.is_clean(inside);
+        let is_kept = !state.tracked.contains(inside) || !state.is_clean(inside);
         if is_kept { self.add_with_kin(&path, false) } else { Ok(()) }
     }
 
@@ -124,8 +128,14 @@ impl Look<'_> {
     /// `cp`, `mv`: files at the targets of the sources. A moved file that replaces another is kept as well,
     /// so that it comes back to its place.
     pub(super) fn replaced(&mut self, sources: &[Word], target: &Word, moves: bool) -> Result<(), Unkept> {
-        let targets = self.expand(target)?;
-        let [target] = targets.as_slice() else { return Ok(()) };
+        // A search names several: the command runs for each.
+        for target in self.expand(target)? {
+            self.replaced_at(sources, &target, moves)?;
+        }
+        Ok(())
+    }
+
+    fn replaced_at(&mut self, sources: &[Word], target: &Path, moves: bool) -> Result<(), Unkept> {
         let is_folder = target.is_dir();
         for word in sources {
             // Its contents are meant, not the folder itself.
@@ -139,7 +149,7 @@ impl Look<'_> {
                 let goes = if is_folder && !is_open {
                     target.join(source.file_name().unwrap_or_default())
                 } else {
-                    target.clone()
+                    target.to_owned()
                 };
                 if goes == source {
                     continue;

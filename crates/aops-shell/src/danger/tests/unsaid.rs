@@ -122,6 +122,40 @@ const PASSED: &[&str] = &[
     "echo $(echo git reset --hard)",
 ];
 
+/// Words and lines that the shell puts together in other ways than by plain text.
+#[rustfmt::skip]
+const PUT_TOGETHER: &[(&str, &str)] = &[
+    ("g$()it push --force origin main", "git-force-push"), ("g$(:)it push --force origin main", "git-force-push"),
+    ("g$@it push --force origin main", "git-force-push"), ("g${u}it push --force origin main", "git-force-push"),
+    ("git pu${u}sh --fo${u}rce origin main", "git-force-push"), ("git push --fo$(true)rce origin main", "git-force-push"),
+    ("r\"\"m -rf /", "rm-system"), ("r$(:)m -rf ~", "rm-system"), ("r${u}m -${u}rf /", "rm-system"),
+    ("sudo r${u}m -rf /", "rm-system"), ("ba${u}sh -c 'rm -rf /'", "rm-system"), ("c$@at .env", "secret-file"),
+    ("$'\\x{72}\\x{6d}' -rf /", "rm-system"), ("rm${IFS}-rf${IFS}/", "rm-system"), ("cat${IFS}.env", "secret-file"),
+    ("c='GIT PUSH --FORCE ORIGIN MAIN'; ${c,,}", "git-force-push"), ("c=RM; ${c,,} -rf /", "rm-system"),
+    ("c='xxgit push --force'; ${c#xx}", "git-force-push"), ("c=git.exe; ${c%.*} push --force", "git-force-push"),
+    ("c='git push --force'; d=c; ${!d}", "git-force-push"), ("declare -n r=c; c='git push --force'; $r", "git-force-push"),
+    ("a=(git push --force); ${a[0]} ${a[1]} ${a[2]} origin main", "git-force-push"), ("g=git; $g push --force", "git-force-push"),
+    ("IFS=_; c=git_push_--force_origin_main; $c", "git-force-push"),
+    ("x='a[$(git push --force)]'; echo $((x))", "git-force-push"), ("test -v 'a[$(rm -rf /)]'", "rm-system"),
+    ("let 'a[$(rm -rf /)]=1'", "rm-system"), ("printf -v 'a[`rm -rf /`]' x", "rm-system"), ("unset 'a[$(rm -rf /)]'", "rm-system"),
+    ("x='$(git push --force)'; echo ${x@P}", "git-force-push"), ("PS4='$(rm -rf /)'; set -x; true", "rm-system"),
+    ("echo --force origin main | xargs git push", "git-force-push"), ("xargs git push <<< '--force origin main'", "git-force-push"),
+    ("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0='push --force' git p origin main", "git-force-push"),
+    ("git -c remote.origin.push=+HEAD:main push origin", "git-force-push"), ("git -c remote.origin.mirror=true push origin", "git-delete-remote"),
+    ("git send-pack --force ../remote.git main", "git-force-push"), ("coproc rm -rf /", "rm-system"),
+    ("bash --rcfile <(echo 'rm -rf /') -ic true", "rm-system"), ("BASH_ENV=<(echo 'rm -rf /') bash -c true", "rm-system"),
+];
+
+/// These have the same forms, and nothing dangerous in them.
+#[rustfmt::skip]
+const PUT_TOGETHER_PLAINLY: &[&str] = &[
+    "python$v -m venv .venv", "head -n$n a.txt", "make -j$(nproc)", "git checkout release-$v", "git log --since=$d",
+    "x=${y,,}; echo \"$x\"", "f=a/b.txt; echo ${f##*/} ${f%.txt}", "a=(x y); echo ${a[0]}", "IFS=, read -r a b <<< 'x,y'",
+    "IFS=$'\\n'; for f in $(ls); do echo $f; done", "PS1='$(git branch --show-current)'; true", "coproc cat; wait",
+    "echo main | xargs git log", "git -c remote.origin.fetch=+refs/heads/x:refs/remotes/origin/x fetch origin",
+    "cat notes$n", "git diff a${x}b", "test -v 'a[0]'",
+];
+
 fn all_found<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) {
     let missed: Vec<&str> =
         lines.filter(|(line, rule)| !found(line).contains(rule)).map(|(line, _)| line).collect();
@@ -146,6 +180,13 @@ fn what_may_not_have_run_takes_no_value_away() {
 fn a_verb_that_is_not_said_is_the_dangerous_one() {
     all_found(ASKED.iter().copied());
     none_found(PASSED);
+}
+
+/// Empty expansions, values made of others, text that is expanded once more.
+#[test]
+fn a_line_is_what_the_shell_puts_together() {
+    all_found(PUT_TOGETHER.iter().copied());
+    none_found(PUT_TOGETHER_PLAINLY);
 }
 
 /// A line never counts as only reading because of what a substitution prints.

@@ -1,8 +1,9 @@
 //! Reads what a `$` or a backquote begins: variables, substitutions, arithmetic.
 
+use super::remade::{remade, slice};
 use super::scan::{Piece, Quotes, Scan};
 use super::{ALTERNATIVES, Run};
-use crate::syntax::scope::{Unset, list_of, whether};
+use crate::syntax::scope::{Unset, list_of, programs_in, whether};
 use crate::syntax::tree::is_name_byte;
 use crate::syntax::{Bit, Word};
 
@@ -100,6 +101,10 @@ impl Scan<'_> {
         self.word.splits |= !quoted || matches!(name, "@" | "*");
         if self.is_whole(name) && self.nothing(name) {
             return;
+        }
+        if name == "IFS" && !quoted && self.scope.value(name).is_none() {
+            // The blanks at which it is split: `rm${IFS}file`.
+            return self.pieces.push(Piece::OneOf(vec![vec![Bit::Char(' ')]], true));
         }
         match self.scope.value(name) {
             Some(values) if !values.is_empty() => {
@@ -231,12 +236,26 @@ impl Scan<'_> {
         // With `[@]` each element is a word; `@P` runs what its value says.
         self.word.splits |= !quoted || sign == b'[';
         self.done.odd |= rest.ends_with("@P") || name.is_empty() && !is_known(rest);
+        if let Some(target) = self.pointed(name, rest) {
+            return self.variable(&target, quoted);
+        }
+        if rest == "@P" {
+            let values = self.scope.value(name).unwrap_or_default().iter();
+            let programs = values.flat_map(|value| programs_in(&value.lossy()));
+            self.done.runs.extend(programs.map(Run::Text));
+        }
         if sign == b'#' && name.is_empty() && rest.len() > 1 {
             return self.length(begin, to);
         }
         if sign == b'[' {
             self.element(begin, to);
+            if let Some(texts) = self.exact_element(name, rest) {
+                return self.one_of(name, texts, quoted);
+            }
             return self.variable(name, quoted);
+        }
+        if let Some(texts) = self.remade(name, rest) {
+            return self.one_of(name, texts, quoted);
         }
         match rest.as_bytes().get(colon) {
             Some(&sign @ (b'-' | b'=' | b'+')) if !name.is_empty() => {
@@ -270,6 +289,40 @@ impl Scan<'_> {
         self.word.named.extend(values.iter().cloned());
         self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
         self.bit(Bit::Any);
+    }
+
+    /// The text of `${!name}`'s variable, if it is the name of another.
+    fn pointed(&self, name: &str, rest: &str) -> Option<String> {
+        let pointer = rest.strip_prefix('!').filter(|pointer| name.is_empty() && is_variable(pointer))?;
+        let [target] = self.scope.value(pointer)? else { return None };
+        target.literal().filter(|target| is_variable(target))
+    }
+
+    /// `${a[1]}` of an array whose elements are all known: in each list that it may be.
+    fn exact_element(&mut self, name: &str, rest: &str) -> Option<Vec<Vec<Bit>>> {
+        let at: usize = rest.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+        let lists = self.scope.lists.contains_key(name).then(|| self.scope.lists(name))?;
+        let is_known = |list: &Vec<Word>| list.iter().all(|word| word.literal().is_some());
+        let all = lists.iter().all(is_known);
+        let texts: Option<Vec<Vec<Bit>>> =
+            lists.iter().map(|list| list.get(at).map(|word| word.bits.clone())).collect();
+        let texts = texts.filter(|texts| all && !texts.is_empty())?;
+        self.one_list(name);
+        Some(texts)
+    }
+
+    /// What `${c,,}`, `${c#x}`, `${c%.*}`, `${c/a/b}` and `${c:2}` make of values that are known.
+    fn remade(&mut self, name: &str, rest: &str) -> Option<Vec<Vec<Bit>>> {
+        let values = self.scope.value(name).filter(|values| !values.is_empty())?;
+        let texts: Option<Vec<String>> = values.iter().map(|value| remade(&value.literal()?, rest)).collect();
+        let is_one = self.scope.choices(name) > 1;
+        self.done.varied.extend(is_one.then(|| name.to_owned()));
+        Some(texts?.iter().map(|text| text.chars().map(Bit::Char).collect()).collect())
+    }
+
+    fn one_of(&mut self, name: &str, texts: Vec<Vec<Bit>>, quoted: bool) {
+        self.word.filled.push(name.to_owned());
+        self.pieces.push(Piece::OneOf(texts, !quoted));
     }
 
     /// `${#name[sum]}`, from the operator on.
@@ -314,20 +367,15 @@ impl Scan<'_> {
     }
 }
 
+fn is_variable(text: &str) -> bool {
+    text.bytes().all(is_name_byte) && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// `${x##*/}`, or `${x%.md}` of a value without a slash: the result has no slash either. `cut` begins after
 /// the name.
 fn is_one_name(cut: &str, values: &[Word]) -> bool {
     cut == "##*/"
         || cut.starts_with(['#', '%']) && !values.is_empty() && values.iter().all(Word::has_no_slash)
-}
-
-/// `:from` or `:from:length` with literal numbers; an empty text means all elements.
-fn slice(text: &str) -> Option<(usize, usize)> {
-    let Some(text) = text.strip_prefix(':') else { return text.is_empty().then_some((0, usize::MAX)) };
-    let (from, length) = text.split_once(':').map_or((text, None), |(from, length)| (from, Some(length)));
-    let from: usize = from.trim().parse().ok()?;
-    let length = length.map_or(Some(usize::MAX), |length| length.trim().parse().ok())?;
-    Some((from, from.saturating_add(length)))
 }
 
 /// `${…}` that does not begin with a name, but still only stands for text: special parameters, lengths, the

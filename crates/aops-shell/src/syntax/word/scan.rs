@@ -6,6 +6,7 @@ use super::{ALTERNATIVES, Expanded, Run, arithmetic};
 use crate::syntax::scope::Scope;
 use crate::syntax::tree::Raw;
 use crate::syntax::{Bit, Word};
+use std::borrow::Cow;
 
 /// The letters after a backslash in `$'…'`, and the character for each.
 const ESCAPES: (&str, &str) = ("ntreEabfv", "\n\t\r\u{1b}\u{1b}\u{7}\u{8}\u{c}\u{b}");
@@ -321,6 +322,7 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
     // Each alternative is a list of words; only the last one is still growing.
     let mut alternatives = vec![vec![Word { bits: Vec::with_capacity(pieces.len()), ..Word::default() }]];
     let mut length = 0;
+    let blanks = separators(scope);
     for (at, piece) in pieces.iter().enumerate() {
         let (choices, filled, splits) = match piece {
             Piece::Bit(bit) => {
@@ -340,7 +342,7 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
                     return None;
                 }
                 for words in &mut alternatives {
-                    each(words, texts, *splits);
+                    each(words, texts, splits.then_some(&*blanks));
                 }
                 continue;
             }
@@ -354,7 +356,7 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
         }
         let grown = |words| {
             let copies = std::iter::repeat_n(words, choices.len()).zip(&choices);
-            copies.map(|(words, choice)| grow(words, choice, filled, splits))
+            copies.map(|(words, choice)| grow(words, choice, filled, splits.then_some(&*blanks)))
         };
         alternatives = alternatives.into_iter().flat_map(grown).collect();
     }
@@ -383,21 +385,32 @@ pub(super) fn unfilled(pieces: &[Piece], scope: &Scope) -> Vec<Bit> {
 }
 
 /// The first text continues the last word; each of the others begins a new one.
-fn each(words: &mut Vec<Word>, texts: &[Vec<Bit>], splits: bool) {
+fn each(words: &mut Vec<Word>, texts: &[Vec<Bit>], blanks: Option<&str>) {
     for (n, text) in texts.iter().enumerate() {
         if n > 0 {
             words.push(Word { shifts: Some(0), ..Word::default() });
         }
-        *words = grow(std::mem::take(words), text, true, splits);
+        *words = grow(std::mem::take(words), text, true, blanks);
     }
 }
 
-fn grow(mut words: Vec<Word>, bits: &[Bit], filled: bool, splits: bool) -> Vec<Word> {
+/// The characters at which the shell splits a value: any that the line puts into `IFS`.
+fn separators(scope: &Scope) -> Cow<'static, str> {
+    let values = scope.value("IFS").unwrap_or_default();
+    let texts: Option<Vec<String>> = values.iter().map(Word::literal).collect();
+    match texts.filter(|texts| !texts.is_empty()) {
+        Some(texts) => Cow::Owned(texts.concat()),
+        None => Cow::Borrowed(" \t\n"),
+    }
+}
+
+/// `blanks`: where the text is split, if it is.
+fn grow(mut words: Vec<Word>, bits: &[Bit], filled: bool, blanks: Option<&str>) -> Vec<Word> {
     if let Some(last) = words.last_mut().filter(|_| filled) {
         last.shifts = last.shifts.or(Some(last.bits.len()));
     }
     for bit in bits {
-        if splits && matches!(bit, Bit::Char(' ' | '\t' | '\n')) {
+        if matches!(bit, Bit::Char(c) if blanks.is_some_and(|blanks| blanks.contains(*c))) {
             words.push(Word { shifts: Some(0), ..Word::default() });
         } else if let Some(last) = words.last_mut() {
             last.bits.push(*bit);
