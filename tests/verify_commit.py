@@ -173,7 +173,7 @@ class Signer:
         self.ssh = " ".join(row["key"].split(" ")[:2]) if row["key"].startswith(("ssh-", "ecdsa-", "sk-")) else None
         self.key = None if self.ssh else Key(row["key"])
         if self.key and self.key.kind == 4:
-            raise Usage("a witness's key stands in no list")
+            raise Usage("the key of a witness is in no list")
 
     def valid(self, when):
         return (self.start is None or self.start <= when) and (self.end is None or when < self.end)

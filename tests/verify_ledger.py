@@ -342,7 +342,7 @@ class Checkpoint:
         dash, name, bytes = line.split(" ", 2)
         bytes = unbase(bytes)
         if dash != "\u2014" or not is_name(name) or len(bytes) < 5:
-            raise Damage("a line after the empty one is no signature")
+            raise Damage("a line after the empty one is not a signature")
         return name, bytes[:4], bytes[4:]
 
     def signers(self, keys):

@@ -42,7 +42,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("there is no repository here\nhint: run it inside the working tree of the commit");
     };
     let Some(commit) = repository.resolve(asked) else {
-        return refused(format!("`{asked}` is no commit of this repository\nhint: `git log` shows them"));
+        return refused(format!("`{asked}` is not a commit of this repository\nhint: `git log` shows them"));
     };
     let mut lines = note_lines(&repository, &commit);
     if lines.is_empty() {

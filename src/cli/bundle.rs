@@ -152,7 +152,7 @@ fn last_moment(day: &str) -> anyhow::Result<String> {
     let at = format!("{day}T23:59:59.999Z");
     match time::parse(&at).filter(|_| day.len() == 10) {
         Some(_) => Ok(at),
-        None => refused(format!("`--not-after {day}` is no day\nhint: write it as `2027-01-31`")),
+        None => refused(format!("`--not-after {day}` is not a day\nhint: write it as `2027-01-31`")),
     }
 }
 
@@ -160,7 +160,7 @@ fn last_moment(day: &str) -> anyhow::Result<String> {
 fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> {
     if !folder.is_dir() {
         return refused(format!(
-            "`{shown}` is no folder\nhint: lay it out like `~/.config/aops`: `config.toml`, `workflows/` …"
+            "`{shown}` is not a folder\nhint: lay it out like `~/.config/aops`: `config.toml`, `workflows/` …"
         ));
     }
     let env = Env { user_config: folder.to_owned(), ..Env::default() };

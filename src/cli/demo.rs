@@ -223,7 +223,7 @@ impl Player<'_, '_> {
                 let (beat, heard) = by("person", format!("runs `aops-hook {verb}`"), "", Heard::default());
                 (Beat { said: self.stage.person(verb)?, ..beat }, heard)
             }
-            Action::Act(_) => bail!("an act is no step"),
+            Action::Act(_) => bail!("an act is not a step"),
         })
     }
 

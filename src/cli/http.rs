@@ -49,7 +49,7 @@ impl Request {
         head.read_line(&mut line)?;
         let mut words = line.split_whitespace().map(str::to_owned);
         let (Some(method), Some(path)) = (words.next(), words.next()) else {
-            return Err(odd("this is no request"));
+            return Err(odd("this is not a request"));
         };
         let mut request = Self { method, path, ..Self::default() };
         loop {
@@ -62,13 +62,13 @@ impl Request {
         }
         from.get_mut().deadline += PATIENCE;
         let long = request.header("content-length").map_or(Ok(0), str::parse);
-        let long: usize = long.map_err(|_| odd("the length is no number"))?;
+        let long: usize = long.map_err(|_| odd("the length is not a number"))?;
         if long > longest_body {
             return Err(odd("the request is too long"));
         }
         let mut body = vec![0; long];
         from.read_exact(&mut body)?;
-        request.body = String::from_utf8(body).map_err(|_| odd("the request is no text"))?;
+        request.body = String::from_utf8(body).map_err(|_| odd("the request is not text"))?;
         Ok(request)
     }
 }

@@ -46,7 +46,7 @@ pub const INSTALL: Command = Command {
         ),
         (
             "aops-hook install --project",
-            "For everyone in this project; who has no aops-hook is told so, and not held up",
+            "For everyone in this project; people without aops-hook see a notice and can work",
         ),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         (

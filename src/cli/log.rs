@@ -43,7 +43,7 @@ pub const COMMAND: Command = Command {
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
             .arg(flag("refused", "Only refusals, and what needed approval with its answer"))
             .arg(
-                flag("verbose", "Also what is no news: batches, insights, notifications of tasks").short('v'),
+                flag("verbose", "Also routine entries: batches, insights, notifications of tasks").short('v'),
             )
             .arg(option("tool", "NAME", "Only calls of this tool, or of this MCP server (`mcp__github`)"))
             .arg(

@@ -296,8 +296,7 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     } else {
         format!("in `{}`", choose::shorten(Folder { path: &path, home: &home }))
     };
-    let stays =
-        if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what stands against it" };
+    let stays = if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what overrides it" };
     let off = match now.mode {
         NetworkMode::Off => "\n`[network] mode` is `off`, so commands have the machine's network",
         NetworkMode::Observe => "\n`[network] mode` is `observe`, which refuses nothing",

@@ -38,7 +38,7 @@ pub const COMMAND: Command = Command {
                 option(
                     "output",
                     "FILE",
-                    "Where to write the page, `-` to print it; without it, its sums in words",
+                    "Where to write the page, `-` to print it; without it, a summary is printed",
                 )
                 .short('o'),
             )

@@ -69,11 +69,7 @@ pub const RESOLVE: Command = Command {
         row.arg(run_operand())
             .arg(flag("approve", "Allow it"))
             .arg(flag("reject", "Refuse it; the run ends as BLOCKED"))
-            .arg(option(
-                "answer",
-                "TEXT",
-                "Allow it, and answer its question; every step from there on is told",
-            ))
+            .arg(option("answer", "TEXT", "Allow it, and answer its question; every later step is printed"))
             .arg(
                 option("note", "TEXT", "A note for the record and for the agent that continues")
                     .conflicts_with("answer"),

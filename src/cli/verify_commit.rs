@@ -116,7 +116,7 @@ fn keys(given: &ArgMatches, name: &str) -> anyhow::Result<Vec<PublicKey>> {
 fn wanted(given: &ArgMatches, io: &Io) -> anyhow::Result<Wanted> {
     let wish = |word: &String| {
         let names = || Property::ALL.map(Property::name).join(", ");
-        let odd = || format!("`{word}` is no level and no property\nhint: A0 to A4, {}", names());
+        let odd = || format!("`{word}` is neither a level nor a property\nhint: A0 to A4, {}", names());
         Wish::of(word.trim()).map_or_else(|| refused(odd()), Ok)
     };
     let mut wishes: Vec<Wish> = words(given, "require").map(wish).collect::<anyhow::Result<_>>()?;
@@ -148,7 +148,7 @@ fn trusted(given: &ArgMatches, objects: &Objects, ids: &[String]) -> anyhow::Res
     let witnesses = keys(given, "witness")?;
     if let Some(key) = witnesses.iter().find(|key| key.used == Use::Note) {
         return refused(format!(
-            "`{}` is no witness's key\nhint: `aops-hook witness serve` prints one",
+            "`{}` is not the key of a witness\nhint: `aops-hook witness serve` prints one",
             key.name
         ));
     }
@@ -226,7 +226,7 @@ fn address(given: &ArgMatches) -> anyhow::Result<Option<String>> {
     let address = text(given, "notes").map(str::to_owned);
     match &address {
         Some(odd) if odd.is_empty() || odd.starts_with('-') => {
-            refused(format!("`{odd}` is no address of a repository"))
+            refused(format!("`{odd}` is not the address of a repository"))
         }
         _ => Ok(address),
     }

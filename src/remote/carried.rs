@@ -84,7 +84,7 @@ fn make_commit(env: &Env, root: &Path, scratch: &Path, record: &Record) -> Resul
 
 fn commit_tree(env: &Env, root: &Path, tree: &str, parent: &str) -> Result<String, String> {
     let names = always_the_same();
-    let words = ["commit-tree", tree, "-p", parent, "-m", "aops-hook: how a run stands"];
+    let words = ["commit-tree", tree, "-p", parent, "-m", "aops-hook: the state of a run"];
     Ok(text(&git_with(env, root, &words, &names, 4096)?.0))
 }
 

@@ -430,7 +430,7 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     admin
         .0
         .person(&["bundle", "verify", "policy/config.toml", "--key", &admin.key()])
-        .failed(4, &["it is no bundle", "fetch it again"]);
+        .failed(4, &["it is not a bundle", "fetch it again"]);
 }
 
 /// The policy is in the session's state: an event pays nothing for the bundle.
@@ -550,7 +550,7 @@ fn an_expired_or_revoked_bundle_is_told() {
     machine.tries("deploy now").refused(&["held"]);
     machine.install(&good, &[]).failed(2, &["it was revoked"]);
     fs::write(&revoked, "nonsense\n").unwrap();
-    assert!(machine.0.person(&["bundle", "status"]).out.contains("`nonsense` is no digest of a bundle"));
+    assert!(machine.0.person(&["bundle", "status"]).out.contains("`nonsense` is not the digest of a bundle"));
     admin
         .0
         .person(&["bundle", "make", "policy", "-o", "x", "--name", NAME, "--not-after", "soon"])

@@ -53,7 +53,7 @@ fn session_folders(sandbox: &Sandbox) -> Vec<PathBuf> {
     let inside = |path: PathBuf| fs::read_dir(path).unwrap().map(|item| item.unwrap().path());
     let projects = sandbox.config().join("projects");
     let is_folder = |path: &PathBuf| path.is_dir();
-    // The list of a project's sessions is no session.
+    // The list of a project's sessions is not a session.
     let is_list = |path: &PathBuf| path.file_name().is_some_and(|name| name == ".aops-recent");
     inside(projects).filter(is_folder).flat_map(inside).filter(|path| !is_list(path)).collect()
 }

@@ -207,7 +207,7 @@ fn who_cannot_look_takes_nothing() {
     }
 }
 
-/// What is no list is told once; then another begins.
+/// What is not a list is told once; then another begins.
 #[test]
 fn a_list_that_is_none_is_told_and_begun_anew() {
     let sandbox = in_mode("strict");

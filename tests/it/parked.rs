@@ -327,7 +327,7 @@ fn the_last_refusal_says_what_the_verifier_found() {
     assert!(!stop.out.contains("0 refusals"), "{stop:?}");
 }
 
-/// What the client says about agents is no prompt of the person, and a refused stop says what it owes.
+/// What the client says about agents is not a prompt of the person, and a refused stop says what it owes.
 #[test]
 fn views_tell_the_persons_prompt_and_what_is_owed() {
     let sandbox = strict();

@@ -195,5 +195,5 @@ fn the_linker_of_a_release_is_looked_for() {
     );
     fs::write(&place, "").unwrap();
     assert!(has("ld.bfd\n", true) && has(&format!("{whole}\n"), false), "there it is");
-    assert!(!has("ld.bfd\n", false), "a bare name is no place");
+    assert!(!has("ld.bfd\n", false), "a bare name is not a place");
 }

@@ -54,7 +54,7 @@ fn unknown_records_are_counted_and_secrets_stay() {
     let told = sandbox.person(&["transcript", "e7440acf"]);
     told.said(&["_2 records of an unknown kind were passed over._", "[redacted:"]);
     assert!(!told.out.contains(secret) && !told.out.contains('\x1b'), "{}", told.out);
-    // What the client tells the model about an agent is no prompt.
+    // What the client tells the model about an agent is not a prompt.
     let notice = "<task-notification> an agent has ended";
     fs::write(&path, fixture("main.jsonl").replace("write a transcript", notice)).unwrap();
     sandbox.person(&["transcript", "e7440acf"]).said(&["## Notification 01:09:00"]);

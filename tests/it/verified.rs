@@ -193,7 +193,7 @@ fn a_verifier_whose_own_test_failed_has_verified_nothing() {
     let (session, test) = failing(&sandbox, "q1");
     let says = ["VERIFIED does not count", "`cd . && cargo test`", "see it pass, or report ISSUES"];
     session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).refused(&says);
-    // What is no test does not help, and what another one ran is not its own.
+    // What is not a test does not help, and what another one ran is not its own.
     for (line, by) in [("git status", "q1"), ("cargo test", "q2")] {
         let other = session.call("Bash", json!({"command": line})).by(by, "qa-verifier");
         let _ = (session.pre(&other), session.post(&other));

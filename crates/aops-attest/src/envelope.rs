@@ -75,7 +75,7 @@ impl Envelope {
     pub fn text(&self) -> Result<String, Malformed> {
         let bytes =
             from_base64(&self.payload).ok_or_else(|| Malformed("the payload is not base64".to_owned()))?;
-        String::from_utf8(bytes).map_err(|_| Malformed("the payload is no text".to_owned()))
+        String::from_utf8(bytes).map_err(|_| Malformed("the payload is not text".to_owned()))
     }
 
     /// Who signed it: checks the signature of each key in `keys` that the envelope names. A wrong signature
@@ -165,7 +165,7 @@ impl Lines {
         if note.len() > LARGEST_NOTE {
             return odd(format!("a note has at most {LARGEST_NOTE} bytes"));
         }
-        let Ok(note) = std::str::from_utf8(note) else { return odd("the note is no text".to_owned()) };
+        let Ok(note) = std::str::from_utf8(note) else { return odd("the note is not text".to_owned()) };
         let mut lines = Self::default();
         for (at, line) in note.lines().filter(|line| !line.is_empty()).enumerate() {
             if at == MOST_LINES {

@@ -101,7 +101,7 @@ fn check(
     }
     is_signed(&proof, &origin, trust).map_err(Fault::Log)?;
     let wrong = |what: &str| Fault::Log(what.to_owned());
-    let entry = std::str::from_utf8(&proof.extra).map_err(|_| wrong("the entry is no text"))?;
+    let entry = std::str::from_utf8(&proof.extra).map_err(|_| wrong("the entry is not text"))?;
     let line = Line::read(entry.as_bytes()).filter(Line::is_sound);
     let line = line.ok_or_else(|| wrong("the entry does not match its digest"))?;
     let named = serde_json::from_str(line.with).ok().filter(|named: &Attest| {

@@ -73,22 +73,22 @@ impl Signer {
         let key = if is_ssh(&row.key) {
             let words: Vec<&str> = row.key.split(' ').collect();
             let [kind, blob, ..] = words[..] else {
-                return Err(odd(format!("`{}` is no key of ssh", row.key)));
+                return Err(odd(format!("`{}` is not an ssh key", row.key)));
             };
             let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "+/=-@.".contains(c));
             if !plain(kind) || !plain(blob) {
-                return Err(odd(format!("`{}` is no key of ssh", row.key)));
+                return Err(odd(format!("`{}` is not an ssh key", row.key)));
             }
             SignerKey::Person(format!("{kind} {blob}"))
         } else {
             SignerKey::Log(PublicKey::parse(&row.key).map_err(Malformed)?)
         };
         if matches!(&key, SignerKey::Log(key) if key.used == Use::Cosignature) {
-            return Err(odd("a witness's key stands in no list: name it with `--witness`".to_owned()));
+            return Err(odd("the key of a witness is in no list: name it with `--witness`".to_owned()));
         }
-        let level = |word: String| Level::of(&word).ok_or_else(|| odd(format!("`{word}` is no level")));
+        let level = |word: String| Level::of(&word).ok_or_else(|| odd(format!("`{word}` is not a level")));
         let time =
-            |text: String| seconds(&text).ok_or_else(|| odd(format!("`{text}` is no day and no time")));
+            |text: String| seconds(&text).ok_or_else(|| odd(format!("`{text}` is neither a day nor a time")));
         Ok(Self {
             key,
             owner: row.owner,

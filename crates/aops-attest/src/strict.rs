@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Once {
         while let Some(name) = members.next_key::<String>()? {
             members.next_value::<Self>()?;
             if let Some(twice) = names.replace(name) {
-                return Err(A::Error::custom(format!("`{twice}` stands twice in one object")));
+                return Err(A::Error::custom(format!("`{twice}` appears twice in one object")));
             }
         }
         Ok(self)

@@ -74,7 +74,7 @@ pub fn read(url: &str) -> Result<Config, Error> {
     // The library's message may repeat the address, and with it a password.
     let Ok(mut config) = url.parse::<Config>() else {
         return refuse(
-            "`fleet.url` is no address of a PostgreSQL\nhint: write `postgresql://aops@db.example/aops`",
+            "`fleet.url` is not a PostgreSQL address\nhint: write `postgresql://aops@db.example/aops`",
         );
     };
     if config.get_password().is_some() {

@@ -349,7 +349,7 @@ impl fmt::Display for BadLine {
         if self.line.is_empty() {
             return f.write_str("it names no mode");
         }
-        write!(f, "line {} is no rule: `{}`", self.number, self.line.escape_debug())
+        write!(f, "line {} is not a rule: `{}`", self.number, self.line.escape_debug())
     }
 }
 

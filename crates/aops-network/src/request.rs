@@ -62,7 +62,7 @@ impl fmt::Display for BadRequest {
             Self::Host => "the request does not name one host",
             Self::Differs => "the request names two hosts",
             Self::Body => "the end of the request is not clear",
-            Self::Place => "this is no request for this place",
+            Self::Place => "this is not a request for this place",
         })
     }
 }

@@ -24,8 +24,8 @@ impl Checkpoint {
         if origin.is_empty() || lines.any(str::is_empty) {
             return Err(odd("a line is empty"));
         }
-        let size = whole_number(size).ok_or_else(|| odd("the size is no number"))?;
-        let root = hash(root).ok_or_else(|| odd("the root is no hash"))?;
+        let size = whole_number(size).ok_or_else(|| odd("the size is not a number"))?;
+        let root = hash(root).ok_or_else(|| odd("the root is not a hash"))?;
         Ok(Self { origin: origin.to_owned(), size, root })
     }
 }

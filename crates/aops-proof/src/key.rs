@@ -106,7 +106,7 @@ impl PublicKey {
 
     /// `name+id+key`, the form in which witnesses are configured.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let odd = || format!("`{text}` is no key: it has the form `name+00000000+…`");
+        let odd = || format!("`{text}` is not a key: it has the form `name+00000000+…`");
         let (name, rest) = text.split_once('+').ok_or_else(odd)?;
         let (id, key) = rest.split_once('+').ok_or_else(odd)?;
         let bytes = from_base64(key).ok_or_else(odd)?;
@@ -211,7 +211,7 @@ impl SecretKey {
     }
 
     pub fn parse(text: &str) -> Result<Self, String> {
-        let odd = || "this is no secret key: it has the form `PRIVATE+KEY+name+00000000+…`".to_owned();
+        let odd = || "this is not a secret key: it has the form `PRIVATE+KEY+name+00000000+…`".to_owned();
         let rest = text.trim_end().strip_prefix("PRIVATE+KEY+").ok_or_else(odd)?;
         let mut parts = rest.splitn(3, '+');
         let (Some(name), Some(id), Some(seed)) = (parts.next(), parts.next(), parts.next()) else {

@@ -26,7 +26,7 @@ impl Note {
             note.rsplit_once("\n\n").ok_or("a note ends with signatures after an empty line")?;
         let signed = lines.strip_suffix('\n').ok_or("a note ends with a line feed")?;
         let signatures: Option<Vec<Signature>> = signed.split('\n').map(Signature::parse).collect();
-        let signatures = signatures.ok_or("a line after the empty one is no signature")?;
+        let signatures = signatures.ok_or("a line after the empty one is not a signature")?;
         if signatures.len() > MOST_SIGNATURES {
             return Err(format!("more than {MOST_SIGNATURES} signatures"));
         }

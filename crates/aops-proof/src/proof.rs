@@ -47,7 +47,7 @@ impl Proof {
         let path: Option<Vec<Hash>> = lines.map(hash).collect();
         let path = path
             .filter(|path| path.len() <= LONGEST_PATH)
-            .ok_or_else(|| odd("a line of the path is no hash"))?;
+            .ok_or_else(|| odd("a line of the path is not a hash"))?;
         Ok(Self { extra, index, path, note: Note::parse(note)? })
     }
 

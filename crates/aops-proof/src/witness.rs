@@ -28,7 +28,8 @@ impl Request {
         let old = lines.next().and_then(|line| whole_number(line.strip_prefix("old ")?));
         let old = old.ok_or("the first line is not `old` and a size")?;
         let path: Option<Vec<Hash>> = lines.map(hash).collect();
-        let path = path.filter(|path| path.len() <= LONGEST_PATH).ok_or("a line of the proof is no hash")?;
+        let path =
+            path.filter(|path| path.len() <= LONGEST_PATH).ok_or("a line of the proof is not a hash")?;
         Ok(Self { old, path, note: Note::parse(note)? })
     }
 }

@@ -113,7 +113,7 @@ pub fn of_address(text: &str) -> Option<Host> {
     })
 }
 
-/// `jdbc:mysql://a.test/db`, `tcp://a.test:2375`. The authority of `notes://today` is no host.
+/// `jdbc:mysql://a.test/db`, `tcp://a.test:2375`. The authority of `notes://today` is not a host.
 fn of_any_scheme(text: &str) -> Option<Host> {
     let (schemes, rest) = text.split_once("://")?;
     let authority = rest.split(['/', '\\', '?', '#']).next()?;

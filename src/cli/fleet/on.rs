@@ -111,7 +111,7 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
                 refusals += 1;
                 if refusals > MOST_REFUSALS {
                     let words = words_of(status, &said);
-                    return refused(format!("run {id} goes on, and cannot be waited for: {words}"));
+                    return refused(format!("run {id} continues, and cannot be waited for: {words}"));
                 }
                 thread::sleep(ASK_AGAIN);
                 if let Ok(Some(fresh)) = self::gateway(io) {
@@ -131,7 +131,7 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
         }
     }
     refused(format!(
-        "run {id} goes on without you\nhint: `aops-hook fleet approve {id}` answers what it asks"
+        "run {id} continues without you\nhint: `aops-hook fleet approve {id}` answers what it asks"
     ))
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub(super) fn verify(trust: &Trust, path: &str, io: &mut Io) -> anyhow::Result<u8> {
     let bytes = fs::read(io.env.from_here(Path::new(path))).with_context(|| format!("`{path}`"))?;
-    let text = String::from_utf8(bytes).map_err(|_| "no proof: it is no text".to_owned());
+    let text = String::from_utf8(bytes).map_err(|_| "no proof: it is not text".to_owned());
     match text.and_then(|text| read(io.env, trust, &text)) {
         Ok(proven) if io.json => io.print(to_json(&proven)),
         Ok(proven) => print(io, &proven),

@@ -42,7 +42,7 @@ fn words(range: &str) -> Vec<&str> {
 pub(super) fn range(objects: &Objects, range: &str) -> anyhow::Result<Vec<String>> {
     if range.starts_with(['-', '^']) || range.is_empty() {
         return refused(format!(
-            "`{range}` is no range of commits\nhint: `aops-hook verify-commit origin/main..HEAD`"
+            "`{range}` is not a range of commits\nhint: `aops-hook verify-commit origin/main..HEAD`"
         ));
     }
     if objects.is_shallow {
@@ -116,7 +116,7 @@ pub(super) fn list(objects: &Objects, place: &str, range: &str, many: usize) -> 
     let Some(found) = found else {
         return refused(format!("`{at}` has no file `{path}`\nhint: `docs/attest.md` shows one"));
     };
-    let text = String::from_utf8(found).map_err(|_| Malformed("it is no text".to_owned()));
+    let text = String::from_utf8(found).map_err(|_| Malformed("it is not text".to_owned()));
     text.and_then(|text| signers::parse(&text)).or_else(|Malformed(why)| refused(format!("`{place}`: {why}")))
 }
 

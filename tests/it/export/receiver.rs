@@ -379,7 +379,7 @@ fn decode_logs(body: &[u8]) -> Result<Vec<Record>, String> {
         nanos(&raw.time_unix_nano)?;
         nanos(&raw.observed_time_unix_nano)?;
         attributes(raw.attributes)?;
-        let Any::Text(text) = raw.body else { return Err("a body that is no text".to_owned()) };
+        let Any::Text(text) = raw.body else { return Err("a body that is not text".to_owned()) };
         if !(1..=24).contains(&raw.severity_number) {
             return Err(format!("severity {}", raw.severity_number));
         }

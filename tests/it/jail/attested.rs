@@ -212,7 +212,7 @@ fn how_a_test_ends_is_seen_from_outside() {
     let _ = session.inner.post(&call);
     let step = session.inner.entries().pop().unwrap()["with"].clone();
     assert_eq!(step["observed"]["exit"], json!({"code": 3, "seen": "jail"}), "{step:#}");
-    // What is no test is the client's word, as before.
+    // What is not a test is the client's word, as before.
     let ran = session.ran("ls");
     assert_eq!(ran.step["observed"]["exit"], json!({"code": 0, "seen": "client"}), "{:#}", ran.step);
 }

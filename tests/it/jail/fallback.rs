@@ -303,7 +303,7 @@ fn without_a_record_that_can_be_read_no_command_runs() {
             ledger.set_len(ledger.metadata().unwrap().len() / 2).unwrap();
         }),
         ("the ledger is gone", |folder| fs::remove_file(folder.join("ledger.jsonl")).unwrap()),
-        ("the ledger is no file", |folder| {
+        ("the ledger is not a file", |folder| {
             fs::remove_file(folder.join("ledger.jsonl")).unwrap();
             fs::create_dir(folder.join("ledger.jsonl")).unwrap();
         }),

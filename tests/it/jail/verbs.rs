@@ -114,7 +114,7 @@ fn no_verb_that_an_agent_may_call_starts_a_planted_program_outside() {
     let verbs = VERBS.iter().filter(|verb| verb.who == Who::Anyone).map(|verb| verb.name);
     let mut started: Vec<String> = Vec::new();
     for words in verbs.chain(MORE) {
-        // What is no call of ours is looked up by the shell, which does not find us.
+        // What is not a call of ours is looked up by the shell, which does not find us.
         let program = if words == "demo" { BINARY } else { "aops-hook" };
         started.extend(call(&world, &session, &format!("{program} {words}")));
     }

@@ -290,7 +290,7 @@ fn a_key_that_is_no_file_is_told_with_a_way_out() {
     is_sealed(&sandbox, &one, "another log");
 }
 
-/// A ledger that is no file is set aside as any other damaged one.
+/// A ledger that is not a file is set aside as any other damaged one.
 #[test]
 fn a_ledger_that_is_no_file_is_set_aside() {
     for kind in ["folder", "FIFO", "dangling link"] {

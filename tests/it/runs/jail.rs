@@ -83,7 +83,7 @@ fn a_link_that_a_step_left_leads_the_driver_nowhere() {
     world.run("file").passed();
     assert_eq!(fs::read(config.join("config.toml")).unwrap(), before);
     let said = world.person(&["run", "x", "--workflow", "folder"]);
-    assert!(said.code == Some(1) && said.err.contains("a link stands in the way"), "{said:?}");
+    assert!(said.code == Some(1) && said.err.contains("a link is in the way"), "{said:?}");
     assert_eq!(fs::read_dir(&config).unwrap().count(), count);
 }
 

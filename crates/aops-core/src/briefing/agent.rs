@@ -219,7 +219,7 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
         return "no tracker is in use here".to_owned();
     }
     let Some(id) = session.memory.progress.closing.issues.last().map(|issue| issue.id.as_str()) else {
-        return "this task is no tracked issue".to_owned();
+        return "this task is not a tracked issue".to_owned();
     };
     let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
     let mut issues = lists.into_iter().flat_map(|part| &part.issues);

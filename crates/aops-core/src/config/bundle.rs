@@ -97,10 +97,11 @@ impl Bundle {
     /// The bundle in `text`, if nothing is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let line =
-            text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is no bundle")?;
-        let bundle: Self = serde_json::from_str(line).map_err(|error| format!("it is no bundle: {error}"))?;
+            text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is not a bundle")?;
+        let bundle: Self =
+            serde_json::from_str(line).map_err(|error| format!("it is not a bundle: {error}"))?;
         if bundle.text() != text {
-            return Err("it is no bundle: its JSON is not in canonical form".to_owned());
+            return Err("it is not a bundle: its JSON is not in canonical form".to_owned());
         }
         bundle.check()?;
         Ok(bundle)
@@ -118,7 +119,7 @@ impl Bundle {
             return Err(format!("`not_after` is a time as `2027-01-31T00:00:00Z`, not `{odd}`"));
         }
         if let Some(path) = self.files.keys().find(|path| !is_place(path)) {
-            return Err(format!("`{path}` is no file of a bundle"));
+            return Err(format!("`{path}` is not a file of a bundle"));
         }
         if let Some((path, _)) =
             self.files.iter().find(|(_, file)| sha256(&[file.text.as_bytes()]) != file.sha256)
@@ -153,7 +154,7 @@ fn is_place(path: &str) -> bool {
 /// A bundle and its signatures; there are none if it was never signed.
 pub fn open(file: &str) -> Result<(Bundle, Note), String> {
     if !file.starts_with(HEAD) {
-        return Err("it is no bundle".to_owned());
+        return Err("it is not a bundle".to_owned());
     }
     let note = if file.contains("\n\n") {
         Note::parse(file)?
@@ -212,7 +213,7 @@ pub fn revoked(folder: &Path) -> Result<Vec<String>, String> {
     let digests: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_lowercase).collect();
     let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match digests.iter().find(|text| !is_digest(text)) {
-        Some(odd) => Err(format!("`{}`: `{odd}` is no digest of a bundle", path.display())),
+        Some(odd) => Err(format!("`{}`: `{odd}` is not the digest of a bundle", path.display())),
         None => Ok(digests),
     }
 }

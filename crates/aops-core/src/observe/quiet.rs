@@ -212,7 +212,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     let seen = context.call().ok_or("there is no call")?;
     let is_bash = event.call().is_some_and(|call| call.key.tool == "Bash");
     if !env.host.can(Ability::AsksPersons) || !is_bash {
-        return Err("it is no shell line of Claude Code".to_owned());
+        return Err("it is not a shell line of Claude Code".to_owned());
     }
     if !event.permission_mode().is_some_and(PermissionMode::draws_dialogs) {
         return Err("in this permission mode the client does not ask".to_owned());
@@ -252,7 +252,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
 /// The line, if the call has no other input and the ledger will know the line by its exact text.
 fn plain_command(call: &ToolCall) -> Result<String, String> {
     let input = json::read(&call.input).map_err(|_| "its input cannot be read")?;
-    let Json::Object(members) = &input else { return Err("its input is no object".to_owned()) };
+    let Json::Object(members) = &input else { return Err("its input is not an object".to_owned()) };
     if let Some((name, _)) = members.iter().find(|(name, _)| !KNOWN_INPUT.contains(&name.as_ref())) {
         return Err(format!("the call says `{}`", one_line(name, 40)));
     }

@@ -273,7 +273,7 @@ impl<'a> Writer<'a> {
             }
             let entry =
                 read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
-            let spoilt = || Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry");
+            let spoilt = || Failure::new(Code::ChecksumMismatch, "a line of the ledger is not an entry");
             new.push(entry.ok_or_else(spoilt)?);
         }
         if new.is_empty() {

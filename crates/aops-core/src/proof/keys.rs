@@ -216,7 +216,7 @@ pub fn draw() -> Result<Hash, Failure> {
 }
 
 fn broken(name: &str) -> Failure {
-    Failure::new(Code::StorageFailed, format!("`{name}` in `aops/keys` is no key of ours"))
+    Failure::new(Code::StorageFailed, format!("`{name}` in `aops/keys` is not a key of ours"))
 }
 
 impl Keys {

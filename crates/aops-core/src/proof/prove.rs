@@ -119,7 +119,7 @@ pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
         return Err("there is no key to check it with\nhint: `--key KEY` names it".to_owned());
     }
     known.accept(&proof.note)?;
-    let Ok(entry) = String::from_utf8(proof.extra.clone()) else { return odd("the entry is no text") };
+    let Ok(entry) = String::from_utf8(proof.extra.clone()) else { return odd("the entry is not text") };
     let Some(digest) = Sum::read(&entry).or_else(|| digest_of(&entry)) else {
         return odd("the entry does not match its digest");
     };

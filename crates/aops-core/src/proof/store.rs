@@ -161,7 +161,7 @@ impl Store {
             Ok((Checkpoint::parse(&note.text)?, note))
         };
         let text = String::from_utf8(folder::read_at(&file, name, 0, long)?);
-        Ok(Some(text.map_err(|_| "it is no text".to_owned()).and_then(|text| parse(&text))))
+        Ok(Some(text.map_err(|_| "it is not text".to_owned()).and_then(|text| parse(&text))))
     }
 
     /// Files that only a log with leaves has.

@@ -16,7 +16,7 @@ pub fn of(policy: &Policy) -> Result<Trust, Failure> {
     let odd = |what: String| Failure::new(Code::ConfigInvalid, format!("`witness.key`: {what}"));
     let keys = policy.witness.key.iter().map(|text| match PublicKey::parse(text) {
         Ok(key) if key.used != Use::Note => Ok(key),
-        Ok(key) => Err(odd(format!("`{}` is no witness's key", key.name))),
+        Ok(key) => Err(odd(format!("`{}` is not the key of a witness", key.name))),
         Err(what) => Err(odd(what)),
     });
     Ok(Trust {

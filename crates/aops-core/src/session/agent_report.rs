@@ -95,7 +95,7 @@ pub fn read(
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
     if let Some(name) = said_twice(&json) {
         return Err(format!(
-            "`{}` stands twice in the `aops` block; it must stand once",
+            "`{}` appears twice in the `aops` block; it must appear once",
             json::cut(&name, 64)
         ));
     }
@@ -206,7 +206,7 @@ fn fenced(report: &str) -> Result<&str, String> {
         (None, Some((_, true, _))) => Err("the `aops` block is not closed".to_owned()),
         (None, _) => Err("the report has no block fenced with the info string `aops`".to_owned()),
         (Some(_), _) if !after.trim().is_empty() => {
-            Err("something stands after the `aops` block; it must come last".to_owned())
+            Err("something follows the `aops` block, which must come last".to_owned())
         }
         (Some((from, to)), _) => Ok(&report[from..to]),
     }

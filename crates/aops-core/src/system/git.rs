@@ -406,7 +406,7 @@ pub fn run(
         Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
         Ok(said) => Ok(said.stdout),
         Err(Asked::Unasked(why)) => Err(why),
-        Err(_) => Err("it is no repository".to_owned()),
+        Err(_) => Err("it is not a repository".to_owned()),
     }
 }
 

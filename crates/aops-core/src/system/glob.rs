@@ -90,7 +90,7 @@ impl Search {
         Some(())
     }
 
-    /// The entries of a folder; none if it is no folder, or nobody may enter it.
+    /// The entries of a folder; none if it is not a folder, or nobody may enter it.
     fn items(&mut self, folder: &Path) -> Option<Vec<DirEntry>> {
         let items = match fs::read_dir(folder) {
             Ok(items) => items,

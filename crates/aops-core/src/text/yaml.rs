@@ -117,7 +117,7 @@ impl Tree {
                     return Err(format!("a key must be a text, not {}", node.value.kind()));
                 };
                 if pairs.iter().any(|(key, _)| key.name == name) {
-                    return Err(format!("`{name}` is there twice"));
+                    return Err(format!("`{name}` appears twice"));
                 }
                 if pairs.len() == MOST_KEYS {
                     return Err(format!("more than {MOST_KEYS} keys in one mapping"));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn refused_with_a_line() {
-        assert_eq!(fault("a: 1\nb: 2\na: 3"), "3: `a` is there twice");
+        assert_eq!(fault("a: 1\nb: 2\na: 3"), "3: `a` appears twice");
         assert_eq!(
             fault("a: &x 1\nb: *x"),
             "2: aliases (`*name`) are not understood here: write the value out"

@@ -243,7 +243,7 @@ fn keep_file(
     };
     let about = rustix::fs::fstat(&opened)?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is no file any more"));
+        return Err(io::Error::other("it is not a file any more"));
     }
     let (sum, size) = store.keep(&mut opened, u64::try_from(about.st_size).unwrap_or(0), sync)?;
     file(Content::Blob(Sum(sum)), mode_bits(&about), size)

@@ -85,7 +85,7 @@ fn a_text_that_is_not_understood_is_no_list() {
         assert!(List::parse(text).is_err(), "{text:?}");
     }
     let why = List::parse("mode list\nallow \u{7}a person\n").unwrap_err().to_string();
-    assert_eq!(why, "line 2 is no rule: `allow \\u{7}a person`");
+    assert_eq!(why, "line 2 is not a rule: `allow \\u{7}a person`");
 }
 
 fn pattern() -> impl Strategy<Value = Pattern> {

@@ -166,7 +166,7 @@ fn is_held(simple: &Simple, word: &Word) -> bool {
 }
 
 /// Whether a pattern really matches a file of secrets. Where too much is to be looked at, it counts if it
-/// could match the name of one. A search through everything is no pattern of names.
+/// could match the name of one. A search through everything is not a pattern of names.
 fn finds(place: &Place, around: &[Rc<Simple>], simple: &Simple, word: &Word) -> bool {
     let Some(disk) = place.disk else { return false };
     let is_sign = |bit: &Bit| matches!(bit, Bit::Star | Bit::One);

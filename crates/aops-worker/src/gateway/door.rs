@@ -165,7 +165,7 @@ impl Door {
         self.append(&line)
     }
 
-    /// The same for what is no person's.
+    /// The same for what is not a person's.
     pub(super) fn write(&self, act: &str, about: &str, who: &str, with: &Value) -> bool {
         self.append(&json!({"act": act, "about": about, "ts": timestamp(now_ms()), "who": who, "with": with}))
     }

@@ -147,7 +147,7 @@ fn a_host_is_allowed_or_denied_after_its_command_was_shown() {
         host("localhost:3000"),
     ]));
     assert_eq!(line(&press_all(&mut model, "dy")), "aops-hook network deny b.test:5432");
-    assert!(press_all(&mut model, "<down>dy").is_empty(), "a server of this machine is no host");
+    assert!(press_all(&mut model, "<down>dy").is_empty(), "a server of this machine is not a host");
     assert_eq!(press_all(&mut model, "<esc>"), [Wish::Hosts(None)]);
     assert!(matches!(model.view, View::Sessions));
 }

@@ -164,7 +164,7 @@ fn a_persons_answer_holds_at_once_in_a_running_session() {
     let person = |words: &[&str]| world.sandbox.person(words);
     person(&["network"]).said(&["list: only hosts on the list", "1 refused", "evil.test:5432"]);
     assert_eq!(person(&["network", "allow", "evil.test:5432"]).code, Some(2), "no person is there");
-    assert_eq!(person(&["network", "allow", "10.0.0.1", "--yes"]).code, Some(2), "an address is no name");
+    assert_eq!(person(&["network", "allow", "10.0.0.1", "--yes"]).code, Some(2), "an address is not a name");
     let inside =
         session.inner.call("Bash", json!({"command": "aops-hook network allow evil.test:5432 --yes"}));
     session.inner.pre(&inside).refused(&["network allow"]);

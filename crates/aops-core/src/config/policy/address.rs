@@ -32,7 +32,7 @@ impl Address {
     pub fn of_person(url: &str, look_up: &dyn Fn(&str) -> Vec<IpAddr>) -> Result<Self, String> {
         let secure = url.strip_prefix("https://").map(|rest| (443, rest));
         let Some((port, rest)) = secure.or_else(|| url.strip_prefix("http://").map(|rest| (80, rest))) else {
-            return Err(format!("`{url}` is no URL that begins with `https://` or `http://`"));
+            return Err(format!("`{url}` is not a URL that begins with `https://` or `http://`"));
         };
         let (host, path) = split(rest)?;
         if let Some(sockets) = sockets(host, port) {
@@ -46,7 +46,7 @@ impl Address {
         };
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
         if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
-            return Err(format!("`{name}` is no name of a host"));
+            return Err(format!("`{name}` is not a host name"));
         }
         let sockets: Vec<SocketAddr> =
             look_up(name).into_iter().map(|ip| SocketAddr::new(ip, port)).collect();

@@ -102,7 +102,7 @@ fn variant(report: &Report, key: &Key, node: &Node, steps: &[Step]) -> Option<Va
     let skip = fields.list("skip").unwrap_or_default();
     for gone in skip.iter().filter(|gone| steps.iter().all(|step| step.id != gone.to)) {
         let near = meant(&gone.to, steps.iter().map(|step| step.id.as_str()));
-        let what = format!("variant `{}` skips `{}`, which is no step here{near}", key.name, gone.to);
+        let what = format!("variant `{}` skips `{}`, which is not a step here{near}", key.name, gone.to);
         report.add(gone.line, what);
     }
     fields.end();
@@ -189,14 +189,14 @@ fn check_steps(report: &Report, steps: &[Step]) {
     let mut known = BTreeSet::new();
     for step in steps.iter().filter(|step| !step.id.is_empty()) {
         if !known.insert(step.id.as_str()) {
-            report.add(step.line, format!("step `{}` is there twice", step.id));
+            report.add(step.line, format!("step `{}` appears twice", step.id));
         }
     }
     let before = report.len();
     for step in steps {
         for need in step.needs.iter().filter(|need| !known.contains(need.to.as_str())) {
             let near = meant(&need.to, known.iter().copied());
-            let what = format!("step `{}` needs `{}`, which is no step here{near}", step.id, need.to);
+            let what = format!("step `{}` needs `{}`, which is not a step here{near}", step.id, need.to);
             report.add(need.line, what);
         }
     }

@@ -50,7 +50,7 @@ fn what_is_wrong_in_one_file() {
         (
             "",
             "  - {id: a, name: A, description: d, needs: [b]}\n",
-            "x.md:7: step `a` needs `b`, which is no step here",
+            "x.md:7: step `a` needs `b`, which is not a step here",
         ),
         (
             "",
@@ -62,7 +62,7 @@ fn what_is_wrong_in_one_file() {
             "  - {id: a, name: A, description: d, run: ls, agent: critic}\n",
             "x.md:7: step `a` has `run`, so it can have no `agent`, `tools` or `model`",
         ),
-        ("variants: {ml: {skip: [b]}}\n", ONE, "x.md:6: variant `ml` skips `b`, which is no step here"),
+        ("variants: {ml: {skip: [b]}}\n", ONE, "x.md:6: variant `ml` skips `b`, which is not a step here"),
         (
             "variants: {ml: {skips: []}}\n",
             ONE,
@@ -111,8 +111,8 @@ fn everything_wrong_is_told_at_once_in_order() {
     let wanted = [
         "x.md:2: `id` is `other`, but the file's name says `x`",
         "x.md:6: unknown key `colour`",
-        "x.md:8: step `a` needs `zz`, which is no step here",
-        "x.md:9: step `a` is there twice",
+        "x.md:8: step `a` needs `zz`, which is not a step here",
+        "x.md:9: step `a` appears twice",
         "x.md:9: unknown key `x` of step `a`",
     ];
     assert_eq!(problems(&text), wanted);

@@ -132,7 +132,7 @@ static HEAVY: &[Padding] = &[
         pad: |line| before(&repeated(30_000, |n| format!("echo {n}; ")), line),
     },
     Padding {
-        name: "a long text that is no program",
+        name: "a long text that is not a program",
         pad: |line| format!("{}\n{line}\n((", "echo word;".repeat(2_000)),
     },
 ];

@@ -191,6 +191,6 @@ fn texts(object: &Json, name: &str) -> Result<Vec<String>, String> {
                 items.iter().map(|item| item.text().map(Cow::into_owned)).collect();
             all.ok_or_else(|| format!("`{name}` has more than texts"))
         }
-        Some(_) => Err(format!("`{name}` is no list")),
+        Some(_) => Err(format!("`{name}` is not a list")),
     }
 }

@@ -89,7 +89,7 @@ impl<'a> Objects<'a> {
             Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
             Ok(said) => Ok(said.stdout),
             Err(Asked::Unasked(why)) => Err(why),
-            Err(_) => Err("this is no git repository".to_owned()),
+            Err(_) => Err("this is not a git repository".to_owned()),
         }
     }
 
