@@ -1,9 +1,10 @@
 //! While one of our agents is at work, a refusal says so, a second one is not started, and nothing leaves it
 //! at work for ever.
 
-use crate::support::{Answer, Sandbox, Session};
+use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::{Value, json};
 use std::cell::Cell;
+use std::fs;
 
 const BEGAN: i64 = 1_768_298_400_000;
 
@@ -166,4 +167,29 @@ fn in_another_client_no_agent_of_the_first_is_at_work() {
     let payload = session.payload("PreToolUse", start("second", "prompt-hydrator"));
     let answer = world.sandbox.with("CLAUDE_PID", "1").hook("PreToolUse", &payload);
     assert_eq!(answer.code, Some(0), "{answer:?}");
+}
+
+/// In auto mode an agent reports by a call of the client's, and its last message only says so.
+#[test]
+fn what_an_agent_hands_back_is_its_report() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.begun("add a greeting");
+    let found = json!({"message": "it is in src/store.js"});
+    session.pre(&session.call("SubagentHandback", found).by("e1", "Explore")).silent();
+    session.hydrate("minor-edit", "new");
+    let report = fenced(json!({"verdict": "ISSUES", "issues": ["no greeting"]}));
+    let call = session.call("SubagentHandback", json!({"message": report}));
+    let call = call.by("a9", "qa-verifier");
+    let _ = session.begin_agent("a9", "qa-verifier");
+    session.stop_agent("a9", "qa-verifier", "Delivered.").refused(&["no valid verdict"]);
+    session.pre(&call).silent();
+    let folder = sandbox.sessions().join(&session.id).join("subagents");
+    fs::create_dir_all(&folder).unwrap();
+    let block =
+        json!({"type": "tool_use", "id": call.id, "name": "SubagentHandback", "input": {"message": report}});
+    let record = json!({"type": "assistant", "message": {"content": [block]}});
+    fs::write(folder.join("agent-a9.jsonl"), format!("{record}\n")).unwrap();
+    session.post(&call).silent();
+    let _ = session.stop_agent("a9", "qa-verifier", "Delivered.");
+    assert_eq!(session.state()["subagents"]["qa-verifier"]["verdict"], "ISSUES");
 }

@@ -14,6 +14,7 @@ use crate::gate::{
     StartContext, Unheld, facts, is_busy,
 };
 use crate::host;
+use crate::host::claude::transcript;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
@@ -398,7 +399,20 @@ fn report(
     if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {
         return None;
     }
-    Some(agent_report::read(agent, event.report(), &workflows(env)))
+    let workflows = workflows(env);
+    let said = agent_report::read(agent, event.report(), &workflows);
+    // In auto mode an agent's report is in a call, and its last message only says so.
+    let handed_back = || {
+        let records = env.host.can(Ability::RecordsPersons) && !event.transcript_path.is_empty();
+        // A refusal in the message counts, whatever its form.
+        let refuses = agent_report::read_refusal(agent, event.report()).is_some();
+        let text = transcript::handed_back(Path::new(&event.transcript_path), id);
+        text.filter(|_| records && !refuses)
+    };
+    Some(said.or_else(|fault| match handed_back() {
+        Some(text) => agent_report::read(agent, &text, &workflows),
+        None => Err(fault),
+    }))
 }
 
 #[cfg(test)]

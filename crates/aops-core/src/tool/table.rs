@@ -34,7 +34,7 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Read, &[
         "Read", "Grep", "Glob", "LS", "LSP", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResources",
         "ReadMcpResource", "ListMcpResourcesTool", "ReadMcpResourceTool", "BashOutput", "TaskOutput", "TaskGet",
-        "TaskList", "ListAgents", "CronList", "view_image", "web_search", "list_agents", "get_goal",
+        "TaskList", "ListAgents", "CronList", "SubagentHandback", "view_image", "web_search", "list_agents", "get_goal",
         "curr_time", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
     ]),
     (Effect::Control, &[

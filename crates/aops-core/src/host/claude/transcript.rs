@@ -116,6 +116,24 @@ pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
     transcript.with_extension("").join("subagents").join(format!("agent-{id}.jsonl"))
 }
 
+/// The client's tool by which an agent reports in auto mode.
+const HANDBACK: &str = "SubagentHandback";
+
+/// What this agent last reported by the client's tool for that.
+pub fn handed_back(transcript: &Path, agent_id: &str) -> Option<String> {
+    let reported = |block: &Json| {
+        let input = block.get("input").filter(|_| block.text_of("name").as_deref() == Some(HANDBACK))?;
+        input.text_of("message")
+    };
+    let in_line = |line: &str| {
+        let record = json::read(line).ok()?;
+        let Some(Json::List(blocks)) = record.get("message")?.get("content") else { return None };
+        blocks.iter().rev().find_map(reported)
+    };
+    let text = tail(&of_agent(transcript, agent_id), LONG_TAIL)?;
+    text.lines().rev().filter(|line| line.contains(HANDBACK)).find_map(in_line)
+}
+
 /// Who approved or refused these calls, as the client recorded it with their results.
 pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
     let text = tail(transcript, LONG_TAIL).unwrap_or_default();
