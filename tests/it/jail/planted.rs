@@ -263,7 +263,7 @@ fn a_superusers_script_does_not_make_our_administrators_folder() {
         return;
     }
     let mut world = Jailed::with("[gates]\naudit = \"off\"\n");
-    let root = world.root().clone();
+    let root = world.root();
     world.sandbox = world.sandbox.with("AOPS_TEST_ROOT", root);
     let folder = world.root().join("etc/aops-hook");
     let session = world.prompted();

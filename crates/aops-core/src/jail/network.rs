@@ -26,10 +26,9 @@ use crate::model::profile::{Hold, Profile};
 use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::system::env::{Env, HeldNetwork};
-use crate::system::files;
 use crate::system::process::program::{Identity, Program};
 use crate::system::process::{detached, kin};
-use crate::system::signal::send_awake;
+use crate::system::{files, signal};
 use crate::text::template::one_line;
 use aops_network::counts::{Counts, Row, Served};
 use aops_network::list::{List, Mode, Pattern, Word};
@@ -320,7 +319,7 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     }
     let mark = make_mark(session)?;
     if let Some(broker) = broker(&mark) {
-        return send_awake(broker, Signal::HUP);
+        return signal::send_awake(broker, Signal::HUP);
     }
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
@@ -449,7 +448,7 @@ fn tell_broker(session: &Path) -> io::Result<bool> {
         || folder(session).join(COUNTS).metadata().ok().map(|is| (is.ino(), is.mtime(), is.mtime_nsec()));
     let before = saved();
     let begun = Instant::now();
-    send_awake(broker, Signal::HUP)?;
+    signal::send_awake(broker, Signal::HUP)?;
     while saved() == before && begun.elapsed() < TAKEN_UP {
         std::thread::sleep(PAUSE);
     }
@@ -501,6 +500,6 @@ pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
 /// Ends the network of a session that has ended.
 pub fn end(session: &Path) {
     if let Some(broker) = open_mark(session).ok().and_then(|mark| broker(&mark)) {
-        let _ = send_awake(broker, Signal::TERM);
+        let _ = signal::send_awake(broker, Signal::TERM);
     }
 }
