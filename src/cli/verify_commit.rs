@@ -74,7 +74,7 @@ fn arguments(row: clap::Command) -> clap::Command {
         )
         .required(true),
         many("key", "KEY", "Trust this public key of a log (`aops-hook key export`)"),
-        option("signers", "REF:PATH", "Trust the keys in this list, read from a commit before the range"),
+        option("signers", "REF:PATH", "Trust the keys in this list, read from a commit: name the base"),
         many("witness", "KEY", "Trust this witness"),
         option("quorum", "N", "So many witnesses must have seen it; default: all")
             .requires("witness")
