@@ -191,5 +191,5 @@ fn what_an_agent_hands_back_is_its_report() {
     fs::write(folder.join("agent-a9.jsonl"), format!("{record}\n")).unwrap();
     session.post(&call).silent();
     let _ = session.stop_agent("a9", "qa-verifier", "Delivered.");
-    assert_eq!(session.state()["subagents"]["qa-verifier"]["verdict"], "ISSUES");
+    assert_eq!(session.state()["subagents"]["qa-verifier"]["result"], "ISSUES");
 }

@@ -554,5 +554,5 @@ fn an_expired_or_revoked_bundle_is_told() {
     admin
         .0
         .person(&["bundle", "make", "policy", "-o", "x", "--name", NAME, "--not-after", "soon"])
-        .failed(2, &["is no day"]);
+        .failed(2, &["is not a day"]);
 }

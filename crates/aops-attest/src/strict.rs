@@ -102,6 +102,6 @@ mod tests {
             assert!(parse::<Value>(wrong).is_err(), "{wrong:.40}");
         }
         let said = parse::<Value>(r#"{"level":1,"level":2}"#).unwrap_err().to_string();
-        assert!(said.starts_with("`level` stands twice"), "{said}");
+        assert!(said.starts_with("`level` appears twice"), "{said}");
     }
 }

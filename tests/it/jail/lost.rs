@@ -76,8 +76,7 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
 }
 
 /// A line of each kind in CI; all of them in the long run.
-const EACH: [&str; 13] = [
-    "sed -i s/edited/gone/ src/c.txt",
+const EACH: [&str; 12] = [
     "git checkout -- .",
     "git reset --hard HEAD~1",
     "git switch --discard-changes other",
@@ -91,9 +90,7 @@ const EACH: [&str; 13] = [
     "{ echo X; } > .env",
     "rm *.db",
 ];
-const MORE: [&str; 27] = [
-    "cp b.txt src/c.txt",
-    "echo X > src/c.txt",
+const MORE: [&str; 25] = [
     "find . -name '*.db' -exec cp b.txt {} \\;",
     "coproc rm .env; wait",
     "git diff | git apply -R",
@@ -157,12 +154,12 @@ fn every_line_that_loses_comes_back_whole() {
     come_back_whole(&MORE);
 }
 
-/// A committed file that was not changed since is in its commit.
+/// An agent edits committed files all day; a checkpoint has what they were.
 #[test]
-fn a_clean_file_that_is_overwritten_is_not_kept() {
+fn a_committed_file_that_is_overwritten_is_not_kept() {
     let world = world();
     let session = world.prompted();
-    for line in ["echo X > src/deep/d.txt", "cp a.txt topic.txt", "sed -i s/committed/X/ b.txt"] {
+    for line in ["echo X > src/deep/d.txt", "cp a.txt topic.txt", "sed -i s/edited/X/ src/c.txt"] {
         let ran = session.ran(line);
         assert!(ran.code == Some(0) && !ran.told.contains("kept as"), "{line}: {ran:?}");
         world.sandbox.git(&["checkout", "-q", "--", "."]);

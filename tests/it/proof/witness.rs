@@ -285,7 +285,7 @@ fn what_a_witness_answers() {
     assert_eq!(ask(0, &foreign).0, 404, "a log that it does not know");
     assert_eq!(witness.post("/add-checkpoint", "words").0, 400);
     assert_eq!(witness.post("/other", "").0, 404);
-    sandbox.person(&["witness", "serve", "--state", "w", "--log", "words"]).failed(2, &["is no key"]);
+    sandbox.person(&["witness", "serve", "--state", "w", "--log", "words"]).failed(2, &["is not a key"]);
     sandbox.inside(&["witness", "serve", "--state", "w", "--log", &key]).failed(2, &["inside a tool call"]);
 }
 

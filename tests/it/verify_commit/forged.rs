@@ -540,7 +540,7 @@ fn f32_a_shallow_clone_or_an_empty_range() {
     );
     shop.refuses(&["base..HEAD"], 2, &["whose word counts", "--signers"]);
     shop.refuses(&["--all", "--key", &key], 2, &["--all"]);
-    shop.refuses(&["base..HEAD", "--key", &key, "--require", "A9"], 2, &["no level and no property"]);
+    shop.refuses(&["base..HEAD", "--key", &key, "--require", "A9"], 2, &["neither a level nor a property"]);
     let clone = shop.sandbox.tmp().join("clone");
     let from = format!("file://{}", shop.folder.display());
     shop.git(&["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]);

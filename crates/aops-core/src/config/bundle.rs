@@ -296,7 +296,7 @@ mod tests {
         );
         assert!(why(&file.replace("\"version\":3", "\"version\": 3")).contains("canonical"));
         assert!(why(&file.replace("\"version\":3", "\"version\":3,\"more\":1")).contains("unknown field"));
-        assert!(why("").contains("no bundle"));
+        assert!(why("").contains("not a bundle"));
     }
 
     /// We do not wait for a writer, and we do not work without a policy.
@@ -324,7 +324,7 @@ mod tests {
             "agents/../../x.md", "/etc/x.md", "agents/.x.md", "x.md", "agents/x", "bin/x.md", "agents//x.md",
             "agents/a/b.md",
         ] {
-            assert!(with(path).unwrap_err().contains("no file of a bundle"), "{path}");
+            assert!(with(path).unwrap_err().contains("not a file of a bundle"), "{path}");
         }
         assert!(with("templates/refusals/rule.md").is_ok());
         assert!(Bundle::parse(&bundle(0).text()).unwrap_err().contains("first version"));

@@ -23,7 +23,7 @@ fn one_fence_at_the_end() {
     let wrong = [
         ("", "no block"),
         ("```aops\n{\"verdict\": \"OK\"}\n", "not closed"),
-        (&format!("{}and so on", fence(ok)), "after the"),
+        (&format!("{}and so on", fence(ok)), "follows the"),
         (&format!("{}{}", fence(ok), fence(ok)), "more than one"),
         (&fence("[]"), "one JSON object"),
         (&fence("{"), "not JSON"),
@@ -32,8 +32,8 @@ fn one_fence_at_the_end() {
         (&format!("    ```aops\n    {ok}\n    ```\n"), "no block"),
         (&format!("\t```aops\n\t{ok}\n\t```\n"), "no block"),
         (&format!("```aops\n{ok}\n    ```\n"), "not closed"),
-        (&fence(r#"{"verdict": "BLOCK", "verdict": "OK"}"#), "`verdict` stands twice"),
-        (&fence(r#"{"verdict": "OK", "more": [{"a": 1, "a": 2}]}"#), "`a` stands twice"),
+        (&fence(r#"{"verdict": "BLOCK", "verdict": "OK"}"#), "`verdict` appears twice"),
+        (&fence(r#"{"verdict": "OK", "more": [{"a": 1, "a": 2}]}"#), "`a` appears twice"),
         // A fence inside a longer fence is an example, not a verdict.
         (&format!("````\n{}````\n", fence(ok)), "no block"),
     ];

@@ -93,8 +93,8 @@ impl Look<'_> {
         Around { folder: folder.to_owned(), root, is_environment }
     }
 
-    /// This file's content is replaced. A tracked file is kept if it differs from the last commit; if no rule
-    /// found anything, one that the index has is not.
+    /// This file's content is replaced. A tracked file is kept only if a rule found something: an agent edits
+    /// such files all day.
     pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
         // A redirection follows a link.
         let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
@@ -116,7 +116,8 @@ impl Look<'_> {
             Err(Unkept::Git(_)) => return self.add_with_kin(&path, false),
             state => state?,
         };
-        let is_kept = !state.tracked.contains(inside) || !state.is_clean(inside);
+        let is_ruled = !self.place.rules.is_empty();
+        let is_kept = !state.tracked.contains(inside) || is_ruled && !state.is_clean(inside);
         if is_kept { self.add_with_kin(&path, false) } else { Ok(()) }
     }
 
