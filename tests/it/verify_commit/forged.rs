@@ -548,7 +548,7 @@ fn f32_a_shallow_clone_or_an_empty_range() {
     shop.git(&["fetch", "-q", "origin", "refs/notes/aops-attest:refs/notes/aops-attest"]);
     shop.refuses(&["HEAD", "--key", &key], 3, &["shallow", "--unshallow"]);
     shop.folder = shop.sandbox.tmp();
-    shop.refuses(&["HEAD", "--key", &key], 3, &["no git repository"]);
+    shop.refuses(&["HEAD", "--key", &key], 3, &["not a git repository"]);
 }
 
 /// Content of a commit is gone, as in a damaged or partial clone.
