@@ -227,7 +227,6 @@ mod tests {
         }
     }
 
-    /// Both sides of a conflict are there, as git lists them.
     #[test]
     fn a_clean_file_is_known_without_git() {
         let (_home, env) = repository();
@@ -251,6 +250,7 @@ mod tests {
         assert_eq!(is("a"), Some(false), "its size is another");
     }
 
+    /// Both sides of a conflict are there, as git lists them.
     #[test]
     fn a_conflict_is_in_the_index() {
         let (_home, env) = repository();
