@@ -204,7 +204,7 @@ fn searched(simple: &Simple) -> Vec<Simple> {
         return Vec::new();
     }
     let put = |word: &Word, name: &Word| {
-        // `{} +` stands for several names, and is one gap after the other.
+        // `{} +` becomes several names, one gap after the other.
         let mut bits = Vec::new();
         for (at, bit) in word.bits.iter().enumerate() {
             match bit {

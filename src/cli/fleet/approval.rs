@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) enum Answer {
     /// The run continues with exactly the call or step it asked about.
     Approve,
-    /// The run continues to its end, and is told that a person said no.
+    /// The run continues to its end, and learns that a person said no.
     Reject,
     /// The run ends now, whatever it is doing.
     Block,

@@ -86,7 +86,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     let _ = make_all(&env.data.join("sessions"));
     if rustix::process::geteuid().is_root() {
         // Every user's client reads this folder, whatever our umask is.
-        // Ours lies beside the client's, unless a test moves that.
+        // Ours is next to the client's, unless a test moves it.
         let beside = env.administered.parent() == env.managed().parent();
         for folder in [Some(env.managed()), beside.then(|| env.administered.clone())].iter().flatten() {
             for made in make_folders(folder, 0o755).unwrap_or_default() {

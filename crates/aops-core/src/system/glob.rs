@@ -1,4 +1,4 @@
-//! Which files a pattern of the shell, or of a search, stands for.
+//! Which files a pattern of the shell, or of a search, matches.
 //!
 //! Reads folders, up to a limit. Invariant: if not everything can be looked at, the answer is `None`.
 

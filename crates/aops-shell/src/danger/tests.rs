@@ -134,7 +134,7 @@ const IN_TURN: &[(&str, &str)] = &[
     ("printf reset | while read o; do git $o --hard; done", "git-discard"),
 ];
 
-/// A line that goes on inside a word; quoted text that ends at a zero; codes of which one byte counts.
+/// A word that continues on the next line; quoted text that ends at a zero; codes of which one byte counts.
 #[test]
 fn a_word_is_read_as_the_shell_puts_it_together() {
     for (line, rule) in [

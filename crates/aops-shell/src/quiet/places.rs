@@ -103,7 +103,7 @@ fn is_recursive(word: &Word) -> bool {
         || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R', 'd'])
 }
 
-/// Whether it stands for what a search finds, whose names are known as patterns.
+/// A placeholder for what a search finds: the names are known as patterns.
 fn is_found(word: &Word) -> bool {
     let deep = |name: &Word| name.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
     !word.named.is_empty() && word.named.iter().all(deep)
