@@ -215,7 +215,7 @@ say ""
 say "next:"
 say "  1. start Claude Code as always; running sessions pick the hooks up by themselves"
 say "  2. ask for something, then see where it stands: $program status"
-say "  3. take it out again: $here/install.sh --uninstall (your records stay)"
+say "  3. uninstall: $here/install.sh --uninstall (your records stay)"
 case :${PATH:-}: in
     *:"$bin_dir":*) ;;
     *) say "hint: to type aops-hook alone, add this to your shell's profile: export PATH=\"$bin_dir:\$PATH\"" ;;

@@ -118,7 +118,7 @@ pub(super) fn witness(scene: &Scene) -> Report {
     };
     if !policy.witness.is_asked() {
         return bad(
-            "nobody but this machine sees the log, so who has its key could write it anew",
+            "the log is signed only on this machine; anyone with its key could rewrite it",
             "run `aops-hook witness serve` elsewhere, and name it in `[witness]` of your configuration",
         );
     }
