@@ -385,7 +385,7 @@ fn key_and_witness_are_told() {
     let (level, words) = rows(&home, "key").remove(0);
     assert!(level == "ok" && words.ends_with("` signs the log: 1 entry so far"), "{words}");
     let (level, words) = rows(&home, "witness").remove(0);
-    assert!(level == "note" && words.contains("nobody but this machine sees the log"), "{words}");
+    assert!(level == "note" && words.contains("the log is signed only on this machine"), "{words}");
     write(&home.root().join("home/.config/aops/config.toml"), "[witness]\nurl = [\"http://127.0.0.1:9\"]\n");
     let (level, words) = rows(&home, "witness").remove(0);
     assert!(level == "note" && words.contains("no witness"), "{words}");
