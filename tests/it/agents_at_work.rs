@@ -193,3 +193,42 @@ fn what_an_agent_hands_back_is_its_report() {
     let _ = session.stop_agent("a9", "qa-verifier", "Delivered.");
     assert_eq!(session.state()["subagents"]["qa-verifier"]["result"], "ISSUES");
 }
+
+/// In auto mode the client has a call judged as the model wrote it, and refuses one whose input a hook then
+/// replaced, unless the hook allows it.
+#[test]
+fn in_auto_mode_our_agents_are_let_start_with_our_prompt() {
+    let world = World::hydrating().after(3600);
+    let session = world.session();
+    let start_of = |name: &str, mode: &str| {
+        let mut call = start(name, name);
+        call["permission_mode"] = json!(mode);
+        session.event("PreToolUse", call)
+    };
+    let said = start_of("critic", "default").json()["hookSpecificOutput"].clone();
+    assert_eq!(said["permissionDecision"], Value::Null, "{said}");
+    let said = start_of("qa-verifier", "auto").json()["hookSpecificOutput"].clone();
+    assert_eq!(said["permissionDecision"], "allow");
+    assert!(said["updatedInput"]["prompt"].is_string(), "{said}");
+    start_of("Explore", "auto").silent();
+}
+
+/// There the model reads the report before the agent's end is recorded, and must know what comes next.
+#[test]
+fn a_plan_that_is_handed_back_brings_its_next_step() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.begun("add a greeting");
+    let _ = session.begin_agent("a1", "prompt-hydrator");
+    let plan = json!({"workflow": "feature-dev", "intent": "it greets", "task": "new",
+        "acceptance_criteria": ["it says hello"], "steps": ["write it"]});
+    let report = fenced(plan).replace('\n', "\n  ");
+    let hand_back = |id: &str| {
+        let text = format!(
+            "<agent-message from=\"{id}\">\n[Subagent hand-back] The report follows:\n  {report}\n</agent-message>"
+        );
+        session.event("UserPromptSubmit", json!({"prompt": text}))
+    };
+    hand_back("someone").silent();
+    hand_back("a1").said(&["start the agent `critic`"]);
+    assert_eq!(session.state()["state"]["current_workflow"], Value::Null, "it counts with its event");
+}

@@ -1,7 +1,8 @@
 //! A scripted Messages API on loopback: it gives the answers that the test wrote, and keeps every request.
 //!
 //! Each conversation, the main one and every subagent, has its own script; or a function answers from the
-//! messages, as a real model would. Invariant: nothing is random; ids are counted and usage is constant.
+//! messages, as a real model would. In the client's auto mode it finds every call harmless, and agents hand
+//! their reports back with the tool for it. Invariant: nothing is random; ids are counted and usage is constant.
 //! Requests to other hosts come here too, as to a proxy, and are kept as astray.
 
 mod gemini;
@@ -27,6 +28,9 @@ pub(crate) struct Model {
     address: SocketAddr,
     state: Arc<Mutex<ModelState>>,
 }
+
+/// The only way in which the report of an agent reaches its caller in auto mode.
+const HAND_BACK: &str = "SubagentHandback";
 
 type Mind = Box<dyn FnMut(&Request) -> Turn + Send>;
 
@@ -226,14 +230,16 @@ fn plain(status: &'static str, body: &Value) -> Answer {
 /// on.
 fn say(request: Request, state: &Mutex<ModelState>) -> (Value, (Turn, usize)) {
     let model = request.body["model"].as_str().unwrap_or("scripted").to_owned();
+    let is_judged = request.body["safeguards"].is_array();
     let (turn, number) = {
         let mut state = state.lock().unwrap();
-        let next = state.next(&request);
+        let (turn, number) = state.next(&request);
+        let turn = if request.offers(HAND_BACK) { turn.handed_back(HAND_BACK) } else { turn };
         state.requests.push(request);
-        next
+        (turn, number)
     };
     happen(state, number, || turn.happen());
-    (turn.message(number, &model), (turn, number))
+    (turn.message(number, &model, is_judged), (turn, number))
 }
 
 /// A deed that fails must fail the test, not only this thread.

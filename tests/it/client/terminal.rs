@@ -15,7 +15,8 @@ impl<'a> Client<'a> {
     /// A session in a terminal, its first questions answered beforehand.
     pub(crate) fn sit_down(&'a self, arguments: &[&str]) -> Terminal<'a> {
         let known = json!({
-            "hasCompletedOnboarding": true, "theme": "dark",
+            "hasCompletedOnboarding": true, "theme": "dark", "hasSeenAutoModeEntryWarning": true,
+            "hasSeenAutoDefaultNotice": true,
             "projects": {self.sandbox.project().to_str().unwrap(): {"hasTrustDialogAccepted": true}},
             "customApiKeyResponses": {"approved": ["sk-ant-made-up"], "rejected": []},
         });

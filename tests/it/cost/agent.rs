@@ -60,13 +60,14 @@ fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<T
     Some(turn.unwrap_or_else(|| Turn::text(task.last_words)))
 }
 
-/// The agent that was started last works in the background, and the client has not told its end.
+/// The agent that was started last works in the background, and the client has neither told its end nor
+/// handed its report over, as it does in auto mode.
 fn is_waiting(heard: &[Heard]) -> bool {
     let launched = |heard: &Heard| matches!(heard, Heard::Result { deed, text, .. } if deed.tool == "Agent" && text.contains("Async agent launched"));
     let Some(at) = heard.iter().rposition(launched) else { return false };
     !heard[at..]
         .iter()
-        .any(|heard| matches!(heard, Heard::Words(text) if text.contains("<task-notification")))
+        .any(|heard| matches!(heard, Heard::Words(text) if ["<task-notification", "<agent-message"].iter().any(|told| text.contains(told))))
 }
 
 const SHOW_PLAN: &str = "ExitPlanMode";

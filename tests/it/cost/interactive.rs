@@ -1,4 +1,5 @@
-//! The same tasks in a terminal, where every agent works in the background.
+//! The same tasks in a terminal, where every agent works in the background, and in the client's auto mode,
+//! where it also hands its report back with a tool.
 
 use super::agent::{Temperament, answer};
 use super::count::Cost;
@@ -9,21 +10,31 @@ use crate::support::NO_TRACKER;
 use std::collections::BTreeMap;
 use std::fs;
 
+/// What the person lets the client do unasked.
+const EDITS: &[&str] = &["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"];
+const AUTO: &[&str] = &["--permission-mode", "auto"];
+
 /// The tasks in order, and the mode; without one there are no hooks.
-fn measure(prompts: Prompts, mode: Option<&str>, temperament: Temperament) -> BTreeMap<&'static str, Cost> {
+fn measure(
+    prompts: Prompts,
+    mode: Option<&str>,
+    temperament: Temperament,
+    allowed: &[&str],
+) -> BTreeMap<&'static str, Cost> {
     let sandbox = project();
     sandbox.configure(&format!("{NO_TRACKER}mode.level = \"{}\"\n", mode.unwrap_or("observe")));
     let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, temperament));
     let client =
         if mode.is_none() { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
-    let terminal =
-        client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
+    let terminal = client.sit_down(allowed);
     let give = |task: &Task| {
         let before = model.requests();
         terminal.type_prompt(task.prompt);
         let is_closed = |screen: &str| {
-            screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "))
+            let end = screen.rsplit_once(task.last_words).map(|(_, end)| end).unwrap_or_default();
+            let is_idle = end.contains("· done ") || end.contains(" finished · ");
+            is_idle && !end.contains("Stop hook error")
         };
         terminal.wait_for(task.last_words, is_closed);
         (task.name, Cost::count(&sandbox, &before, &model.requests(), task.prompt))
@@ -57,30 +68,36 @@ const TARGETS: [Target; 8] = [
 /// How many requests more than a plain client the loop takes; `tests/long-run` measures every mode.
 #[test]
 fn what_the_loop_costs_in_a_terminal() {
-    insta::assert_snapshot!(more_than_plain(|mode| mode == "loop"));
+    insta::assert_snapshot!(more_than_plain(EDITS, |mode| mode == "loop"));
+}
+
+/// In the client's default, which asks a model instead of a person, the targets are the same.
+#[test]
+fn what_the_loop_costs_in_auto_mode() {
+    insta::assert_snapshot!(more_than_plain(AUTO, |mode| mode == "loop"));
 }
 
 #[test]
 #[ignore = "takes minutes: run `tests/long-run`"]
 fn what_every_mode_costs_in_a_terminal() {
-    let table = more_than_plain(|_| true);
+    let table = more_than_plain(EDITS, |_| true);
     println!("{table}\n"); // `bench/cost` shows it
     insta::assert_snapshot!(table);
 }
 
 /// The table, once every target in it is held.
-fn more_than_plain(wanted: impl Fn(&str) -> bool) -> String {
+fn more_than_plain(allowed: &[&str], wanted: impl Fn(&str) -> bool) -> String {
     let mut held = true;
     let mut table = vec!["mode | task | agent | more requests | agents".to_owned()];
     let plain = [typo_and_follow_up as Prompts, feature]
-        .map(|prompts| measure(prompts, None, Temperament::Realistic));
+        .map(|prompts| measure(prompts, None, Temperament::Realistic, allowed));
     for (mode, prompts, most) in TARGETS.into_iter().filter(|(mode, ..)| wanted(mode)) {
         // Where nothing is asked of it, an obedient agent does what any does.
         let is_free = matches!(mode, "observe" | "guard");
         for temperament in
             [Temperament::Obedient, Temperament::Realistic].into_iter().skip(usize::from(is_free))
         {
-            let ours = measure(prompts, Some(mode), temperament);
+            let ours = measure(prompts, Some(mode), temperament, allowed);
             for (task, most) in most {
                 let before = plain.iter().find_map(|costs| costs.get(task)).unwrap();
                 let more = ours[task].requests - before.requests;

@@ -23,6 +23,10 @@ impl Request {
         text(&self.body["system"])
     }
 
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        self.body["tools"].as_array().into_iter().flatten().any(|offered| offered["name"] == tool)
+    }
+
     /// Every message of this role, oldest first. What hooks add comes with the role `system`.
     pub(crate) fn said_by(&self, role: &str) -> Vec<String> {
         self.messages()

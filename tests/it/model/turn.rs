@@ -1,6 +1,6 @@
 //! One scripted answer of the model: text, tool calls, or both; as server-sent events and as plain JSON.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// What the model says once. Several calls in one turn are run by the client side by side.
@@ -26,6 +26,15 @@ impl Turn {
     /// One more call in the same message.
     pub(crate) fn and(mut self, tool: &str, input: Value) -> Self {
         self.calls.push((tool.to_owned(), input));
+        self
+    }
+
+    /// The same last words, given to the caller with this tool.
+    pub(super) fn handed_back(mut self, tool: &str) -> Self {
+        if self.calls.is_empty() {
+            let report = std::mem::take(&mut self.text);
+            return self.and(tool, json!({ "message": report }));
+        }
         self
     }
 
@@ -61,8 +70,9 @@ impl Turn {
         }
     }
 
-    /// The whole message; `number` makes its ids unique over all turns of one model.
-    pub(super) fn message(&self, number: usize, model: &str) -> Value {
+    /// The whole message; `number` makes its ids unique over all turns of one model. In the client's auto mode
+    /// the calls of a message are judged with it.
+    pub(super) fn message(&self, number: usize, model: &str, is_judged: bool) -> Value {
         let mut content = Vec::new();
         if !self.text.is_empty() {
             content.push(json!({"type": "text", "text": self.text}));
@@ -72,11 +82,26 @@ impl Turn {
             content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
         }
         let stop_reason = if self.calls.is_empty() { "end_turn" } else { "tool_use" };
-        json!({
+        let mut message = json!({
             "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": model,
             "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage(),
-        })
+        });
+        if is_judged {
+            message[JUDGED] = judge(&message["content"]);
+        }
+        message
     }
+}
+
+/// Where a message says how dangerous its calls are.
+const JUDGED: &str = "safeguard_results";
+
+/// No call is dangerous.
+fn judge(content: &Value) -> Value {
+    let ids = content.as_array().into_iter().flatten().filter_map(|block| block["id"].as_str());
+    let harmless = json!({"type": "evaluated", "outcome": "not_flagged"});
+    let calls: Map<_, _> = ids.map(|id| (id.to_owned(), harmless.clone())).collect();
+    json!([{"type": "dangerous_tool_use", "status": {"type": "available", "tool_uses": calls}}])
 }
 
 /// The same numbers for every message, so that sums can be checked.
@@ -89,6 +114,7 @@ pub(super) fn stream(message: &Value) -> String {
     let mut begun = message.clone();
     begun["content"] = json!([]);
     begun["stop_reason"] = Value::Null;
+    begun.as_object_mut().unwrap().remove(JUDGED);
     let mut events = vec![json!({"type": "message_start", "message": begun})];
     for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
         let (empty, delta) = if block["type"] == "text" {
@@ -102,7 +128,10 @@ pub(super) fn stream(message: &Value) -> String {
         events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
-    let end = json!({"stop_reason": message["stop_reason"], "stop_sequence": null});
+    let mut end = json!({"stop_reason": message["stop_reason"], "stop_sequence": null});
+    if let Some(judged) = message.get(JUDGED) {
+        end[JUDGED] = judged.clone();
+    }
     events.push(json!({"type": "message_delta", "delta": end, "usage": message["usage"]}));
     events.push(json!({"type": "message_stop"}));
     let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());

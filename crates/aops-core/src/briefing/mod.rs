@@ -10,6 +10,7 @@ pub mod past;
 pub mod sources;
 pub mod session_start;
 pub mod agent;
+mod handed_back;
 pub mod prompt;
 pub mod reflections;
 pub mod learnings;

@@ -5,6 +5,7 @@
 //! calling agent wrote.
 
 use crate::briefing::agent::brief;
+use crate::briefing::handed_back::with_report;
 use crate::briefing::hits;
 use crate::briefing::sources::Found;
 use crate::briefing::tracker;
@@ -16,6 +17,7 @@ use crate::model::agent::{Agent, AgentId, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
+use crate::model::permission_mode::PermissionMode;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
@@ -23,6 +25,9 @@ use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut, quoted};
 use crate::text::plain::shell_word;
 use crate::text::template::{Phrase, one_line};
+
+/// The agent that makes the plan.
+const PLANS: AgentId = AgentId::Hydrator;
 
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
@@ -49,15 +54,23 @@ pub fn offer(
     let context_of = |words| Verdict::context(GateId::Hydrate, words);
     let extra = match event.kind() {
         EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => {
-            plan_in_force(env, policy, ledger.session(), event, context).map(context_of)
+            let ahead = with_report(env, ledger.session(), event, PLANS);
+            let session = ahead.as_ref().unwrap_or_else(|| ledger.session());
+            let brings = ahead.is_some() || brings_plan(session, event);
+            brings.then(|| plan_in_force(env, policy, session, context)).flatten().map(context_of)
         }
         EventKind::UserPromptSubmit => Some(with_prompt(env, policy, ledger, event, context, found)?),
         EventKind::SubagentStart => match started(policy, event, context) {
             Some(agent) => Some(context_of(brief(env, ledger, event, agent, found)?.text)),
             None => None,
         },
-        EventKind::PreToolUse => prompt_of_ours(policy, event, context)
-            .map(|input| Verdict { input: Some(input), ..Verdict::pass() }),
+        EventKind::PreToolUse => prompt_of_ours(policy, event, context).map(|input| {
+            // In auto mode the client has the call judged as the model wrote it, and refuses one that a hook
+            // then replaced. What is left of this call is ours: our agent, and our words.
+            let judged = event.permission_mode() == Some(PermissionMode::Auto);
+            let ruling = if judged { Ruling::Allow } else { Ruling::Pass };
+            Verdict { ruling, input: Some(input), ..Verdict::pass() }
+        }),
         EventKind::PostToolUse | EventKind::PostToolUseFailure
             if context.recorded().is_some_and(|end| end.drawn == Some(true))
                 && policy.gates.audit == Level::Enforce =>
@@ -65,8 +78,10 @@ pub fn offer(
             Some(announce_audit(policy, context))
         }
         EventKind::PostToolUse => {
-            let plan = plan_in_force(env, policy, ledger.session(), event, context);
-            plan.or_else(|| ending(env, policy, ledger.session(), context)).map(context_of)
+            let session = ledger.session();
+            let brings = brings_plan(session, event);
+            let plan = brings.then(|| plan_in_force(env, policy, session, context)).flatten();
+            plan.or_else(|| ending(env, policy, session, context)).map(context_of)
         }
         _ => None,
     };
@@ -100,7 +115,6 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
 /// The call that made a plan has ended, or the client reports the end of the agent that made it in the
 /// background.
 fn brings_plan(session: &Session, event: &Event) -> bool {
-    const PLANS: AgentId = AgentId::Hydrator;
     let agents = &session.memory.progress.agents;
     let planned =
         |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
@@ -116,16 +130,10 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
 }
 
 /// After the call that made a plan: the steps of its workflow, and who must review it.
-fn plan_in_force(
-    env: &Reading,
-    policy: &Policy,
-    session: &Session,
-    event: &Event,
-    context: &Context,
-) -> Option<String> {
+fn plan_in_force(env: &Reading, policy: &Policy, session: &Session, context: &Context) -> Option<String> {
     // The agent may have ended without a plan; the previous plan is not meant.
     let pending = session.state.state.hydration_pending;
-    if !session.is_planned() || pending || !brings_plan(session, event) {
+    if !session.is_planned() || pending {
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();

@@ -6,7 +6,7 @@
 
 use crate::config::policy::Policy;
 use crate::config::policy::quiet::QuietLevel;
-use crate::config::texts::Reading;
+use crate::config::texts::{Library, Reading};
 use crate::gate::guard::{self, Protected};
 use crate::gate::{
     AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts,
@@ -22,7 +22,7 @@ use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, What};
 use crate::model::permission_mode::PermissionMode;
-use crate::observe::ended::{end, workflows};
+use crate::observe::ended::end;
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
@@ -168,7 +168,7 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
     } else if facts::is_plan_question(event) {
         let now = || brought::approves(env, Path::new(&event.cwd));
         let hook = session.memory.client.plan_hook.clone().or_else(now);
-        let shown = Some(plan::shown(env, event, || workflows(env)));
+        let shown = Some(plan::shown(env, event, || Library::workflow_gates(env)));
         if let Some(call) = context.call_mut() {
             call.plan = PlanQuestion { shown, hook };
         }
@@ -399,7 +399,7 @@ fn report(
     if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {
         return None;
     }
-    let workflows = workflows(env);
+    let workflows = Library::workflow_gates(env);
     let said = agent_report::read(agent, event.report(), &workflows);
     // In auto mode an agent's report is in a call, and its last message only says so.
     let handed_back = || {

@@ -4,7 +4,6 @@
 //! Invariant: a call that was never asked about adds nothing here.
 
 use crate::config::texts::{Library, Reading};
-use crate::config::workflow::{Gate, Held};
 use crate::gate::{Context, EndContext};
 use crate::ledger::open::Ledger;
 use crate::model::call::Effect;
@@ -13,7 +12,6 @@ use crate::observe::by_user::saves;
 use crate::observe::{draw, evidence, growth, hosts, jailed, keeping, plan, quiet, tampering, verified};
 use crate::session::fact::Under;
 use crate::tool::table::{self, ToolTouches};
-use std::collections::BTreeMap;
 
 /// The results of a call that is still open.
 pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
@@ -53,7 +51,7 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         }
     }
     if event.kind() == EventKind::PostToolUse {
-        recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
+        recorded.plan = plan::approved(env, session, event, || Library::workflow_gates(env)).map(Box::new);
     }
     // A line may do more than its text shows.
     let runs_line = call.is_some_and(|call| {
@@ -64,17 +62,4 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }
     ended
-}
-
-/// IDs and gates of the workflows in force. A project's version of a shipped workflow keeps the shipped
-/// gates.
-pub(super) fn workflows(env: &Reading) -> BTreeMap<String, Vec<Gate>> {
-    let library = Library::read(env);
-    let gates = |held: &Held| {
-        let mut gates: Vec<Gate> = held.workflow.gates.iter().chain(&held.owed).copied().collect();
-        gates.sort();
-        gates.dedup();
-        gates
-    };
-    library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }

@@ -9,11 +9,24 @@ use super::{ASSETS, Kind, Library, Origin, Reading, Text, Texts, axioms, find, i
 use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Library {
     pub fn read<'r>(reading: &'r Reading) -> &'r Self {
         reading.library.get_or_init(|| Self::gather(reading, in_force(reading)))
+    }
+
+    /// IDs and gates of the workflows in force. A project's version of a shipped workflow keeps the shipped
+    /// gates.
+    pub fn workflow_gates(reading: &Reading) -> BTreeMap<String, Vec<Gate>> {
+        let gates = |held: &Held| {
+            let mut gates: Vec<Gate> = held.workflow.gates.iter().chain(&held.owed).copied().collect();
+            gates.sort();
+            gates.dedup();
+            gates
+        };
+        let held = Self::read(reading).catalogue.all();
+        held.map(|held| (held.workflow.id.clone(), gates(held))).collect()
     }
 
     /// The same from texts that were already gathered.
