@@ -205,3 +205,31 @@ fn a_clean_that_keeps_our_folder_is_a_question_of_danger_alone() {
     asked.refused(&["git-clean"]);
     assert!(!asked.reason().contains("checkpoints are kept"), "{}", asked.reason());
 }
+
+/// What git tracks or ignores it leaves alone, so the client's settings in a project are in nobody's way.
+#[test]
+fn a_clean_that_leaves_the_settings_alone_is_let_go() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[mode]\nlevel = \"guard\"\n");
+    sandbox.put(".claude/settings.json", "{}\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "settings"]);
+    let session = sandbox.begun("clean up");
+    let refused = |line: &str| session.ask_bash(line).refused(&["holds `.claude`"]);
+    session.ask_bash("git clean -fd").silent();
+    session.ask_bash("git status -s && git clean -fdq").silent();
+    sandbox.put(".claude/settings.local.json", "{}\n");
+    refused("git clean -fd");
+    sandbox.put(".gitignore", "*.local.json\n");
+    session.ask_bash("git clean -fd").silent();
+    for line in [
+        "git clean -fdx",
+        "git -c core.excludesFile=/dev/null clean -fd",
+        "GIT_CONFIG_COUNT=0 git clean -fd",
+        "export GIT_DIR=x; git clean -fd",
+        "rm .gitignore && git clean -fd",
+        "git rm -q --cached .claude/settings.json; git clean -fd",
+    ] {
+        refused(line);
+    }
+}

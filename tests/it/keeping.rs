@@ -638,3 +638,29 @@ fn a_file_that_a_refused_call_left_may_be_edited() {
         assert_eq!(newest(&sandbox)["call_id"], json!(call.id), "{name}: what was kept is still there");
     }
 }
+
+/// A second name of a removed file is a copy of it only if nothing in the line can still write to it.
+#[test]
+fn what_a_line_can_reach_after_its_removal_is_copied() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for line in [
+        "touch notes.txt; rm notes.txt",
+        "ln notes.txt n2; rm notes.txt; : > n2",
+        "cp -l notes.txt n2; rm notes.txt; truncate -s 0 n2",
+        "exec 3>>notes.txt; rm notes.txt; echo more >&3",
+    ] {
+        sandbox.put("notes.txt", "mine\n");
+        let said = run(&session, &sandbox, line);
+        assert!(said.starts_with("kept as "), "{line}: {said}");
+        assert!(!sandbox.project().join("notes.txt").exists(), "{line}");
+        let back = sandbox.person(&["undo", "--yes", "--force"]);
+        let text = fs::read_to_string(sandbox.project().join("notes.txt")).unwrap_or_default();
+        assert_eq!(text, "mine\n", "{line}: {back:?}");
+        let _ = fs::remove_file(sandbox.project().join("n2"));
+    }
+    // Its own name is gone, and nobody had another: nothing is copied.
+    sandbox.put("notes.txt", "mine\n");
+    let _ = run(&session, &sandbox, "rm notes.txt && true");
+    assert!(newest(&sandbox)["files"][0]["content"]["link"].is_object(), "{}", newest(&sandbox));
+}

@@ -229,8 +229,8 @@ fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
     }
 }
 
-/// Updates the index and removes old heads, unless another process does or seems to do so: the head is
-/// exported anyway, and neither is necessary.
+/// Updates the index and removes old heads. If another process holds the lock for that, nothing is done: the
+/// head is exported already, and a later export makes up for it.
 fn renew(dir: &OwnedFd, long: u64) {
     if long <= KEYS.lag {
         return;

@@ -5,6 +5,7 @@
 //! something is the only copy is decided by looking at the disk.
 
 mod git;
+mod reach;
 
 pub use git::{GitLoss, Target};
 
@@ -33,6 +34,8 @@ pub struct Losses {
     pub all: Vec<Loss>,
     /// The line without the fully listed commands: a danger that a rule finds here is not in the list above.
     pub rest: Line,
+    /// Nothing in the line reaches a file after its removal, so another name of the file keeps its content.
+    pub out_of_reach: bool,
 }
 
 /// Whether no part of this line was guessed, except for the effect of a file that it sources.
@@ -63,7 +66,8 @@ pub fn losses(line: &Line) -> Option<Losses> {
         }
     }
     all.dedup();
-    (!all.is_empty()).then(|| Losses { all, rest: Line { commands, ..line.clone() } })
+    let out_of_reach = reach::is_out_of_reach(line);
+    (!all.is_empty()).then(|| Losses { all, out_of_reach, rest: Line { commands, ..line.clone() } })
 }
 
 /// Files that the line moves: a loss at the new place is a loss of these files.

@@ -85,6 +85,12 @@ fn what_every_mode_costs_in_a_terminal() {
     insta::assert_snapshot!(table);
 }
 
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
+fn what_every_mode_costs_in_auto_mode() {
+    insta::assert_snapshot!(more_than_plain(AUTO, |_| true));
+}
+
 /// The table, once every target in it is held.
 fn more_than_plain(allowed: &[&str], wanted: impl Fn(&str) -> bool) -> String {
     let mut held = true;

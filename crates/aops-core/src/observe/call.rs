@@ -29,7 +29,7 @@ use crate::observe::tampering;
 use crate::observe::{
     authority, brought, by_user, client, discards, draw, evidence, executable, foreign_agents, growth, hosts,
     jailed, keeping, keys, lasting_timers, leases, parked, plan, plugins, questions, quiet, real_paths,
-    same_project, scratch, settings_edit, unended, unfinished, unstopped, verified,
+    same_project, scratch, settings_edit, swept, unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{CallMeans, Step, Unasked};
@@ -322,6 +322,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected, &mut others);
+    swept::leave_out(env, event, &reach, &mut protected);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let plans = by_user::plans(env, event, &reach);
     let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
@@ -406,8 +407,10 @@ fn report(
         let records = env.host.can(Ability::RecordsPersons) && !event.transcript_path.is_empty();
         // A refusal in the message counts, whatever its form.
         let refuses = agent_report::read_refusal(agent, event.report()).is_some();
-        let text = transcript::handed_back(Path::new(&event.transcript_path), id);
-        text.filter(|_| records && !refuses)
+        if !records || refuses {
+            return None;
+        }
+        transcript::handed_back(Path::new(&event.transcript_path), id)
     };
     Some(said.or_else(|fault| match handed_back() {
         Some(text) => agent_report::read(agent, &text, &workflows),

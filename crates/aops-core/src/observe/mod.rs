@@ -6,6 +6,7 @@
 pub mod other_clients;
 mod hard_links;
 pub mod real_paths;
+mod swept;
 mod named;
 pub mod own_changes;
 pub mod tampering;

@@ -54,7 +54,7 @@ fn all_changes(line: &Line, root: &Path) -> Losses {
     let changes = of(GitLoss::Changes { paths: Vec::new(), target: Target::Same });
     let new = of(GitLoss::Untracked { paths: Vec::new(), ignored: true });
     let told = losses(line).map(|losses| losses.all).unwrap_or_default();
-    Losses { all: [vec![changes, new], told].concat(), rest: Line::default() }
+    Losses { all: [vec![changes, new], told].concat(), ..Losses::default() }
 }
 
 /// What a command may lose that nobody was asked about: only file contents, since its jail does not let it

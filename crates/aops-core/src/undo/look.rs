@@ -167,6 +167,8 @@ struct Look<'a> {
     /// Facts about the folder that was asked about last, since files of one folder are asked about one after
     /// the other.
     around: RefCell<Option<files::Around>>,
+    /// A removed file is kept by another name of it.
+    links: bool,
     /// The user who runs this.
     user: u32,
 }
@@ -182,6 +184,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
         device,
         spares: false,
         around: RefCell::default(),
+        links: losses.out_of_reach && !place.rules.contains(&CONTAINED),
         user: rustix::process::geteuid().as_raw(),
     };
     let mut removed = Vec::new();

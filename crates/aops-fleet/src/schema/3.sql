@@ -8,5 +8,5 @@ end $$;
 drop table aops.approvals, aops.files, aops.steps, aops.runs;
 alter table aops.machines drop column labels;
 
--- A cost that is not known is no cost of 0.
+-- Null where the cost is not known: 0 would say that it cost nothing.
 alter table aops.sessions alter column cost drop not null;

@@ -4,7 +4,7 @@ use crate::syntax::{Ground, cut};
 fn of(line: &str) -> (Vec<String>, usize) {
     let ground = Ground { cwd: "/p", home: "/h", variables: &[] };
     let line = cut(line, &ground);
-    let losses = losses(&line).unwrap_or_else(|| Losses { all: Vec::new(), rest: line });
+    let losses = losses(&line).unwrap_or_else(|| Losses { rest: line, ..Losses::default() });
     let shown = |loss: &Loss| match loss {
         Loss::Removed(word) => format!("- {}", word.lossy()),
         Loss::Overwritten(word) => format!("> {}", word.lossy()),

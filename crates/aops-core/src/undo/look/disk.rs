@@ -1,9 +1,10 @@
 //! Expands patterns and searches folders on the disk.
 
-use super::{CONTAINED, How, Look, Unkept, Want};
+use super::{How, Look, Unkept, Want};
 use crate::checkpoint::tree::OURS;
 use crate::system::files::mode_bits;
 use crate::system::glob::matches;
+use aops_shell::generated::is_database;
 use aops_shell::syntax::{Bit, Word};
 use rustix::fs::{FileType, Stat};
 use std::ffi::{OsStr, OsString};
@@ -31,6 +32,12 @@ pub(super) fn placed(path: &Path) -> Option<PathBuf> {
         (Some(folder), Some(name)) => Some(fs::canonicalize(folder).ok()?.join(name)),
         _ => fs::canonicalize(path).ok(),
     }
+}
+
+/// Programs keep such a file open and go on writing to it after its name is gone.
+fn is_written_to(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    is_database(&path) || path.ends_with(".log")
 }
 
 impl Look<'_> {
@@ -134,9 +141,8 @@ impl Look<'_> {
                 Err(Unkept::Unreadable(path.to_owned(), "nobody may read it".to_owned()))
             }
             FileType::RegularFile => {
-                // A command that may do anything may also write to it.
-                let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);
-                let links = is_unlinked && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
+                let links = self.links && is_unlinked && !is_written_to(path);
+                let links = links && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
                 let how = if links {
                     How::Link { inode: stat.st_ino, modified: modified(stat) }
                 } else {
