@@ -7,8 +7,10 @@ use aops_attest::envelope::Lines;
 use aops_attest::statement::{By, Hold, Mode, Seen, Statement, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{ChildStdout, Stdio};
 
 /// A repository in which commits are attested, tests are known, and the kernel holds commands.
@@ -153,6 +155,51 @@ fn the_logs_keys_are_out_of_reach_and_a_persons_own_are_not() {
     let page = crate::pages::read("docs/attest.md");
     let told = "No command in the jail reaches a key of the log, but it does reach yours";
     assert!(page.contains(told), "the page says so");
+}
+
+/// A git that looks around: each is in the same jail, where it finds no key, and cannot write to our folder.
+#[test]
+fn the_gits_of_a_statement_share_a_jail() {
+    let world = world();
+    let (sandbox, session) = (&world.sandbox, world.prompted());
+    session.inner.hydrate("feature-dev", "new");
+    let _ = session.inner.critic("PROCEED");
+    // Without a key no statement is made at once.
+    let (keys, aside) = (crate::proof::keys(sandbox), sandbox.tmp().join("keys"));
+    fs::rename(&keys, &aside).unwrap();
+    let ran = session.ran("echo a > a.txt && git add -A && git commit -q -m one");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    sandbox
+        .wait_until("nobody attests", || !sandbox.alive().iter().any(|(_, line)| line.contains("__attest")));
+    fs::rename(&aside, &keys).unwrap();
+    let (folder, said) = (sandbox.tmp().join("bin"), world.project().join(".git/said"));
+    let escaped = session.inner.folder().join("escaped");
+    fs::create_dir(&folder).unwrap();
+    let text = format!(
+        "#!/bin/sh\nreadlink /proc/self/ns/mnt >> {0}\ncat {1}/* >> {0} 2> /dev/null\n\
+         echo x 2> /dev/null > {2}\nPATH=${{PATH#*:}} exec git \"$@\"\n",
+        said.display(),
+        keys.display(),
+        escaped.display()
+    );
+    fs::write(folder.join("git"), text).unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, others) = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let path = format!("{}:{}", folder.display(), others.to_str().unwrap());
+    let mut command = sandbox.command(BINARY);
+    command.arg("__attest").arg(session.inner.folder()).arg(&session.inner.id).env("PATH", path);
+    assert!(command.output().unwrap().status.success());
+    let commit = sandbox.git(&["rev-parse", "HEAD"]).trim_end().to_owned();
+    let _ = statement(&world, &commit);
+    let said = fs::read_to_string(said).unwrap();
+    let jails: BTreeSet<&str> = said.lines().collect();
+    let own = fs::read_link("/proc/self/ns/mnt").unwrap();
+    assert!(said.lines().count() >= 5 && jails.len() == 1, "{said}");
+    assert!(said.starts_with("mnt:") && !said.contains(own.to_str().unwrap()), "{said}");
+    assert!(!escaped.exists());
+    // The process that shared it ends with its user.
+    let shared = || sandbox.alive().iter().any(|(_, line)| line.contains("__confined"));
+    sandbox.wait_until("nothing is left", || !shared());
 }
 
 /// Nobody saw what was edited after the verdict: then it was not about what is committed.

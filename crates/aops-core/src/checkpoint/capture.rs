@@ -7,12 +7,14 @@
 
 mod tracked;
 mod unseen;
+mod rules;
 mod walk;
 mod since;
 
+pub use rules::hidden_by_rules;
 pub use since::{Change, changed_at, changed_since, is_ignored, tree_digest, was_ignored};
 pub use tracked::knows_tracked;
-pub use walk::{Walked, everything_below, hidden_by_rules, walk};
+pub use walk::{Walked, everything_below, walk};
 
 use crate::checkpoint::store::cache::{Cached, FileStamp, Known};
 use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
@@ -22,13 +24,13 @@ use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
 use crate::system::{files, threads};
 use crate::text::sha256::Sum;
+use rules::on_disk;
 use rustix::fs::{FileType, OFlags, fstat};
 use std::ffi::OsStr;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
-use walk::on_disk;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -145,6 +147,8 @@ fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<L
 
 /// Up to this many new blobs are synced one by one, more with one `syncfs`.
 const FEW: usize = 32;
+/// Up to this many files are read sooner than another thread begins.
+const ALONE: usize = 4;
 const TRIES: usize = 3;
 
 /// Finds the contents: from the cache if a file did not change, otherwise by reading it into the store.
@@ -160,8 +164,12 @@ fn keep_contents(
     let (mut files, mut stamps, before) = look_up(&cached, wanted);
     let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
     let few = missing.len() <= FEW;
-    let read =
-        threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
+    let read_one = |at: &usize| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few)));
+    let read = if missing.len() <= ALONE {
+        missing.iter().filter_map(read_one).collect()
+    } else {
+        threads::map(&missing, read_one)
+    };
     let late = read.len() < missing.len();
     // A later capture that has the time also syncs blobs that an earlier one did not.
     let synced = few && cached.synced || limits.sync && store.sync();

@@ -48,6 +48,14 @@ type Unseal = fn(&[u8]) -> Result<Checkpoint, String>;
 impl Store {
     /// Opens it for writing, locked until dropped; creates it if it is missing.
     pub fn open(env: &Env, root: &Path) -> Result<Self, Failure> {
+        let store = Self::open_contents(env, root)?;
+        store.hide_from_git();
+        store.adopt(env)?;
+        Ok(store)
+    }
+
+    /// The same for a process that stores contents and no checkpoint.
+    pub fn open_contents(env: &Env, root: &Path) -> Result<Self, Failure> {
         let tree = tree(root)?;
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
         let dir = make(&claude, "checkpoints", PRIVATE)?;
@@ -68,15 +76,20 @@ impl Store {
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
         }
-        store.hide_from_git();
-        store.adopt(env)?;
+        if !store.is_hidden() {
+            store.hide_from_git();
+        }
         Ok(store)
+    }
+
+    fn is_hidden(&self) -> bool {
+        rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) != Err(Errno::NOENT)
     }
 
     /// Makes git ignore the store: with an ignore file in the store, for a folder that becomes a repository
     /// later, and with a line in the repository's own list. Read-only files are left unchanged.
     fn hide_from_git(&self) {
-        if rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) == Err(Errno::NOENT) {
+        if !self.is_hidden() {
             let _ = self.put(&self.dir, IGNORE, |file| file.write_all(b"*\n").map(|()| true));
         }
         let _ = exclude::add_line(&self.root, HIDDEN);

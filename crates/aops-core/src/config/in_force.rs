@@ -57,8 +57,20 @@ fn refused(problems: &[Problem]) -> Failure {
 
 /// Only the policy, without the texts: for programs that start before a session knows it.
 pub fn policy(env: &Env, cwd: &Path) -> Result<Policy, Failure> {
-    let reading = Reading::new(env, cwd);
-    of_files(&reading).as_ref().map(|(policy, _)| policy.clone()).map_err(|problems| refused(problems))
+    policy_in(&Reading::new(env, cwd), None)
+}
+
+/// The same through this event's `Reading`, in the mode that the start of a session chose.
+pub fn policy_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<Policy, Failure> {
+    in_mode(reading, chosen).map(|(policy, _)| policy).map_err(|problems| refused(&problems))
+}
+
+fn in_mode(reading: &Reading, chosen: Option<ModeLevel>) -> Result<(Policy, Origins), Vec<Problem>> {
+    let (mut policy, origins) = of_files(reading).clone()?;
+    if let Some(mode) = chosen {
+        policy::hold_in(&mut policy, &origins, mode);
+    }
+    Ok((policy, origins))
 }
 
 /// The same, with every problem instead of one failure.
@@ -67,10 +79,7 @@ pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
 }
 
 fn look_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Vec<Problem>> {
-    let (mut policy, origins) = of_files(reading).clone()?;
-    if let Some(mode) = chosen {
-        policy::hold_in(&mut policy, &origins, mode);
-    }
+    let (policy, origins) = in_mode(reading, chosen)?;
     let texts = texts::in_force(reading).clone();
     if !texts.problems.is_empty() {
         return Err(texts.problems.into_iter().map(|odd| Problem { line: 0, ..odd }).collect());

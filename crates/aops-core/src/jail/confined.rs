@@ -1,5 +1,6 @@
 //! `aops-hook __held HOLD FOLDERS… -- PROGRAM …` runs a program that we start in the profile `work`.
 //! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first which kind of jail works here.
+//! Without a program it enters the jail and starts the programs that it is asked for.
 //!
 //! Becomes the program. Invariants: if the jail is on, the program runs inside it, or as it is where the
 //! kernel offers no jail; guarded are the files that our caller guards, wherever the program's own variables
@@ -17,7 +18,8 @@ use crate::model::error::Failure;
 use crate::model::profile::{Hold, Profile};
 use crate::system::env::{Env, HeldNetwork};
 use crate::system::process::program::{HELD, NETWORK, PROGRAM_FOLLOWS, SESSION, VERB};
-use std::convert::Infallible;
+#[cfg(target_os = "linux")]
+use crate::system::process::shared;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -29,15 +31,19 @@ pub fn is_call(arguments: &[String]) -> bool {
     arguments.get(1).is_some_and(|verb| [HELD, VERB].contains(&verb.as_str()))
 }
 
-/// Returns only if it cannot become the program. The arguments are our own.
+/// Returns if it cannot become the program, or if nobody asks for another one. The arguments are our own.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let (hold, words) = if arguments[1] == HELD { (arguments.get(2), 3) } else { (None, 2) };
-    let Err(why) = start(hold.map(String::as_str), arguments.get(words..).unwrap_or_default(), env);
-    let _ = writeln!(std::io::stderr(), "aops-hook did not run this program: {why}");
-    CANNOT_RUN
+    match start(hold.map(String::as_str), arguments.get(words..).unwrap_or_default(), env) {
+        Ok(()) => 0,
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "aops-hook did not run this program: {why}");
+            CANNOT_RUN
+        }
+    }
 }
 
-fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, String> {
+fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<(), String> {
     let variables = env.variables(|_| true);
     let end = words.iter().position(|word| word == PROGRAM_FOLLOWS).ok_or("no program is named")?;
     let folders = &words[..end];
@@ -67,13 +73,16 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
         enter(hold, Profile::Work, &ground, &env.cwd)?;
         lock(hold, Profile::Work, &ground, &env.cwd)?;
     }
+    #[cfg(target_os = "linux")]
+    if words.is_empty() {
+        return shared::serve().map_err(|error| error.to_string());
+    }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let program = words.first().copied().unwrap_or_default();
-    become_program(
-        Path::new(OsStr::from_bytes(program)),
-        &words,
-        variables.iter().map(|(name, value)| (name, value)),
-    )
+    let variables = variables.iter().map(|(name, value)| (name, value));
+    match become_program(Path::new(OsStr::from_bytes(program)), &words, variables) {
+        Err(why) => Err(why),
+    }
 }
 
 /// The network of a session that did not say which one it has. If it cannot be found out, the program gets

@@ -11,22 +11,15 @@ use super::namespaces::{mount_all, separate};
 use super::plan::{Ground, Plan};
 use super::receipt::Receipt;
 use crate::model::profile::{Hold, Profile, Proof};
+use crate::system::channel::{receive, send};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fcntl_lock, fstat, openat, statat, unlinkat};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior, setsid};
 use std::fs::{self, File, OpenOptions};
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// At most this many file descriptors come with one message.
-const MOST_FILES: usize = 4;
 
 /// A file that its keeper keeps locked as long as it lives; the end of the session looks for it. If it was
 /// removed before it was locked, the session has ended.
@@ -170,33 +163,6 @@ pub(super) fn keep_for_one(ground: &Ground, channel: &OwnedFd, mark: Option<&Mar
     }
     let _ = mark.map(Mark::remove);
     leave(0)
-}
-
-pub(super) fn send(channel: &OwnedFd, bytes: &[u8], files: &[BorrowedFd]) -> Option<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
-    let mut with = SendAncillaryBuffer::new(&mut space);
-    if !files.is_empty() && !with.push(SendAncillaryMessage::ScmRights(files)) {
-        return None;
-    }
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    sendmsg(channel, &[IoSlice::new(bytes)], &mut with, flags).ok().map(drop)
-}
-
-/// The next message: its length, and the file descriptors that came with it.
-pub(super) fn receive(channel: &OwnedFd, into: &mut [u8], how: RecvFlags) -> Option<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
-    let mut with = RecvAncillaryBuffer::new(&mut space);
-    let got = loop {
-        match recvmsg(channel, &mut [IoSliceMut::new(into)], &mut with, RecvFlags::CMSG_CLOEXEC | how) {
-            Err(rustix::io::Errno::INTR) => {}
-            got => break got.ok()?,
-        }
-    };
-    let files = with.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => files.collect(),
-        _ => Vec::new(),
-    });
-    Some((got.bytes, files.collect()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! folders and variables; if no jail is ready, the command makes its own.
 
 use super::follow::descend;
-use super::keeper::{Mark, Told, become_first, keep, keep_for_one, make, receive, send};
+use super::keeper::{Mark, Told, become_first, keep, keep_for_one, make};
 use super::kernel::{close_all_but, fork, leave, mount_copy, open_at, wait_for};
 use super::layer::{Layers, name_of_original};
 use super::namespaces;
@@ -15,11 +15,12 @@ use super::plan::{Ground, is_for_telling};
 use super::receipt::{self, MARK, Receipt, make_folder};
 use super::user::tried;
 use crate::model::profile::Profile;
+use crate::system::channel::{self, receive, send};
 use crate::system::files;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mount::{OpenTreeFlags, open_tree};
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
+use rustix::net::RecvFlags;
 use rustix::process::{
     DumpableBehavior, Flock, FlockType, Pid, PidfdFlags, PidfdGetfdFlags, Signal, fcntl_getlk, pidfd_getfd,
     pidfd_open, pidfd_send_signal, set_dumpable_behavior, setsid,
@@ -83,14 +84,10 @@ fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
     let plan = ground.plan(Profile::Trial).ok()?;
     become_first(&plan).ok()?;
     let layers = make(&plan, &ground.temporary).ok()?;
-    let (own, commands) = channel().ok()?;
+    let (own, commands) = channel::pair().ok()?;
     send(&own, &made_for, &[layers.disk()])?;
     let commands = fcntl_dupfd_cloexec(commands, CHANNEL).ok()?;
     Some((layers, own, commands))
-}
-
-fn channel() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
 /// A throwaway layer that was entered, and the channel to its keeper.
@@ -135,7 +132,7 @@ fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
         Mark::new(&folder, name)
     });
     let mark = tried("mark", mark.transpose())?;
-    let (own, commands) = tried("channel", channel())?;
+    let (own, commands) = tried("channel", channel::pair())?;
     let Some(first) = tried("fork", fork())? else {
         drop(commands);
         keep_for_one(ground, &own, mark.as_ref())

@@ -37,6 +37,7 @@ use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
+use crate::system::process::Sharing;
 use crate::tool::effect;
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets;
@@ -51,6 +52,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
     match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             lasting_timers::remember(env, event)?;
+            let _sharing = Sharing::begin();
             look_at_call(env, session, event, &mut context);
             hosts::look(session, &ledger.place().path, event, &mut context);
         }

@@ -87,7 +87,7 @@ impl TreeLook<'_> {
     }
 
     fn list(&self) -> Result<(Store, Listing), UnseenWhy> {
-        let store = Store::open(self.env, self.root).map_err(|_| UnseenWhy::Disk)?;
+        let store = Store::open_contents(self.env, self.root).map_err(|_| UnseenWhy::Disk)?;
         let listing = self.list_in(&store).map_err(|failure| match failure.code {
             Code::TimedOut => UnseenWhy::Slow,
             _ if !knows_tracked(self.env, &store) => UnseenWhy::Index,

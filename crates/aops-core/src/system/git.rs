@@ -268,6 +268,13 @@ fn is_plain(name: &str) -> bool {
 /// Whether tracked files differ from the last commit or the index: these paths, or all if none are given.
 /// `None` if git did not answer.
 pub fn has_changes(env: &Env, cwd: &Path, paths: &[&str]) -> Option<bool> {
+    // Ends at the first difference; a status reads every file that may differ.
+    let quick =
+        ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "HEAD", "--"];
+    let found = ended(env, cwd, &[&quick, paths].concat(), (&[], b""), (PATIENCE, LONGEST));
+    if found.is_ok_and(|said| said.ending == Ending::Exit(1)) {
+        return Some(true);
+    }
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--"];
     git(env, cwd, &[&args, paths].concat()).map(|said| !said.is_empty())
 }
@@ -414,10 +421,31 @@ fn tried(
     env: &Env,
     cwd: &Path,
     words: &[&str],
+    given: (&[(String, OsString)], &[u8]),
+    bounds: (Duration, usize),
+) -> Result<Outcome, Asked> {
+    let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
+    let said = ended(env, cwd, words, given, bounds)?;
+    let why = String::from_utf8_lossy(&said.stderr);
+    match said.ending {
+        Ending::Exit(0) => Ok(said),
+        Ending::Exit(128) if why.contains("not a git repository") => Err(Asked::NoRepository),
+        Ending::Exit(_) => {
+            Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160))))
+        }
+        Ending::Signal(_) => Err(failed("was killed")),
+        Ending::TimedOut => Err(failed("did not end in time")),
+    }
+}
+
+/// However it ended.
+fn ended(
+    env: &Env,
+    cwd: &Path,
+    words: &[&str],
     (more, input): (&[(String, OsString)], &[u8]),
     (timeout, keep): (Duration, usize),
 ) -> Result<Outcome, Asked> {
-    let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
     let unstarted =
         |error: &dyn std::fmt::Display| Asked::Unasked(format!("`git` cannot be started: {error}"));
     let program = Program::find(env, Identity::OnPath("git")).map_err(|error| unstarted(&error))?;
@@ -436,15 +464,5 @@ fn tried(
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.client.project));
     }
     let task = Task { input, keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
-    let said = process::run(&task).map_err(|error| unstarted(&error))?;
-    let why = String::from_utf8_lossy(&said.stderr);
-    match said.ending {
-        Ending::Exit(0) => Ok(said),
-        Ending::Exit(128) if why.contains("not a git repository") => Err(Asked::NoRepository),
-        Ending::Exit(_) => {
-            Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160))))
-        }
-        Ending::Signal(_) => Err(failed("was killed")),
-        Ending::TimedOut => Err(failed("did not end in time")),
-    }
+    process::run(&task).map_err(|error| unstarted(&error))
 }

@@ -18,6 +18,8 @@ pub mod switched_off;
 pub mod signal;
 pub mod threads;
 pub mod superusers;
+#[cfg(target_os = "linux")]
+pub mod channel;
 pub mod process;
 pub mod git;
 pub mod lookup;

@@ -8,6 +8,8 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
 pub mod program;
+#[cfg(target_os = "linux")]
+pub mod shared;
 pub mod detached;
 pub mod kin;
 
@@ -18,7 +20,10 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -66,7 +71,32 @@ const AFTERWARDS: Duration = Duration::from_millis(500);
 /// Runs it to its end, in a process group of its own, which is killed at the timeout. An error means that it
 /// could not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
+    #[cfg(target_os = "linux")]
+    if let Some(done) = run_in_shared(task) {
+        return done;
+    }
     run_as(task, true, false)
+}
+
+/// The same in the jail that others run in, too; `None` if it did not begin there.
+#[cfg(target_os = "linux")]
+fn run_in_shared(task: &Task) -> Option<io::Result<Outcome>> {
+    let end = Instant::now() + task.timeout;
+    let shared = shared::Shared::take(task)?;
+    let pipes = || Some((io::pipe().ok()?, io::pipe().ok()?, io::pipe().ok()?));
+    let ((stdin, input), (output, stdout), (errors, stderr)) = pipes()?;
+    shared.start(task, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
+    drop((stdin, stdout, stderr));
+    feed(task, Some(input.into()));
+    Some(Output::of([Some(output.into()), Some(errors.into())], task.keep, false).and_then(|mut output| {
+        let status = output.read_until_exit(|| Ok(shared.try_wait()), end)?;
+        match status {
+            Some(_) => shared.wait_again(),
+            None => shared.kill(),
+        }
+        output.read_the_rest();
+        Ok(output.outcome(status.map_or(Ending::TimedOut, ending)))
+    }))
 }
 
 /// The same inside our own group, for a caller whose group is watched as a whole; only the program itself is
@@ -97,9 +127,10 @@ fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
     }
     let mut child = started?;
     let end = Instant::now() + task.timeout;
-    feed(task, &mut child);
-    let mut output = Output::of(&mut child, task.keep, whole)?;
-    let mut status = output.read_until_exit(&mut child, end);
+    feed(task, child.stdin.take().map(OwnedFd::from));
+    let streams = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let mut output = Output::of(streams, task.keep, whole)?;
+    let mut status = output.read_until_exit(|| child.try_wait(), end);
     if whole || !matches!(status, Ok(Some(_))) {
         let kill = if own { kill_process_group } else { kill_process };
         let _ = pid.map(|pid| kill(pid, Signal::KILL));
@@ -112,17 +143,35 @@ fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
     }
     let ending = status?.map_or(Ending::TimedOut, ending);
     output.read_the_rest();
-    let Output { stdout, stderr } = output;
-    let cut = stdout.cut || stderr.cut;
-    Ok(Outcome { ending, stdout: stdout.kept.into(), stderr: stderr.kept.into(), cut })
+    Ok(output.outcome(ending))
+}
+
+/// While it lives, the confined programs that this process runs share a jail.
+#[derive(Debug)]
+#[must_use]
+pub struct Sharing(());
+
+impl Sharing {
+    pub fn begin() -> Self {
+        #[cfg(target_os = "linux")]
+        shared::begin();
+        Self(())
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        shared::end();
+    }
 }
 
 fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-fn feed(task: &Task, child: &mut Child) {
-    if let Some(mut stdin) = child.stdin.take() {
+fn feed(task: &Task, stdin: Option<OwnedFd>) {
+    if let Some(mut stdin) = stdin.map(File::from) {
         let input = task.input.to_owned();
         // If a program closes its input without reading it, this thread ends.
         thread::spawn(move || stdin.write_all(&input));
@@ -161,17 +210,17 @@ impl Program {
 }
 
 fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
-    wait_in_steps(child, end, thread::sleep)
+    wait_in_steps(|| child.try_wait(), end, thread::sleep)
 }
 
 fn wait_in_steps(
-    child: &mut Child,
+    mut ended: impl FnMut() -> io::Result<Option<ExitStatus>>,
     end: Instant,
     mut step: impl FnMut(Duration),
 ) -> io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(500);
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = ended()? {
             return Ok(Some(status));
         }
         if Instant::now() >= end {
@@ -193,15 +242,23 @@ struct Output {
 }
 
 impl Output {
-    fn of(child: &mut Child, keep: usize, last: bool) -> io::Result<Self> {
-        let stdout = Stream::new(child.stdout.take().map(OwnedFd::from), keep, last)?;
-        let stderr = Stream::new(child.stderr.take().map(OwnedFd::from), keep, last)?;
-        Ok(Self { stdout, stderr })
+    fn of([stdout, stderr]: [Option<OwnedFd>; 2], keep: usize, last: bool) -> io::Result<Self> {
+        Ok(Self { stdout: Stream::new(stdout, keep, last)?, stderr: Stream::new(stderr, keep, last)? })
+    }
+
+    fn outcome(self, ending: Ending) -> Outcome {
+        let Self { stdout, stderr } = self;
+        let cut = stdout.cut || stderr.cut;
+        Outcome { ending, stdout: stdout.kept.into(), stderr: stderr.kept.into(), cut }
     }
 
     /// Its exit status; `None` if it did not exit in time.
-    fn read_until_exit(&mut self, child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
-        wait_in_steps(child, end, |pause| {
+    fn read_until_exit(
+        &mut self,
+        ended: impl FnMut() -> io::Result<Option<ExitStatus>>,
+        end: Instant,
+    ) -> io::Result<Option<ExitStatus>> {
+        wait_in_steps(ended, end, |pause| {
             self.wait(pause);
             self.read();
         })

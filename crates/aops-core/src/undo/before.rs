@@ -15,6 +15,7 @@ use crate::model::error::Failure;
 use crate::session::fact::{Kept, KeptBounds};
 use crate::system::disk::DISK;
 use crate::system::env::Env;
+use crate::system::process::Sharing;
 use crate::system::{files, git};
 use crate::text::plain::count;
 use crate::text::sha256::Sum;
@@ -83,6 +84,7 @@ pub struct Command<'a> {
 impl Command<'_> {
     /// Keeps what the command would lose; `None` if there is nothing to lose any more.
     pub fn keep(&self) -> Result<Option<Keeping>, String> {
+        let _sharing = Sharing::begin();
         let found = self.look()?;
         if found.is_empty() {
             return Ok(None);

@@ -49,7 +49,7 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     let store = Store::open(env, root)?;
     let draft = shelf::begin(&store)?;
     let mut files = keep_files(&store, &draft, found)?;
-    let few = found.files.len() <= FEW;
+    let few = found.files().len() <= FEW;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut repositories: Vec<KeptRepository> = Vec::new();
     for want in &found.repositories {
@@ -158,9 +158,9 @@ const TOGETHER: usize = 64;
 type Group<'a> = (&'a Path, Vec<(usize, &'a Path, &'a Want)>);
 
 fn keep_files(store: &Store, draft: &Draft, found: &Found) -> Result<Vec<KeptFile>, Failure> {
-    let few = found.files.len() <= FEW;
+    let few = found.files().len() <= FEW;
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (at, (path, want)) in found.files.iter().enumerate() {
+    for (at, (path, want)) in found.files().enumerate() {
         let folder = path.parent().unwrap_or(path);
         match groups.last_mut() {
             Some((last, group)) if *last == folder && group.len() < TOGETHER => group.push((at, path, want)),

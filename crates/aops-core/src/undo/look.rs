@@ -14,9 +14,11 @@ use super::crontab;
 use super::words::{count_files, size};
 use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
+use crate::system::process::Sharing;
 use aops_shell::loss::{GitLoss, Loss, Losses, Target};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -63,6 +65,11 @@ pub struct Want {
     pub how: How,
 }
 
+impl Want {
+    /// Nothing is there.
+    const NOTHING: Self = Self { mode: 0, size: 0, how: How::Absent };
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
     /// It is unlinked and has no other name, so a hard link preserves it.
@@ -80,7 +87,10 @@ pub enum How {
 /// Everything that must be kept before the line runs. Paths are real.
 #[derive(Debug, Default)]
 pub struct Found {
-    pub files: BTreeMap<PathBuf, Want>,
+    /// By path, sorted by its bytes: comparing two paths part by part takes thirty times as long.
+    files: BTreeMap<OsString, Want>,
+    /// Bytes that are copied.
+    copied: u64,
     pub folders: BTreeMap<PathBuf, u32>,
     pub repositories: Vec<RepositoryWant>,
     /// The user's crontab, if there is one.
@@ -102,8 +112,17 @@ impl Found {
         self.files.values().map(|want| want.size).sum()
     }
 
-    fn copied(&self) -> u64 {
-        self.files.values().filter(|want| want.how == How::Copy).map(|want| want.size).sum()
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&Path, &Want)> {
+        self.files.iter().map(|(path, want)| (Path::new(path), want))
+    }
+
+    /// Adds a file. One that is both removed and overwritten is copied.
+    fn put(&mut self, path: &Path, want: Want) {
+        let old = self.files.entry(path.as_os_str().to_owned()).or_insert(Want::NOTHING);
+        if old.how != How::Copy {
+            self.copied += if want.how == How::Copy { want.size } else { 0 };
+            *old = want;
+        }
     }
 }
 
@@ -169,12 +188,15 @@ struct Look<'a> {
     around: RefCell<Option<files::Around>>,
     /// A removed file is kept by another name of it.
     links: bool,
+    /// The folder whose real path was asked last, and that path.
+    real: Option<(PathBuf, Option<PathBuf>)>,
     /// The user who runs this.
     user: u32,
 }
 
 /// What this line would destroy for good.
 pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unkept> {
+    let _sharing = Sharing::begin();
     let device = disk::device(place.root).map_err(|why| Unkept::Unreadable(place.root.to_owned(), why))?;
     let mut look = Look {
         place,
@@ -185,6 +207,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
         spares: false,
         around: RefCell::default(),
         links: losses.out_of_reach && !place.rules.contains(&CONTAINED),
+        real: None,
         user: rustix::process::geteuid().as_raw(),
     };
     let mut removed = Vec::new();
@@ -244,7 +267,7 @@ impl Look<'_> {
 
     fn check(&self) -> Result<(), Unkept> {
         let files = self.found.files.len();
-        let bytes = self.found.copied();
+        let bytes = self.found.copied;
         if files > self.bounds.files || bytes > self.bounds.bytes {
             return Err(Unkept::TooMuch { files, bytes: self.found.bytes() });
         }
@@ -264,7 +287,7 @@ impl Look<'_> {
     fn check_room(&self) -> Result<(), Unkept> {
         /// Disk space that is left free for everything else.
         const ROOM: u64 = 64 << 20;
-        let copied = self.found.copied();
+        let copied = self.found.copied;
         if copied == 0 {
             return Ok(());
         }

@@ -6,7 +6,7 @@
 
 use super::form::Keeping;
 use super::git::Repository;
-use super::shelf::{self, pins_of};
+use super::shelf::{self, Sizes, pins_of};
 use crate::checkpoint::store::Store;
 use crate::config::policy::Policy;
 use crate::model::error::Failure;
@@ -30,8 +30,8 @@ pub struct Full {
     pub most_mb: u64,
 }
 
-fn age(env: &Env, keeping: &Keeping) -> i64 {
-    time::parse(&keeping.at).map_or(0, |at| env.now_ms - at)
+fn age(env: &Env, at: &str) -> i64 {
+    time::parse(at).map_or(0, |at| env.now_ms - at)
 }
 
 /// All keepings that can be read, oldest first.
@@ -51,7 +51,7 @@ pub fn retain(env: &Env, store: &Store, policy: &Policy) -> Result<Retained, Fai
     let mut total: u64 = keepings.iter().map(Keeping::bytes).sum();
     let mut gone = Retained::default();
     for keeping in &keepings {
-        let age = age(env, keeping);
+        let age = age(env, &keeping.at);
         if age < DAY_MS || age < days.saturating_mul(DAY_MS) && total <= most {
             continue;
         }
@@ -79,8 +79,10 @@ fn remove(env: &Env, store: &Store, keeping: &Keeping) -> Result<(), Failure> {
 
 /// Whether this much more may not be kept, so that a person must be asked instead.
 pub fn is_full(env: &Env, store: &Store, policy: &Policy, more: u64) -> Result<Option<Full>, Failure> {
-    let young: Vec<Keeping> = all(store)?.into_iter().filter(|keeping| age(env, keeping) < DAY_MS).collect();
-    let kept: u64 = young.iter().map(Keeping::bytes).sum();
+    let numbers = shelf::numbers(store)?.into_iter();
+    let sizes = numbers.filter_map(|number| shelf::sizes(store, number).ok().flatten());
+    let young: Vec<Sizes> = sizes.filter(|sizes| age(env, &sizes.at) < DAY_MS).collect();
+    let kept: u64 = young.iter().map(Sizes::bytes).sum();
     let most_mb = policy.undo.keep_mb;
     let full = Full { keepings: young.len(), kept_mb: kept.div_ceil(1 << 20), most_mb };
     Ok((kept + more > most_mb << 20).then_some(full))

@@ -11,7 +11,7 @@ use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::text::sha256::Sum;
+use crate::text::sha256::{Sum, sha256};
 use crate::text::stored::{canonical, digest_of};
 use rustix::fs::{AtFlags, OFlags, unlinkat};
 use serde::de::DeserializeOwned;
@@ -95,10 +95,10 @@ fn clear_unfinished(shelf: &OwnedFd, all: &[u64]) -> Result<(), Failure> {
 
 /// From here on it can be restored.
 pub fn finish(env: &Env, store: &Store, draft: &Draft, keeping: &Keeping) -> Result<(), Failure> {
-    if let Some(witness) = store.witness_line(env, id(keeping.number), digest_of(keeping))? {
+    let text = canonical(keeping);
+    if let Some(witness) = store.witness_line(env, id(keeping.number), sha256(&[text.as_bytes()]))? {
         witness.sync_data().map_err(|e| Failure::storage("the witness", e))?;
     }
-    let text = canonical(keeping);
     store.put(&draft.folder, KEPT, |file| {
         file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
     })?;
@@ -129,6 +129,29 @@ pub fn look(store: &Store, number: u64) -> Result<Option<Keeping>, Failure> {
         None => Err(wrong("it has another number".to_owned())),
         Some(why) => Err(wrong(why)),
     }
+}
+
+/// When a keeping was made, and the size of each of its files; nothing else of it is read.
+#[derive(Debug, Deserialize)]
+pub struct Sizes {
+    pub at: String,
+    files: Vec<Size>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Size {
+    size: u64,
+}
+
+impl Sizes {
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size).sum()
+    }
+}
+
+/// The sizes of a keeping that was not checked; `None` if there is none with this number.
+pub fn sizes(store: &Store, number: u64) -> Result<Option<Sizes>, Failure> {
+    stored(store, number, KEPT)
 }
 
 /// Reads a keeping and checks it against its witnessed digest.

@@ -4,7 +4,8 @@
 //! file that did not change since it was captured is not read; files that the checkpoint left out, or that
 //! git ignores, never count as changed.
 
-use super::walk::{Rules, is_hidden_by, on_disk, rules_of, walk};
+use super::rules::{Rules, is_hidden_by, on_disk, rules_of};
+use super::walk::walk;
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::{Artifacts, File, find, is_foreign, missing, name};

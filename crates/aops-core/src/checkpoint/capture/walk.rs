@@ -2,30 +2,27 @@
 //!
 //! Lists folders in several threads, and stats their entries through the open folder. Invariants: no symlink
 //! is followed; no `.git` and no folder of checkpoints or runs is entered; the list is sorted and has no
-//! duplicates; ignore rules decide as in git: the deepest match of the ignore files, then the repository's
-//! own list (`info/exclude`), then the user's. Rules above a repository do not apply to it. What tools make
-//! is left out as if it were ignored, unless git tracks something in that folder: then all of it is in the
-//! list.
+//! duplicates; ignore rules decide as in git. What tools make is left out as if it were ignored, unless git
+//! tracks something in that folder: then all of it is in the list.
 
+use super::rules::{Rules, on_disk};
 use super::tracked::list_tracked;
 use super::unseen::list_unseen;
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
-use crate::checkpoint::store::{FOLDER, HIDDEN, Store};
-use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
+use crate::checkpoint::store::{FOLDER, Store};
+use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::files;
-use crate::system::git::{self, git_common_folder};
 use crate::system::{env::Env, files::mode_bits, threads};
 use aops_shell::generated;
 use ignore::WalkBuilder;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, Stat};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::{fs, io, thread};
 
@@ -36,18 +33,24 @@ pub struct Walked {
     pub(super) left_out: Vec<LeftOut>,
 }
 
+/// Up to this many folders are listed sooner than another thread begins.
+const ALONE: usize = 16;
+
 /// The first half of a capture.
 pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
     let root = &store.root;
-    let (mut walked, tracked) = thread::scope(|scope| {
-        let tracked = scope.spawn(|| list_tracked(env, store, limits.tracked));
-        let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
-        let walked = Walker::new(store, limits, vec![first], BTreeSet::new()).walk_all();
-        (
-            walked,
-            tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
-        )
-    });
+    let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
+    let walking = Walker::new(store, limits, vec![first], BTreeSet::new());
+    let begun = walking.list_next(ALONE);
+    let (mut walked, tracked) = if walking.waiting() == 0 {
+        (walking.walk_all(begun), list_tracked(env, store, limits.tracked))
+    } else {
+        thread::scope(|scope| {
+            let tracked = scope.spawn(|| list_tracked(env, store, limits.tracked));
+            let lost = |_| Err(Failure::new(Code::Panic, "listing the tracked files"));
+            (walking.walk_all(begun), tracked.join().unwrap_or_else(lost))
+        })
+    };
     limits.check()?;
     let tracked = tracked?;
     let entries = &mut walked.entries;
@@ -89,7 +92,7 @@ fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
         return Walked::default();
     }
     let folders: Vec<TreeEntry> = written.iter().filter_map(|path| look(&store.root, path)).collect();
-    let mut walked = Walker::new(store, limits, first, written).walk_all();
+    let mut walked = Walker::new(store, limits, first, written).walk_all(Listed::default());
     walked.entries.extend(folders);
     walked
 }
@@ -138,17 +141,20 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn walk_all(&self) -> Walked {
-        let all = Mutex::new(Vec::new());
-        threads::run(usize::MAX, || {
-            let mut own = Listed::default();
-            while let Some(pending) = self.next() {
-                let below =
-                    if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
-                self.done(below);
-            }
-            all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-        });
+    /// How many folders must still be listed.
+    fn waiting(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).0.len()
+    }
+
+    /// `begun`: what was listed already.
+    fn walk_all(&self, begun: Listed) -> Walked {
+        let all = Mutex::new(vec![begun]);
+        if self.waiting() > 0 {
+            threads::run(usize::MAX, || {
+                let own = self.list_next(usize::MAX);
+                all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+            });
+        }
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut folders = Vec::new();
         let mut left_out = Vec::new();
@@ -167,6 +173,17 @@ impl<'a> Walker<'a> {
         entries.retain(|entry| !environments.contains(&entry.path));
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Walked { entries, left_out }
+    }
+
+    /// Lists at most so many folders, or until none is left.
+    fn list_next(&self, most: usize) -> Listed {
+        let mut own = Listed::default();
+        for _ in 0..most {
+            let Some(pending) = self.next() else { break };
+            let below = if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
+            self.done(below);
+        }
+        own
     }
 
     /// The next folder; `None` when all were listed.
@@ -292,10 +309,6 @@ fn stat_in(dir: &Dir, own: &CStr) -> rustix::io::Result<Stat> {
     rustix::fs::statat(dir.fd()?, own, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-pub(super) fn on_disk(root: &Path, path: &str) -> PathBuf {
-    root.join(OsStr::from_bytes(&name::bytes(path)))
-}
-
 /// The entry at this path; `None` if a symlink is on the way.
 fn look(root: &Path, path: &str) -> Option<TreeEntry> {
     if tree::is_foreign(path) {
@@ -322,158 +335,4 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     let paths = walker.flatten().filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_owned()));
     let paths = paths.filter(|path| !path.as_os_str().is_empty());
     paths.map(|path| name::text(path.as_os_str().as_bytes()).into_owned()).collect()
-}
-
-/// The rules of one folder, and those above it.
-pub(super) struct Rules {
-    above: Option<Arc<Rules>>,
-    /// For folders above the tree: the path from the folder to the tree's root, empty or with a slash at the
-    /// end.
-    prefix: Vec<u8>,
-    /// Length of this folder's path in the tree, including the slash.
-    at: usize,
-    ignore: Gitignore,
-    exclude: Gitignore,
-    /// The user's list; only in the outermost `Rules`.
-    everywhere: Gitignore,
-}
-
-impl Rules {
-    pub(super) fn above(root: &Path) -> Arc<Self> {
-        let everywhere =
-            parse(&git::ignore_list().and_then(|list| files::read(list).ok()).unwrap_or_default());
-        let none = Gitignore::empty;
-        let prefix = Vec::new();
-        let ignore = none();
-        let exclude = none();
-        let mut rules = Arc::new(Self { above: None, prefix, at: 0, ignore, exclude, everywhere });
-        let top = root.ancestors().find(|folder| folder.join(".git").exists());
-        let inside = |folder: &&Path| top.is_none_or(|top| folder.starts_with(top));
-        let above: Vec<&Path> = root.ancestors().skip(1).take_while(inside).collect();
-        for folder in above.into_iter().rev() {
-            let (ignore, exclude) = read(folder, true, Some(folder) == top);
-            if !ignore.is_empty() || !exclude.is_empty() {
-                let rest = root.strip_prefix(folder).unwrap_or(root).as_os_str().as_bytes();
-                let above = Some(rules);
-                let prefix = [rest, b"/"].concat();
-                let everywhere = none();
-                rules = Arc::new(Self { above, prefix, at: 0, ignore, exclude, everywhere });
-            }
-        }
-        rules
-    }
-
-    /// The rules for the contents of the folder that contains this path.
-    pub(super) fn at(root: &Path, path: &[u8]) -> Arc<Self> {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        [0].into_iter().chain(ends).fold(Self::above(root), |rules, end| {
-            let folder = &path[..end];
-            let place = on_disk(root, &name::text(folder));
-            let ignore = place.join(".gitignore").exists();
-            let repository = place.join(".git").exists();
-            Self::of(&rules, root, folder, ignore, repository)
-        })
-    }
-
-    /// Adds a folder's rules, from its two possible sources. `path` is empty for the root.
-    pub(super) fn of(
-        above: &Arc<Self>,
-        root: &Path,
-        path: &[u8],
-        ignore: bool,
-        repository: bool,
-    ) -> Arc<Self> {
-        let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), ignore, repository);
-        if ignore.is_empty() && exclude.is_empty() {
-            return Arc::clone(above);
-        }
-        let at = if path.is_empty() { 0 } else { path.len() + 1 };
-        let above = Some(Arc::clone(above));
-        let everywhere = Gitignore::empty();
-        Arc::new(Self { above, prefix: Vec::new(), at, ignore, exclude, everywhere })
-    }
-
-    pub(super) fn hide(&self, path: &[u8], is_folder: bool) -> bool {
-        let said = |by: &Gitignore, rules: &Self| {
-            if by.is_empty() {
-                return None;
-            }
-            let found = if rules.prefix.is_empty() {
-                by.matched(OsStr::from_bytes(&path[rules.at..]), is_folder)
-            } else {
-                by.matched(OsStr::from_bytes(&[&rules.prefix, path].concat()), is_folder)
-            };
-            (!found.is_none()).then(|| found.is_ignore())
-        };
-        let all = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
-        let lists: [fn(&Self) -> &Gitignore; 3] =
-            [|own| &own.ignore, |own| &own.exclude, |own| &own.everywhere];
-        lists.iter().find_map(|list| all().find_map(|rules| said(list(rules), rules))).unwrap_or(false)
-    }
-}
-
-fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore) {
-    let rules = |path: &Path| parse(&files::read(path).unwrap_or_default());
-    let own = folder.join(".gitignore");
-    // git does not read a symlinked ignore file.
-    let own = Some(own).filter(|own| ignore && fs::symlink_metadata(own).is_ok_and(|about| about.is_file()));
-    let list =
-        if repository { git_common_folder(folder).map(|common| common.join("info/exclude")) } else { None };
-    [own, list].map(|path| path.map_or_else(Gitignore::empty, |path| rules(&path))).into()
-}
-
-/// Paths are matched relative to the folder of the rules, so no root is needed.
-fn parse(text: &[u8]) -> Gitignore {
-    let mut builder = GitignoreBuilder::new("");
-    for line in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split(|b| *b == b'\n') {
-        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-        // The store is never walked anyway, and one rule less makes every match faster.
-        if line != HIDDEN {
-            let _ = builder.add_line(None, &line); // git skips an invalid line, too
-        }
-    }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
-}
-
-/// Removed files that the ignore rules of the tree `then` hide: they were not captured, so a rollback does
-/// not touch them.
-pub fn hidden_by_rules(
-    store: &Store,
-    delta: &Delta,
-    then: impl Fn() -> Result<Artifacts, Failure>,
-) -> Result<Vec<String>, Failure> {
-    if delta.removed.is_empty() || !delta.touched().any(is_rules) {
-        return Ok(Vec::new());
-    }
-    let rules = rules_of(store, &then()?.files)?;
-    let hidden = delta.removed.iter().filter(|file| is_hidden_by(&rules, &file.path));
-    Ok(hidden.map(|file| file.path.clone()).collect())
-}
-
-/// The ignore files of a tree, by their folders, with a slash at the end.
-type RulesOfTree = BTreeMap<String, Gitignore>;
-
-fn is_rules(file: &File) -> bool {
-    file.target.is_none() && file.path.rsplit('/').next() == Some(".gitignore")
-}
-
-/// The ignore files that a checkpoint has.
-pub(super) fn rules_of(store: &Store, files: &[File]) -> Result<RulesOfTree, Failure> {
-    let mut rules = BTreeMap::new();
-    for file in files.iter().filter(|file| is_rules(file)) {
-        let mut text = Vec::new();
-        store.unpack(&file.sha256.0, &mut text)?;
-        rules.insert(file.path[..file.path.len() - ".gitignore".len()].to_owned(), parse(&text));
-    }
-    Ok(rules)
-}
-
-/// Whether the deepest of these rules that matches this path ignores it.
-pub(super) fn is_hidden_by(rules: &RulesOfTree, path: &str) -> bool {
-    let folders = path.rmatch_indices('/').map(|(at, _)| at + 1).chain([0]);
-    let mut said = folders.filter_map(|at| {
-        let below = name::bytes(&path[at..]);
-        Some(rules.get(&path[..at])?.matched_path_or_any_parents(OsStr::from_bytes(&below), false))
-    });
-    said.find(|said| !said.is_none()).is_some_and(|said| said.is_ignore())
 }

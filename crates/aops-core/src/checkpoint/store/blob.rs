@@ -20,6 +20,11 @@ const PIECE: usize = 256 << 10;
 /// Files up to this size are read into memory at once.
 const SMALL: u64 = 1 << 20;
 
+/// The smallest block of a frame.
+const BLOCK: usize = 64 << 10;
+/// A packed content of fewer bytes is read in small pieces.
+const SHORT: u64 = 4 << 10;
+
 /// Digest and size of a stored content.
 pub type Put = ([u8; 32], u64);
 
@@ -30,44 +35,57 @@ impl Store {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             // If a file grows while it is read, the caller reads it again.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
-            let sha256 = Sha256::digest(&bytes).into();
-            let size = bytes.len() as u64;
-            return if self.holds(&sha256) {
-                Ok((sha256, size))
-            } else {
-                self.pack(&mut &bytes[..], size, sync)
-            };
+            return self.keep_small(&bytes, sync).map(|sha256| (sha256, bytes.len() as u64));
         }
         let (sha256, size) = hash(file, PIECE, |_| Ok(()))?;
         if self.holds(&sha256) {
             return Ok((sha256, size));
         }
         file.seek(SeekFrom::Start(0))?;
-        self.pack(file, size, sync)
+        self.keep_large(file, sync)
     }
 
     pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<[u8; 32]> {
+        self.keep_small(bytes, true)
+    }
+
+    /// Hashes it once: what is in memory cannot change.
+    fn keep_small(&self, bytes: &[u8], sync: bool) -> io::Result<[u8; 32]> {
         let sha256 = Sha256::digest(bytes).into();
-        if self.holds(&sha256) {
-            Ok(sha256)
-        } else {
-            self.pack(&mut &bytes[..], bytes.len() as u64, true).map(|put| put.0)
+        if !self.holds(&sha256) {
+            // Only a content of several blocks gains from linking them.
+            let mode = if bytes.len() > BLOCK { BlockMode::Linked } else { BlockMode::Independent };
+            self.pack(BlockSize::Auto, mode, bytes.len().min(PIECE) + 64, sync, |out| {
+                out.write_all(bytes).map(|()| sha256)
+            })?;
         }
+        Ok(sha256)
     }
 
     /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.
-    fn pack(&self, from: &mut dyn Read, size: u64, sync: bool) -> io::Result<Put> {
+    fn keep_large(&self, from: &mut dyn Read, sync: bool) -> io::Result<Put> {
+        let mut put = Put::default();
+        self.pack(BlockSize::Max1MB, BlockMode::Independent, PIECE, sync, |out| {
+            put = hash(from, PIECE, |piece| out.write_all(piece))?;
+            Ok(put.0)
+        })?;
+        Ok(put)
+    }
+
+    /// Packs what `write` writes, and names it by the digest that this returns. `room`: so much is written at
+    /// once, a small content with one write.
+    fn pack(
+        &self,
+        block: BlockSize,
+        mode: BlockMode,
+        room: usize,
+        sync: bool,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<[u8; 32]>,
+    ) -> io::Result<()> {
         let (spare, file) = self.spare_file().map_err(io::Error::other)?;
-        let (block, mode) = if size > SMALL {
-            (BlockSize::Max1MB, BlockMode::Independent)
-        } else {
-            (BlockSize::Auto, BlockMode::Linked)
-        };
         let info = FrameInfo::new().block_size(block).block_mode(mode);
-        // A small file needs only one write.
-        let room = usize::try_from(size.min(PIECE as u64)).unwrap_or(PIECE) + 64;
         let mut out = FrameEncoder::with_frame_info(info, io::BufWriter::with_capacity(room, &file));
-        let (sha256, size) = hash(from, PIECE.min(room), |piece| out.write_all(piece))?;
+        let sha256 = write(&mut out)?;
         out.finish().map_err(io::Error::other)?.flush()?;
         if sync {
             file.sync_data()?;
@@ -77,16 +95,19 @@ impl Store {
         match named() {
             Err(Errno::NOENT) => {
                 let _ = rustix::fs::mkdirat(&self.blobs, &folder, Mode::RWXU);
-                named()?;
+                Ok(named()?)
             }
-            done => done?,
+            done => Ok(done?),
         }
-        Ok((sha256, size))
     }
 
     /// Whether it can be read. A power loss can leave a name without its content.
     fn holds(&self, sha256: &[u8; 32]) -> bool {
-        self.unpack(sha256, &mut io::sink()).is_ok()
+        let (folder, name) = place(sha256);
+        let path = format!("{folder}/{name}");
+        // Most contents are new.
+        rustix::fs::statat(&self.blobs, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            && self.unpack(sha256, &mut io::sink()).is_ok()
     }
 
     /// Writes the content to `to`. After an error, what was written is not valid.
@@ -96,10 +117,12 @@ impl Store {
             Failure::new(Code::ChecksumMismatch, format!("the blob `{folder}{name}`: {why}"))
         };
         let dir = enter(&self.blobs, &folder)?.ok_or_else(|| bad(&"is gone"))?;
-        let (file, _) = folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"is gone"))?;
+        let (file, long) = folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"is gone"))?;
         let mut from = FrameDecoder::new(io::BufReader::new(file));
         let mut full = None;
-        let read = hash(&mut from, PIECE, |piece| {
+        // Clearing the memory for a large piece takes longer than to read a small content.
+        let room = if long < SHORT { BLOCK / 16 } else { PIECE };
+        let read = hash(&mut from, room, |piece| {
             to.write_all(piece).map_err(|e| io::Error::other(full.get_or_insert(e).to_string()))
         });
         match (full, read) {

@@ -10,6 +10,7 @@ use crate::config::texts::Reading;
 use crate::jail::plan::Ground;
 use crate::system::files;
 use crate::system::git::git_common_folder;
+use std::cell::OnceCell;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ const MOST_WORKTREES: usize = 64;
 
 pub(super) struct Seen {
     folders: Vec<PathBuf>,
+    /// Where they really lie: asked only for a path that is in none of them by name.
+    real: OnceCell<Vec<PathBuf>>,
     cwd: PathBuf,
     home: PathBuf,
     pub(super) project: PathBuf,
@@ -40,11 +43,8 @@ impl Seen {
         folders.extend(worktrees(project));
         folders.extend(ground.temporary.iter().chain(&ground.caches).chain(added).cloned());
         folders.extend(SYSTEM.map(PathBuf::from));
-        let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        folders.extend(real);
-        // If the project is the home itself, the home contains more than the project.
-        folders.retain(|folder| *folder != env.home && folder.parent().is_some());
-        Self { folders, cwd: cwd.to_owned(), home: env.home.clone(), project: project.to_owned() }
+        let home = env.home.clone();
+        Self { folders, real: OnceCell::new(), cwd: cwd.to_owned(), home, project: project.to_owned() }
     }
 
     /// The real paths. `strictly`: reject a file with a second name, since a rule may cover that name.
@@ -101,7 +101,11 @@ impl Seen {
     }
 
     fn holds(&self, real: &Path) -> bool {
-        self.folders.iter().any(|folder| real.starts_with(folder))
+        // If the project is the home itself, the home contains more than the project.
+        let is_small = |folder: &Path| *folder != self.home && folder.parent().is_some();
+        let is_in = |folder: &PathBuf| is_small(folder) && real.starts_with(folder);
+        let of_links = || self.folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        self.folders.iter().any(is_in) || self.real.get_or_init(of_links).iter().any(is_in)
     }
 }
 

@@ -41,6 +41,16 @@ fn is_written_to(path: &Path) -> bool {
 }
 
 impl Look<'_> {
+    /// The same as `placed`; asked once for the files of one folder in a row.
+    pub(super) fn placed(&mut self, path: &Path) -> Option<PathBuf> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return placed(path) };
+        let (_, real) = match self.real.take().filter(|(known, _)| known == folder) {
+            Some(known) => self.real.insert(known),
+            None => self.real.insert((folder.to_owned(), fs::canonicalize(folder).ok())),
+        };
+        real.as_ref().map(|folder| folder.join(name))
+    }
+
     /// The existing paths that this word stands for.
     pub(super) fn expand(&self, word: &Word) -> Result<Vec<PathBuf>, Unkept> {
         let word = &settled(word);
@@ -164,11 +174,7 @@ impl Look<'_> {
 
     pub(super) fn add_seen(&mut self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<(), Unkept> {
         match self.want(path, stat, is_unlinked)? {
-            Some(want) => {
-                // A file that is both removed and overwritten is copied.
-                let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
-                self.found.files.insert(path.to_owned(), old.unwrap_or(want));
-            }
+            Some(want) => self.found.put(path, want),
             None if is_unlinked => self.found.hollow += 1,
             None => {}
         }

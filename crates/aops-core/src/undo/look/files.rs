@@ -1,7 +1,7 @@
 //! Finds files that a line removes or overwrites, except for those that are committed.
 
-use super::disk::{beside, kind, names, placed, root_above, stat};
-use super::{How, Look, RepositoryWant, Unkept, Want};
+use super::disk::{beside, kind, names, root_above, stat};
+use super::{Look, RepositoryWant, Unkept, Want};
 use crate::system::files::{mode_bits, read_short};
 use crate::system::git::{git_common_folder, git_folder, index_paths, is_as_indexed};
 use aops_shell::danger::is_below_temporary;
@@ -117,7 +117,7 @@ impl Look<'_> {
             state => state?,
         };
         let is_ruled = !self.place.rules.is_empty();
-        let is_kept = !state.tracked.contains(inside) || is_ruled && !state.is_clean(inside);
+        let is_kept = !state.is_tracked(inside) || is_ruled && !state.is_clean(inside);
         if is_kept { self.add_with_kin(&path, false) } else { Ok(()) }
     }
 
@@ -177,7 +177,7 @@ impl Look<'_> {
         let Some(root) = repository_of(path) else { return self.changed(path) };
         let inside = path.strip_prefix(&root).unwrap_or(path);
         match RepositoryWant::of_paths(self, &root, &[inside.to_owned()]) {
-            Ok(state) if state.tracked.contains(inside) && state.is_clean(inside) => {
+            Ok(state) if state.is_tracked(inside) && state.is_clean(inside) => {
                 self.removed(&[path.to_owned()])
             }
             _ => self.changed(path),
@@ -236,21 +236,19 @@ impl Look<'_> {
         for path in paths {
             self.walk(path, &mut |look, path| {
                 let name = path.strip_prefix(root).unwrap_or(path);
-                let is_clean = state.tracked.contains(name) && state.is_clean(name);
+                let is_clean = state.is_tracked(name) && state.is_clean(name);
                 if is_clean {
                     committed.insert(name.to_owned());
                 }
                 Ok(is_clean
-                    || !state.tracked.contains(name)
-                        && look.is_made_file(path)
-                        && look.place.rules.is_empty())
+                    || !state.is_tracked(name) && look.is_made_file(path) && look.place.rules.is_empty())
             })?;
             // Tracked files in generated folders, and those that are already gone.
             for name in state.changed.iter().filter(|name| root.join(name).starts_with(path)) {
                 self.add(&root.join(name), true)?;
             }
-            let is_below = |name: &&PathBuf| root.join(name).starts_with(path) && state.is_clean(name);
-            committed.extend(state.tracked.iter().filter(is_below).cloned());
+            let is_below = |name: &&Path| root.join(name).starts_with(path) && state.is_clean(name);
+            committed.extend(state.tracked.iter().map(Path::new).filter(is_below).map(Path::to_owned));
         }
         state.committed = committed.into_iter().collect();
         self.found.repositories.extend(Some(state).filter(|state| !state.committed.is_empty()));
@@ -262,7 +260,8 @@ impl Look<'_> {
     fn is_filtered(&self, root: &Path, paths: &[PathBuf], state: &RepositoryWant) -> bool {
         const FILE: &str = ".gitattributes";
         let above = paths.iter().flat_map(|path| path.ancestors().take_while(|path| path.starts_with(root)));
-        let below = state.tracked.iter().filter(|name| name.ends_with(FILE)).map(|name| root.join(name));
+        let below =
+            state.tracked.iter().filter(|name| Path::new(name).ends_with(FILE)).map(|name| root.join(name));
         let of_user = self.place.env.home.join(".config/git/attributes");
         let mut all: BTreeSet<PathBuf> = above.map(|folder| folder.join(FILE)).chain(below).collect();
         all.extend(
@@ -329,22 +328,22 @@ impl Look<'_> {
 
     /// A tracked file that differs: keep its content, or the fact that it is gone.
     pub(super) fn changed(&mut self, path: &Path) -> Result<(), Unkept> {
-        let Some(path) = placed(path) else { return Ok(()) };
-        if stat(&path).is_some() {
-            return self.add(&path, false);
+        let Some(path) = self.placed(path) else { return Ok(()) };
+        if let Some(about) = stat(&path) {
+            return self.add_seen(&path, &about, false);
         }
-        self.absent(path);
+        self.absent(&path);
         Ok(())
     }
 }
 
 impl Look<'_> {
     /// Nothing is there, and that is the state to restore; its folder may exist.
-    pub(super) fn absent(&mut self, path: PathBuf) {
+    pub(super) fn absent(&mut self, path: &Path) {
         if let Some((folder, about)) = path.parent().and_then(|folder| Some((folder, stat(folder)?))) {
             self.found.folders.insert(folder.to_owned(), mode_bits(&about));
         }
-        self.found.files.insert(path, Want { mode: 0, size: 0, how: How::Absent });
+        self.found.put(path, Want::NOTHING);
     }
 }
 

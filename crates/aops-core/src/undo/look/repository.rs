@@ -5,7 +5,7 @@ use super::{CONTAINED, Look, PATIENT, Unkept};
 use crate::system::git::{self, git_common_folder, git_folder};
 use aops_shell::loss::{GitLoss, Target};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -31,8 +31,8 @@ pub struct RepositoryWant {
     pub stashes: Option<Vec<(String, String)>>,
     pub worktree: Option<String>,
     /// Among the paths that were asked about.
-    pub(super) tracked: BTreeSet<PathBuf>,
-    pub(super) changed: BTreeSet<PathBuf>,
+    pub(super) tracked: BTreeSet<OsString>,
+    pub(super) changed: BTreeSet<OsString>,
 }
 
 impl RepositoryWant {
@@ -54,7 +54,11 @@ impl RepositoryWant {
     }
 
     pub(super) fn is_clean(&self, path: &Path) -> bool {
-        self.head.is_some() && !self.changed.contains(path)
+        self.head.is_some() && !self.changed.contains(path.as_os_str())
+    }
+
+    pub(super) fn is_tracked(&self, path: &Path) -> bool {
+        self.tracked.contains(path.as_os_str())
     }
 
     fn of(root: &Path) -> Result<Self, Unkept> {
@@ -72,7 +76,7 @@ impl RepositoryWant {
             |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
         for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2)
         {
-            let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
+            let path = OsStr::from_bytes(&entry[2..]).to_owned();
             // A small letter or an `S` means that git was told not to look at the file, so it may differ. A
             // file that a sparse checkout excludes does not exist, and should not.
             let is_left_out = || entry[0].eq_ignore_ascii_case(&b'S') && stat(&root.join(&path)).is_none();
@@ -106,9 +110,9 @@ impl RepositoryWant {
             if parts[2].first() == Some(&b'S') {
                 return Err(Unkept::Git("a submodule differs".to_owned()));
             }
-            self.changed.insert(PathBuf::from(OsStr::from_bytes(path)));
+            self.changed.insert(OsStr::from_bytes(path).to_owned());
             if field[0] == b'2' {
-                self.changed.extend(fields.next().map(|from| PathBuf::from(OsStr::from_bytes(from))));
+                self.changed.extend(fields.next().map(|from| OsStr::from_bytes(from).to_owned()));
             }
             let staged = state.first() != Some(&b'.') || field[0] == b'u';
             let known = ids.iter().filter_map(|at| parts.get(*at)).map(|id| text(id));
@@ -223,9 +227,9 @@ impl Look<'_> {
             let name = Path::new(OsStr::from_bytes(name));
             let path = root.join(name);
             match stat(&path) {
-                _ if state.tracked.contains(name) => {}
+                _ if state.is_tracked(name) => {}
                 Some(_) => self.add(&path, false)?,
-                None if is_new(&path) => self.absent(path),
+                None if is_new(&path) => self.absent(&path),
                 None => {}
             }
         }
