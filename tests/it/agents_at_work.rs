@@ -182,6 +182,8 @@ fn what_an_agent_hands_back_is_its_report() {
     let call = call.by("a9", "qa-verifier");
     let _ = session.begin_agent("a9", "qa-verifier");
     session.stop_agent("a9", "qa-verifier", "Delivered.").refused(&["no valid verdict"]);
+    let hasty = session.call("SubagentHandback", json!({"message": "All is well."}));
+    session.pre(&hasty.by("a9", "qa-verifier")).refused(&["no valid verdict", "```aops"]);
     session.pre(&call).silent();
     let folder = sandbox.sessions().join(&session.id).join("subagents");
     fs::create_dir_all(&folder).unwrap();

@@ -8,6 +8,7 @@ pub(crate) mod agents;
 mod attempts;
 mod attested;
 mod authority;
+mod auto;
 mod checks;
 mod ci;
 mod daily;

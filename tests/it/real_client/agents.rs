@@ -17,8 +17,13 @@ const MARKS: [(&str, &str); 5] = [
 impl Model {
     /// The next agent of this name reports this.
     pub(crate) fn reporting(self, name: &str, block: &Value) -> Self {
+        self.saying(name, [Turn::text(&fenced(block))])
+    }
+
+    /// The next agent of this name has these turns.
+    pub(super) fn saying(self, name: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
         let (_, mark) = MARKS.iter().find(|(ours, _)| *ours == name).unwrap();
-        self.agent(mark, [Turn::text(&fenced(block))])
+        self.agent(mark, turns)
     }
 }
 

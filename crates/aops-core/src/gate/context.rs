@@ -178,6 +178,8 @@ pub struct CallContext {
     pub task: TaskFacts,
     /// The client shows a plan to the person.
     pub plan: PlanQuestion,
+    /// One of our agents hands a report back that cannot be taken.
+    pub handed_back: Option<Box<AgentStopContext>>,
 }
 
 #[derive(Debug, Default)]
@@ -479,8 +481,13 @@ impl Context {
         if let Found::Prompt(prompt) = &self.found { prompt.meant } else { Prompt::default() }
     }
 
+    /// What one of our agents reported at its end; before that, only a report that cannot be taken.
     pub fn agent_stop(&self) -> Option<&AgentStopContext> {
-        if let Found::AgentStop(stop) = &self.found { Some(stop) } else { None }
+        match &self.found {
+            Found::AgentStop(stop) => Some(stop),
+            Found::Call(call) => call.handed_back.as_deref(),
+            _ => None,
+        }
     }
 
     pub fn stop(&self) -> Option<&StopContext> {

@@ -42,7 +42,11 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Cont
 
 fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     match (event.kind(), event.call()) {
-        (EventKind::PreToolUse, Some(call)) => asked(session, event, call, verdict, context),
+        (EventKind::PreToolUse, Some(call)) => {
+            let mut facts = asked(session, event, call, verdict, context);
+            facts.extend(verdicts::reported(session, event, verdict, context));
+            facts
+        }
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
         _ => {

@@ -38,6 +38,7 @@ use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
 use crate::system::process::Sharing;
+use crate::text::json;
 use crate::tool::effect;
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets;
@@ -53,7 +54,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             lasting_timers::remember(env, event)?;
             let _sharing = Sharing::begin();
-            look_at_call(env, session, event, &mut context);
+            look_at_call(env, ledger, event, &mut context);
             hosts::look(session, &ledger.place().path, event, &mut context);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
@@ -155,9 +156,11 @@ fn look_at_loss(env: &Reading, session: &Session, event: &Event, context: &mut C
 }
 
 /// What a call does and reaches that is about to be made, or that a person is asked about.
-fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
+fn look_at_call(env: &Reading, ledger: &Ledger, event: &Event, context: &mut Context) {
+    let session = ledger.session();
     let (seen, lost) = call(env, session, event).unzip();
-    let Some(seen) = seen else { return };
+    let Some(mut seen) = seen else { return };
+    seen.handed_back = handed_back(env, ledger, event);
     context.found = Found::Call(Box::new(seen));
     if let Some(lost) = lost.flatten().filter(|_| event.kind() == EventKind::PreToolUse) {
         look_at_loss(env, session, event, context, &lost);
@@ -386,6 +389,25 @@ fn brought(env: &Env, session: &Session, event: &Event, call: &ToolCall) -> Opti
 fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<Effect> {
     let listed = policy.effects.of_command(tool, program, || certain(words));
     listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
+}
+
+/// A report that one of our agents hands back, if it cannot be taken: after this call the agent could not be
+/// sent back any more. A refusal counts at its end, whatever its form.
+fn handed_back(env: &Reading, ledger: &Ledger, event: &Event) -> Option<Box<AgentStopContext>> {
+    let call = event.asked_call().filter(|call| call.key.tool == transcript::HANDBACK)?;
+    let session = ledger.session();
+    let kind = event.agent_type.as_deref()?;
+    session.awaited(event.agent_id.as_deref()?, kind)?;
+    let agent = ours(kind)?;
+    let text = json::read(&call.input).ok()?.text_of("message")?;
+    if agent_report::read_refusal(agent, &text).is_some()
+        || authority::of_agent(env, session, event).is_some()
+    {
+        return None;
+    }
+    let read = agent_report::read(agent, &text, &Library::workflow_gates(env));
+    let fault = read.and_then(|report| evidence::borne_out(ledger, event, report)).err()?;
+    Some(Box::new(AgentStopContext { report: Some(Err(fault)), ..AgentStopContext::default() }))
 }
 
 /// The findings of an agent that we wait for, and of any auditor, since its BLOCK counts in any case.

@@ -116,8 +116,8 @@ pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
     transcript.with_extension("").join("subagents").join(format!("agent-{id}.jsonl"))
 }
 
-/// The client's tool by which an agent reports in auto mode.
-const HANDBACK: &str = "SubagentHandback";
+/// The client's tool by which an agent reports in auto mode. The call ends the agent.
+pub const HANDBACK: &str = "SubagentHandback";
 
 /// What this agent last reported by the client's tool for that.
 pub fn handed_back(transcript: &Path, agent_id: &str) -> Option<String> {

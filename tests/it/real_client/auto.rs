@@ -1,0 +1,31 @@
+//! The client's auto mode: the server judges the calls of a message with it, and agents hand their reports back
+//! with a tool.
+
+use super::agents::{plan, start};
+use crate::client::Client;
+use crate::model::{Model, Turn};
+use crate::support::{NO_TRACKER, Sandbox, Session, fenced};
+use serde_json::Value;
+
+/// A report without its form is not handed back: the call would end the agent, and no word of ours would reach
+/// it any more.
+#[test]
+fn an_agent_is_sent_back_for_its_report() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n"));
+    let said = [Turn::text("I have looked at it."), Turn::text(&fenced(plan("feature-dev")))];
+    let model = Model::new([start("prompt-hydrator"), Turn::text("I wait.")]).saying("prompt-hydrator", said);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "auto"]);
+    terminal.type_prompt("greet the reader");
+    let entries = || {
+        let found = sandbox.person(&["sessions", "--json"]).json();
+        Session::new(&sandbox, found[0]["session_id"].as_str().unwrap()).entries()
+    };
+    let reports = || entries().into_iter().filter(|entry| entry["type"] == "verdict").collect::<Vec<_>>();
+    terminal.wait_for("the second report", |_| reports().len() == 2);
+    let found: Vec<Value> =
+        reports().into_iter().map(|report| report["with"]["finding"]["workflow"].clone()).collect();
+    assert_eq!(found, [Value::Null, "feature-dev".into()], "{:#?}", entries());
+    assert!(!entries().iter().any(|entry| entry["type"] == "violation"), "{:#?}", entries());
+}
