@@ -14,6 +14,7 @@ mod place;
 mod masked;
 mod secret;
 mod printed;
+mod readers;
 mod forms;
 mod table;
 mod sql;
@@ -134,6 +135,7 @@ impl<'a> Search<'a> {
         remote::run_after_download(self, line);
         printed::shown(self, line);
         printed::read(self, line);
+        printed::sourced(self, line);
         self.around = outer;
         self.shown = shown;
         self.captured = captured;
@@ -156,7 +158,7 @@ impl<'a> Search<'a> {
 
     fn simple(&mut self, simple: &Simple) {
         if simple.function {
-            return;
+            return printed::read_in(self, simple);
         }
         for word in &simple.writes {
             files::written(self, simple, word);
@@ -203,10 +205,13 @@ impl<'a> Search<'a> {
                 judge(self, &call);
             }
         } else {
-            carrier::unknown(self, &Call::new(name, simple));
+            let call = Call::new(name, simple);
+            readers::shown(self, &call);
+            carrier::unknown(self, &call);
         }
         if !simple.arriving.is_empty() {
             secret::arriving(self, simple, name);
+            printed::read_in(self, simple);
         }
     }
 
