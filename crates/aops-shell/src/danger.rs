@@ -35,9 +35,11 @@ mod carrier;
 mod windows;
 mod programs;
 
+pub(crate) use masked::{is_secret_name, keeps_values};
 pub use place::{Disk, Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
+pub(crate) use secret::names_secret;
 pub use secret::{is_secret, may_be_secret};
 pub use sql::destroys;
 pub use windows::powershell_destroys;
