@@ -72,7 +72,7 @@ const MODES: [ModeRow; 4] = [
     ModeRow {
         level: ModeLevel::Strict,
         does: "every task is planned, verified, reflected on, committed and pushed",
-        costs: "a typo costs 6 or 7 requests and 3 agents more",
+        costs: "a typo costs 6 to 8 requests and 3 agents more",
     },
 ];
 

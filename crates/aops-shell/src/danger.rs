@@ -14,6 +14,7 @@ mod place;
 mod masked;
 mod secret;
 mod printed;
+mod readers;
 mod forms;
 mod table;
 mod sql;
@@ -34,9 +35,11 @@ mod carrier;
 mod windows;
 mod programs;
 
+pub(crate) use masked::{is_secret_name, keeps_values};
 pub use place::{Disk, Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
+pub(crate) use secret::names_secret;
 pub use secret::{is_secret, may_be_secret};
 pub use sql::destroys;
 pub use windows::powershell_destroys;
@@ -134,6 +137,7 @@ impl<'a> Search<'a> {
         remote::run_after_download(self, line);
         printed::shown(self, line);
         printed::read(self, line);
+        printed::sourced(self, line);
         self.around = outer;
         self.shown = shown;
         self.captured = captured;
@@ -156,7 +160,7 @@ impl<'a> Search<'a> {
 
     fn simple(&mut self, simple: &Simple) {
         if simple.function {
-            return;
+            return printed::read_in(self, simple);
         }
         for word in &simple.writes {
             files::written(self, simple, word);
@@ -203,10 +207,13 @@ impl<'a> Search<'a> {
                 judge(self, &call);
             }
         } else {
-            carrier::unknown(self, &Call::new(name, simple));
+            let call = Call::new(name, simple);
+            readers::shown(self, &call);
+            carrier::unknown(self, &call);
         }
         if !simple.arriving.is_empty() {
             secret::arriving(self, simple, name);
+            printed::read_in(self, simple);
         }
     }
 

@@ -7,6 +7,7 @@
 //! rules and the jail.
 
 mod places;
+mod secrets;
 mod table;
 
 pub use places::{Places, places};
@@ -51,6 +52,8 @@ pub enum Left {
     Processes,
     /// It names a path outside the project.
     Elsewhere,
+    /// It may show a secret of the environment, or of a file that it names.
+    Secret,
 }
 
 /// How much is answered, in rising order. The values of `[quiet] allow`.
@@ -84,11 +87,15 @@ pub fn of(line: &Line, around: &LineSetting) -> Quiet {
     if line.text.contains("/dev/tcp/") || line.text.contains("/dev/udp/") {
         return Quiet::Left(Left::Network);
     }
-    match class(line, around).effect {
-        Effect::Read => reading(line),
-        Effect::Write => contained(line, around),
-        Effect::Close | Effect::Tracker | Effect::Control | Effect::Spawn => Quiet::Left(Left::Repository),
-    }
+    let (said, strictly) = match class(line, around).effect {
+        Effect::Read => (reading(line), true),
+        Effect::Write => (contained(line, around), false),
+        Effect::Close | Effect::Tracker | Effect::Control | Effect::Spawn => {
+            return Quiet::Left(Left::Repository);
+        }
+    };
+    let is_left = matches!(said, Quiet::Left(_));
+    if !is_left && secrets::shows(line, strictly) { Quiet::Left(Left::Secret) } else { said }
 }
 
 fn reading(line: &Line) -> Quiet {

@@ -111,6 +111,33 @@ fn no_answered_line_shows_a_file_of_secrets() {
     assert!(is_answered(&session, "git log --oneline"));
 }
 
+/// A link leads to a file of secrets under another name, and git shows a token in the address of a remote.
+#[test]
+fn a_secret_behind_another_name_is_left_to_the_person() {
+    let world = answering(READING);
+    world.sandbox.put(".env", "TOKEN_X=abc31secret\n");
+    world.sandbox.put("sub/b.txt", "two\n");
+    symlink(".env", world.sandbox.project().join("lnk")).unwrap();
+    symlink("../.env", world.sandbox.project().join("sub/l2")).unwrap();
+    let session = world.prompted();
+    for line in ["cat lnk", "cat l*", "cat sub/*", "head -3 < lnk", "find sub -name 'l*' -exec cat {} +"] {
+        assert!(!is_answered(&session, line), "{line}");
+    }
+    for line in ["cat sub/b.txt", "cat sub/b*", "ls -la", "echo $HOME", "ls .env"] {
+        assert!(is_answered(&session, line), "{line}");
+    }
+    commit_all(&world);
+    world.sandbox.git(&["remote", "add", "origin", "https://example.invalid/o/r"]);
+    assert!(is_answered(&session, "git remote -v"));
+    world.sandbox.git(&["remote", "set-url", "origin", "https://u:abc31secret@example.invalid/o/r"]);
+    for line in ["git remote -v", "git config --list", "git ls-remote --get-url", "cat .git/config"] {
+        assert!(!is_answered(&session, line), "{line}");
+    }
+    assert!(is_answered(&session, "git log --oneline"));
+    let (_, ran) = run_answered(&session, "grep -rn abc31secret . || echo none");
+    assert_eq!(ran.out, "none\n", "{ran:?}");
+}
+
 /// By the kernel: whatever a reading line starts in truth, it can change nothing and reach nobody.
 #[test]
 fn an_answered_line_changes_nothing() {

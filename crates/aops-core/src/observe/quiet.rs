@@ -169,7 +169,7 @@ impl Paths {
         if !rules.paths.is_empty() && secrets::shows_objects(line) {
             return Err("git may show what the user's rules cover".to_owned());
         }
-        let secrets = secrets::within(line, &places, &seen.project)?;
+        let secrets = secrets::within(line, &places, &seen.project, &seen.home)?;
         // What an unknown program does without its files of secrets proves nothing.
         if level == AnswerLevel::Contained && !secrets.is_empty() {
             return Err("it reads a folder with a file of secrets".to_owned());

@@ -5,7 +5,7 @@ use super::Search;
 use super::call::{Call, is_unknown};
 use super::files::{removed, unlinked, written};
 use super::program::{Called, Program, TREES, read};
-use super::{content, printed, remote, secret, shown, sql};
+use super::{content, printed, readers, remote, secret, shown, sql};
 use crate::syntax::{Simple, Word, globbed};
 
 #[rustfmt::skip]
@@ -43,7 +43,7 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
             );
         }
         "awk" | "gawk" | "mawk" | "nawk" => secret::reads(search, call),
-        _ => {}
+        _ => readers::shown(search, call),
     }
     let mut programs = given(call);
     let reads_input = programs.is_empty() && call.operands().iter().all(|(_, word)| word.is("-"));

@@ -15,6 +15,11 @@ const PLAIN: &[&str] = &[
 const PAIRS: &[&str] =
     &["rc", "cfg", "conf", "credentials", "ini", "properties", "tfvars", "toml", "yaml", "yml"];
 
+/// Like `masks`, for a command that may have any name.
+pub(crate) fn keeps_values(simple: &Simple, file: &Word) -> bool {
+    simple.name().is_some_and(|name| masks(&Call::new(name, simple), file))
+}
+
 /// Whether the output of this command reveals none of the file's secrets.
 pub(super) fn masks(call: &Call, file: &Word) -> bool {
     let name = file.last_part().lossy().to_lowercase();
@@ -171,7 +176,7 @@ fn grep(call: &Call) -> bool {
 
 /// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` only say where a secret
 /// is.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     const WORDS: &[&str] =
         &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];
     let upper = name.to_uppercase();

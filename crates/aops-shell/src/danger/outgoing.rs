@@ -41,6 +41,30 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
 }
 
+/// `git push origin stash@{0}:refs/heads/x`, `git push origin $(git hash-object -w .env):refs/tags/x`: what is
+/// pushed is neither a branch nor a tag, and may hold files that no commit has.
+pub(super) fn pushes(search: &mut Search, call: &Call) {
+    if !call.texts.iter().any(|text| text == "push") {
+        return;
+    }
+    let makes = |simple: &&Rc<Simple>| {
+        let has = |verb: &str| simple.words.iter().any(|word| word.is(verb));
+        let stashes = has("stash") && (has("create") || has("store"));
+        simple.captured && simple.name() == Some("git") && (has("hash-object") || has("mktree") || stashes)
+    };
+    let is_made = search.around.iter().any(|simple| makes(&simple));
+    let is_loose = |word: &Word| {
+        let text = word.lossy();
+        let from = text.trim_start_matches('+').split(':').next().unwrap_or_default();
+        from.starts_with("stash@{")
+            || matches!(from, "refs/stash" | "stash") && text.contains(':')
+            || is_made && any(&word.printed, &["git"])
+    };
+    if call.words.iter().any(is_loose) {
+        search.add("file-send", call.simple);
+    }
+}
+
 /// `-F name=@$FILE`: it is not known which file.
 fn uploads_unknown(word: &Word) -> bool {
     let at = word.bits.iter().rposition(|bit| *bit == Bit::Char('@')).filter(|at| *at + 1 < word.bits.len());

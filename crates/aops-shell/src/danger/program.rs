@@ -33,7 +33,7 @@ pub(super) struct Called {
 pub(super) struct Program {
     pub(super) calls: Vec<Called>,
     pub(super) texts: Vec<String>,
-    /// Commands between backquotes.
+    /// Commands between backquotes, and behind `qx` and `%x`.
     pub(super) quoted: Vec<String>,
     /// The program looks up the home folder.
     pub(super) homes: bool,
@@ -57,7 +57,16 @@ pub(super) fn read(text: &str) -> Program {
     let mut reader = Reader::default();
     let mut at = 0;
     while let Some(&letter) = letters.get(at) {
+        let quoted = operator(&letters, at);
         at = match letter {
+            _ if let Some((literal, end, runs)) = quoted => {
+                if runs {
+                    reader.program.quoted.push(literal);
+                } else {
+                    reader.text(literal, false);
+                }
+                end
+            }
             '"' | '\'' | '`' => {
                 let (literal, end) = literal(&letters, at);
                 reader.text(literal, letter == '`');
@@ -209,6 +218,58 @@ impl Reader {
         self.program.calls.push(Called { name, whole, before, ..Called::default() });
         self.open.push(Some(self.program.calls.len() - 1));
     }
+}
+
+/// `qx{…}`, `%x(…)`, `q{…}`: the text behind a word that quotes, the position after it, and whether it runs.
+fn operator(letters: &[char], from: usize) -> Option<(String, usize, bool)> {
+    let is_part =
+        |at: usize| matches!(letters[at], '_' | '$' | '@' | '&' | '>' | '.') || letters[at].is_alphanumeric();
+    if !matches!(letters[from], 'q' | '%') || from > 0 && is_part(from - 1) {
+        return None;
+    }
+    let letter = letters.get(from + 1).copied();
+    let runs = letter == Some('x');
+    let quotes = matches!(letter, Some('q' | 'Q' | 'w' | 'W')) || runs;
+    let mut at = from + if quotes { 2 } else { 1 };
+    if runs && letters[from] == 'q' && letters.get(at) == Some(&' ') {
+        at += 1;
+    }
+    let open = *letters.get(at)?;
+    // What only quotes is known by its brace: `q(x)` is a call in most languages.
+    let begins = if runs { !open.is_alphanumeric() && !open.is_whitespace() } else { open == '{' };
+    if !begins || matches!(open, '"' | '\'' | '_') || open == '=' && letters.get(at + 1) == Some(&'>') {
+        return None;
+    }
+    let (text, end) = enclosed(letters, at)?;
+    Some((text, end, runs))
+}
+
+/// The text between this sign and the one that closes it, and the position after it.
+fn enclosed(letters: &[char], from: usize) -> Option<(String, usize)> {
+    let open = letters[from];
+    let close = match open {
+        '(' => ')',
+        '[' => ']',
+        '{' => '}',
+        '<' => '>',
+        other => other,
+    };
+    let mut depth = 1;
+    let mut at = from + 1;
+    while let Some(&letter) = letters.get(at) {
+        if letter == '\\' {
+            at += 1;
+        } else if letter == close {
+            depth -= 1;
+        } else if letter == open {
+            depth += 1;
+        }
+        at += 1;
+        if depth == 0 {
+            return Some((letters[from + 1..at - 1].iter().collect(), at));
+        }
+    }
+    None
 }
 
 /// The quoted text that begins here, and the position after it.

@@ -3,7 +3,8 @@
 use super::Search;
 use super::call::Call;
 use super::{
-    carrier, cloud, code, content, files, git, printed, processes, remote, rights, secret, system, table,
+    carrier, cloud, code, content, files, git, outgoing, printed, processes, readers, remote, rights, secret,
+    system, table,
 };
 
 type Judge = fn(&mut Search, &Call);
@@ -11,7 +12,11 @@ type Judge = fn(&mut Search, &Call);
 #[expect(clippy::too_many_lines, reason = "a table: one arm for each group of programs")]
 pub(super) fn judge(name: &str) -> Option<Judge> {
     Some(match name {
-        "git" => git::git,
+        "git" => |search, call| {
+            outgoing::pushes(search, call);
+            readers::shown(search, call);
+            git::git(search, call);
+        },
         "rm" | "rimraf" | "srm" | "del-cli" | "grm" | "trash-empty" => files::rm,
         "unlink" | "gunlink" => files::unlink,
         "find" | "fd" | "fdfind" | "gfind" => files::find,
@@ -56,7 +61,8 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         | "rg" | "ag" | "ack" | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "nano"
         | "code" | "paste" | "column" | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl" | "pr"
         | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat" | "open" | "xdg-open"
-        | "micro" | "hx" | "subl" | "gedit" => secret::reads,
+        | "micro" | "hx" | "subl" | "gedit" | "shuf" | "expand" | "unexpand" | "ul" | "diff3" | "sdiff"
+        | "cpp" | "tsort" | "numfmt" => secret::reads,
         "vi" | "vim" | "nvim" | "ex" | "ed" | "view" | "vim.basic" | "gvim" => carrier::editor,
         "jq" => |search, call| {
             secret::reads(search, call);

@@ -10,10 +10,10 @@ use std::rc::Rc;
 /// File names that are secret in any folder.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
-    ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".s3cfg",
+    ".dev.vars", ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".s3cfg",
     ".vault-token", "_netrc", ".boto", "application_default_credentials.json", "auth.json", "client_secret.json",
     "credentials", "credentials.csv", "credentials.db", "credentials.json", "credentials.toml", "credentials.yaml",
-    "credentials.yml", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "id_xmss", "kubeconfig", "login data",
+    "credentials.yml", "deploy_key", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "id_xmss", "kubeconfig", "login data",
     "logins.json", "master.key", "private.key", "secret.json", "secret.yaml", "secret.yml", "secrets.env", "secrets.json",
     "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.enc.yaml", "token.json", "wallet.dat", "rclone.conf",
     ".dockercfg", ".secret", ".secrets", ".vault_pass", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
@@ -23,6 +23,8 @@ const ENDS: &[&str] = &[
     ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn",
     ".p8",
 ];
+/// Endings of files that hold a private key, whatever else their name says.
+const PRIVATE_ENDS: &[&str] = &[".p12", ".pfx", ".pkcs12", ".jks", ".keystore", ".kdbx", ".ppk"];
 const PUBLIC: &[&str] =
     &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
 /// Endings of paths.
@@ -62,7 +64,9 @@ pub fn is_secret(path: &str) -> bool {
         return !is_model(kind);
     }
     let named = NAMES.contains(&name) && !in_code(&lower, name);
-    let public = PUBLIC.iter().any(|part| name.contains(part));
+    let is_private = PRIVATE_ENDS.iter().any(|end| name.ends_with(end));
+    let is_tried = ["example", "sample", "test"].iter().any(|part| name.contains(part));
+    let public = if is_private { is_tried } else { PUBLIC.iter().any(|part| name.contains(part)) };
     let tried = lower
         .split('/')
         .any(|part| matches!(part, "test" | "tests" | "fixtures" | "testdata" | "__fixtures__" | "mocks"));
@@ -163,6 +167,12 @@ fn is_held(simple: &Simple, word: &Word) -> bool {
         .folders
         .iter()
         .any(|folder| texts.iter().any(|text| is_placed(&text.from_folder(folder).tidied().lossy())))
+}
+
+/// Whether a word of this command, or what its substitutions name, is a file of secrets.
+pub(crate) fn names_secret(simple: &Simple, word: &Word) -> bool {
+    let holds = |word: &Word| holds_secret(word) || is_held(simple, word);
+    holds(word) || word.named.iter().any(holds)
 }
 
 /// Whether a pattern really matches a file of secrets. Where too much is to be looked at, it counts if it
@@ -270,8 +280,9 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-F" | "--key" | "--cert" | "--cacert" | "-E")
     };
     let upload = |at: usize| {
-        let form =
-            at > 0 && matches!(call.texts[at - 1].as_str(), "-F" | "--form") && call.texts[at].contains('@');
+        let form = at > 0
+            && matches!(call.texts[at - 1].as_str(), "-F" | "--form")
+            && call.texts[at].contains(['@', '<']);
         form || !identity(at)
     };
     let copies = matches!(call.name, "scp" | "rsync" | "sftp");
@@ -326,13 +337,40 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     if call.simple.arriving.iter().any(|word| holds_secret(word) || is_held(call.simple, word)) {
         search.add("secret-send", call.simple);
     }
-    let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
-    let sent = call
-        .values(&data)
-        .any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
-    if sent && call.name == "curl" && !is_local(call) {
+    let glued = |word: &&Word| GLUED_DATA.iter().any(|option| word.starts_with(option));
+    let sent = call.values(DATA).chain(call.words.iter().filter(glued)).any(holds_variable);
+    // `curl --variable %TOKEN`: the variable is part of what is sent.
+    let taken = |word: &Word| {
+        let text = word.lossy();
+        let name = text.strip_prefix('%').and_then(|rest| rest.split(['=', '@', ':', '[']).next());
+        name.is_some_and(is_secret_name)
+    };
+    let sent = sent || call.values(&["--variable"]).any(taken) || call.words.iter().any(is_host);
+    if sent && matches!(call.name, "curl" | "wget") && !is_local(call) {
         search.add("secret-send", call.simple);
     }
+}
+
+/// Options with data that is sent.
+const DATA: &[&str] = &[
+    "-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form",
+    "--form-string", "--url-query", "--post-data", "--body-data",
+];
+const GLUED_DATA: &[&str] = &["--data", "--json=", "--form", "--post-data=", "--body-data="];
+
+/// Whether it holds a variable that is named like a secret.
+pub(super) fn holds_variable(word: &Word) -> bool {
+    word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name))
+}
+
+/// `https://$TOKEN.x.example`: a secret in the name of the host. Before `@` it says who asks.
+fn is_host(word: &Word) -> bool {
+    let text = word.lossy();
+    let host = text.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    let host = host.map(|host| host.rsplit('@').next().unwrap_or_default());
+    host.is_some_and(|host| host.contains('…') && host.contains('.'))
+        && word.unknown.iter().all(|name| is_secret_name(name))
+        && holds_variable(word)
 }
 
 /// Whether every address in the command is of this machine.
@@ -357,7 +395,9 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     if simple.fed.is_empty() && FILTERS.contains(&name) && simple.arriving.iter().any(shows) {
         search.shown.push(simple.clone());
     }
-    if simple.fed.is_empty()
+    // `cat 3< .env <&3`
+    let direct = simple.fed.iter().all(|name| &**name == "descriptor");
+    if direct
         && !SILENT.contains(&name)
         && simple.arriving.iter().any(|word| {
             let found = || finds(search.place, &search.around, simple, word);

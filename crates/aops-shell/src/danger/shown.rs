@@ -17,7 +17,7 @@ const WORDS: &[&str] = &["env.", "environ"];
 const WHOLE: &[&str] = &[
     "(os.environ)", "dict(os.environ)", "os.environ.items", "os.environ.copy", "(process.env)", "stringify(process.env", "env.to_h", "env.inspect",
     "%env", "($_env)", "($_server)", "deno.env.toobject", "sys.getenv()", "system.getenv()", "getenv()", "os.environ.values",
-    "system.get_env()", "os.environ._data", "os.environb", "values(process.env", "entries(process.env",
+    "system.get_env()", "os.environ._data", "os.environb", "...process.env", "**os.environ", "values(process.env", "entries(process.env",
 ];
 /// Only the names of the variables, or their number.
 #[rustfmt::skip]

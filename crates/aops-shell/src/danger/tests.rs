@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod secrets;
 mod unsaid;
 
 const HERE: Place = Place {

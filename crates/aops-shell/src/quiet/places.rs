@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::syntax::{Bit, Line, Simple, Word};
 
 /// Programs whose words are not file names.
-const WORDS_ONLY: &[&str] = &[
+pub(super) const WORDS_ONLY: &[&str] = &[
     ":", "[", "[[", "basename", "break", "builtin", "command", "continue", "date", "declare", "dirname",
     "echo", "exit", "export", "expr", "false", "hash", "id", "let", "local", "printf", "pwd", "read",
     "readonly", "return", "seq", "set", "shift", "sleep", "test", "tr", "true", "type", "typeset", "uname",
@@ -67,7 +67,7 @@ pub fn places(line: &Line) -> Places {
 }
 
 /// Programs that show names, sizes or digests of files, but nothing that is in them.
-const LISTERS: &[&str] = &[
+pub(super) const LISTERS: &[&str] = &[
     "b2sum", "cksum", "df", "du", "eza", "exa", "fd", "fdfind", "find", "git", "ls", "lsd", "md5sum", "popd",
     "pushd", "readlink", "realpath", "sha1sum", "sha256sum", "sha512sum", "shasum", "stat", "tree", "wc",
 ];

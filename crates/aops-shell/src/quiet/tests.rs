@@ -21,6 +21,48 @@ fn what_is_proven_to_read_needs_nothing_but_files() {
     }
 }
 
+/// A line that shows a secret of the environment or of a file, whatever program prints it.
+#[test]
+fn what_may_show_a_secret_is_left_to_a_person() {
+    let unknown = "echo ${GITHUB_TOKEN:0:40}\nx=$GITHUB_TOKEN; echo $x\nset -- $GITHUB_TOKEN; echo $1
+f() { echo $1; }; f $GITHUB_TOKEN\nset -x; : $GITHUB_TOKEN\nexpr $GITHUB_TOKEN : '\\(.*\\)'\nbasename $GITHUB_TOKEN
+declare\nexport -p\nset\ndeclare -p X\nenv\nenv -u X\nenv | awk 1\nenv | cut -d= -f2\nprintenv\nprintenv X
+env | while read l; do echo $l; done\necho \"$(env)\"\nx=$(env); echo \"$x\"\nenvsubst <<< '$GITHUB_TOKEN'
+echo $DATABASE_URL\necho ${!x}\nbash -c 'echo $DB_URL'\necho \"it's $SENTRY_DSN\"
+jq -n env\njq -n '$ENV.X'\nyq -n 'strenv(X)'\nps aux e\nps eww\nawk 'BEGIN { print ENVIRON[\"X\"] }'
+shuf .env\nexpand .env\ncat .env\ncat 3< .env <&3\nf() { cat; }; f < .env\ndiff3 .env a.txt a.txt\nxargs -a .env echo
+IFS= read -rd '' x < .env; echo \"$x\"\nmapfile x < .env; echo \"${x[@]}\"\nwhile read l; do echo $l; done < .env
+cat cert.p12\ncat deploy_key\ncat .dev.vars\ncat *.pem\ncomm .env a\ncut -d= -f2 .env\ngrep KEY .env\nls .env; cat 0<> .env
+x=.env; cat $x\nfor f in .env a; do cat $f; done\necho .env | xargs cat\nfind . -name .env -exec cat {} +\necho $(< .env)";
+    for line in unknown.lines().chain([
+        "cat <<X\n$GITHUB_TOKEN\nX",
+        "cat <<X\nit's $SENTRY_DSN\nX",
+        "ls # it's\necho $SENTRY_DSN",
+    ]) {
+        let said = says(line);
+        assert!(!said.is_answered(Answers::Reading, &[""; 0]), "{line}: {said:?}");
+    }
+    for line in ["make && cat .env", "API_KEY=$API_KEY ./run.sh", "make; env", "./run.sh < .env"] {
+        assert_eq!(says(line), Quiet::Left(Left::Secret), "{line}");
+    }
+}
+
+/// What only names a file of secrets, shows none of its values, or expands a plain variable.
+#[test]
+fn what_shows_no_secret_is_answered() {
+    let reading = "echo $HOME\necho \"$PWD\"\necho $?\necho $$ $# $!\necho ${HOME%/*}/x\nls $HOME/x 2>/dev/null
+x=$(git rev-parse HEAD); echo $x\nfor f in a b; do echo $f; done\ngit ls-files | while read f; do echo \"$f\"; done
+awk '{print $1, $NF}' a.txt\nsed -n '$p' a.txt\ngrep -rn 'a$b' src\necho ${GITHUB_TOKEN:+set}\nprintenv PATH
+jq '.[] as $x | $x' a.json\njq .environment a.json\nls -la .env\ntest -f .env && echo there\nls .env* 2>/dev/null
+[ -f .env ] && echo '.env is there'\nwc -l < .env\ncut -d= -f1 .env\ngrep -c KEY .env\ngit check-ignore -v .env
+find . -name .env\nstat .env\ncat .env.example\ncat cert.pem\nls deploy_key\nps aux\nps -ef\nps -eo pid,comm\ncd /home/u/p && ls
+grep -rn GITHUB_TOKEN src\ngrep -n .env a.txt\nset -e; ls\ndeclare x=1; echo $x\necho ${#files}\ndate";
+    for line in reading.lines() {
+        let said = says(line);
+        assert_eq!(said, Quiet::Reading, "{line}");
+    }
+}
+
 /// A program that uses the network counts as reading if it is the only one and the line contains all its
 /// words literally.
 #[test]

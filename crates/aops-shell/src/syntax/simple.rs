@@ -193,9 +193,10 @@ impl Walk {
             return Vec::new();
         }
         let mut words = self.words(raw, scope);
-        scope.sure &= !copies && sign != "<";
+        scope.sure &= !copies && !sign.starts_with('<');
         match sign {
             "<" => scope.arriving = std::mem::take(&mut words),
+            "<>" => scope.arriving.clone_from(&words),
             "<&" => {
                 // A shell that reads from another descriptor runs what another command wrote there.
                 let other = words.iter().any(|word| !matches!(word.lossy().as_str(), "0" | "-"));

@@ -10,6 +10,7 @@ use crate::config::texts::Reading;
 use crate::jail::plan::Ground;
 use crate::system::files;
 use crate::system::git::git_common_folder;
+use crate::tool::danger::is_secret;
 use std::cell::OnceCell;
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +34,7 @@ pub(super) struct Seen {
     /// Where they really lie: asked only for a path that is in none of them by name.
     real: OnceCell<Vec<PathBuf>>,
     cwd: PathBuf,
-    home: PathBuf,
+    pub(super) home: PathBuf,
     pub(super) project: PathBuf,
 }
 
@@ -65,6 +66,9 @@ impl Seen {
             }
             if !self.holds(&real) && !PLAIN.iter().any(|plain| path == Path::new(plain)) {
                 return Err(away());
+            }
+            if is_secret(&real.to_string_lossy()) && !is_secret(&path.to_string_lossy()) {
+                return Err(format!("`{}` leads to a file of secrets", path.display()));
             }
             if strictly && has_second_name(&real) {
                 return Err(format!("`{}` has a second name", path.display()));

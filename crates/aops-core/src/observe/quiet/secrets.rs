@@ -4,11 +4,14 @@
 //! line is answered.
 
 use super::hidden::has_second_name;
+use crate::system::files;
 use crate::system::git::{git_common_folder, git_folder, index_paths};
 use crate::system::glob;
+use crate::text::redact::redact;
 use crate::tool::danger::is_secret;
 use aops_shell::quiet::Places;
 use aops_shell::syntax::{Bit, Line, Word};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// At most this many entries of folders are looked at for one pattern.
@@ -19,18 +22,34 @@ const MOST_HIDDEN: usize = 64;
 const LISTS: [&str; 9] =
     ["branch", "describe", "log", "ls-files", "remote", "rev-parse", "status", "tag", "worktree"];
 
+/// Verbs of git that show its settings, among them the addresses of remotes.
+const TELLS: [&str; 4] = ["config", "ls-remote", "remote", "var"];
+
 /// The files of secrets in the folders that the line reads: they must be hidden from it.
-pub(super) fn within(line: &Line, places: &Places, project: &Path) -> Result<Vec<PathBuf>, String> {
+pub(super) fn within(
+    line: &Line,
+    places: &Places,
+    project: &Path,
+    home: &Path,
+) -> Result<Vec<PathBuf>, String> {
     let with_hidden = ["dotglob", "GLOBIGNORE"].iter().any(|word| line.text.contains(word));
     for pattern in &places.shown {
-        if !secrets(pattern, with_hidden)?.is_empty() {
+        let files = matched(pattern, with_hidden)?;
+        if files.iter().any(|path| is_secret_file(path) || leads_to_secret(path)) {
             return Err("a pattern of it matches a file of secrets".to_owned());
         }
     }
+    // A search does not follow the links that it finds, but a program that it starts does.
+    let follows = ["exec", "xargs", "$(", "`"].iter().any(|sign| line.text.contains(sign));
     let mut found = Vec::new();
     for folder in &places.whole {
-        found.extend(secrets(&format!("{folder}/**"), with_hidden)?);
+        let files = matched(&format!("{folder}/**"), with_hidden)?;
+        if follows && files.iter().any(|path| leads_to_secret(path)) {
+            return Err("a link in a folder that it reads leads to a file of secrets".to_owned());
+        }
+        found.extend(files.into_iter().filter(|path| is_secret_file(path)));
     }
+    found.extend(settings_to_hide(line, places, project, home)?);
     if shows_objects(line) && !tracks_none(project) {
         return Err("git may show a file of secrets".to_owned());
     }
@@ -43,7 +62,46 @@ pub(super) fn within(line: &Line, places: &Places, project: &Path) -> Result<Vec
     }
 }
 
-fn secrets(pattern: &str, with_hidden: bool) -> Result<Vec<PathBuf>, String> {
+/// The settings of git that hold a token or a password, if the line reads their folder.
+fn settings_to_hide(
+    line: &Line,
+    places: &Places,
+    project: &Path,
+    home: &Path,
+) -> Result<Option<PathBuf>, String> {
+    let of_project = git_common_folder(project).map(|folder| folder.join("config"));
+    let holds = |path: &PathBuf| {
+        let text = files::read_text(path).unwrap_or_default();
+        matches!(redact(&text), Cow::Owned(redacted) if redacted != text)
+    };
+    let of_user = [home.join(".gitconfig"), home.join(".config/git/config")];
+    let is_told = verbs(line).any(|verb| TELLS.contains(&verb.as_str()));
+    if is_told && of_project.iter().chain(&of_user).any(holds) {
+        return Err("git may show a secret of its settings".to_owned());
+    }
+    let is_near = |path: &PathBuf| {
+        let is_named =
+            places.named.iter().any(|named| path.starts_with(named) && !project.starts_with(named));
+        is_named || !places.whole.is_empty()
+    };
+    match of_project.filter(|path| is_near(path) && holds(path)) {
+        Some(_) if verbs(line).next().is_some() || places.whole.is_empty() => {
+            Err("git's settings hold a secret".to_owned())
+        }
+        found => Ok(found),
+    }
+}
+
+/// The verb of each command of git.
+fn verbs(line: &Line) -> impl Iterator<Item = String> {
+    let gits = line.commands.iter().filter(|simple| simple.name() == Some("git"));
+    gits.map(|git| {
+        let verb = git.words.iter().skip(1).find(|word| !word.is_option());
+        verb.map(Word::lossy).unwrap_or_default()
+    })
+}
+
+fn matched(pattern: &str, with_hidden: bool) -> Result<Vec<PathBuf>, String> {
     let sign = |c: char| match c {
         '*' => Bit::Star,
         '?' => Bit::One,
@@ -51,9 +109,16 @@ fn secrets(pattern: &str, with_hidden: bool) -> Result<Vec<PathBuf>, String> {
     };
     let pattern = Word { bits: pattern.chars().map(sign).collect(), ..Word::default() };
     let found = glob::expand(&pattern, with_hidden, MOST_ENTRIES);
-    let mut found = found.ok_or("too many files to look for secrets among them")?;
-    found.retain(|path| is_secret(&path.to_string_lossy()));
-    Ok(found)
+    found.ok_or_else(|| "too many files to look for secrets among them".to_owned())
+}
+
+fn is_secret_file(path: &Path) -> bool {
+    is_secret(&path.to_string_lossy())
+}
+
+/// Whether it is a link to a file of secrets.
+fn leads_to_secret(path: &Path) -> bool {
+    path.is_symlink() && path.canonicalize().is_ok_and(|real| is_secret_file(&real))
 }
 
 /// Git's index lists no file of secrets, or there is no repository.
