@@ -111,7 +111,7 @@ fn no_answered_line_shows_a_file_of_secrets() {
     assert!(is_answered(&session, "git log --oneline"));
 }
 
-/// A link leads to a file of secrets under another name, and git shows a token in the address of a remote.
+/// A link leads to a file of secrets under another name, and git shows a token of a remote.
 #[test]
 fn a_secret_behind_another_name_is_left_to_the_person() {
     let world = answering(READING);

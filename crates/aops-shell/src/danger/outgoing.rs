@@ -41,8 +41,8 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
 }
 
-/// `git push origin stash@{0}:refs/heads/x`, `git push origin $(git hash-object -w .env):refs/tags/x`: what is
-/// pushed is neither a branch nor a tag, and may hold files that no commit has.
+/// `git push origin stash@{0}:refs/heads/x`, `git push origin $(git hash-object -w .env):refs/tags/x`: it is
+/// neither a branch nor a tag, and may hold files that no commit has.
 pub(super) fn pushes(search: &mut Search, call: &Call) {
     if !call.texts.iter().any(|text| text == "push") {
         return;

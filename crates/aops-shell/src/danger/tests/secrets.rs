@@ -40,6 +40,11 @@ fn a_file_of_secrets_is_shown() {
     ] {
         assert!(found(line).contains(&"secret-file"), "{line}: {:?}", found(line));
     }
+}
+
+/// The whole environment in one expression; and what only looks like a shown secret.
+#[test]
+fn an_environment_is_shown_and_what_is_near_passes() {
     for line in [
         "node -p '({...process.env})'",
         "python3 -c 'import os; print({**os.environ})'",
