@@ -327,6 +327,14 @@ fn what_a_repository_brings_is_listed_once() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(start(), "", "said once");
+    let server =
+        json!({"mcpServers": {"x": {"type": "http", "url": "https://a.test", "headersHelper": "./x"}}});
+    sandbox.put(".mcp.json", &server.to_string());
+    let said = start();
+    assert!(
+        said.contains("`.mcp.json` (MCP servers, a `headersHelper` that runs outside the jail)"),
+        "{said}"
+    );
     sandbox.put(".claude/commands/s.md", &SHELLED.replace("touch", "rm"));
     assert!(start().contains("s.md"), "and again when it changes");
     assert_eq!(start(), "");

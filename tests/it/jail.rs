@@ -16,6 +16,7 @@ mod interruptions;
 mod kept;
 mod killed;
 mod lasting;
+mod leading;
 mod links;
 mod locks;
 pub(crate) mod lost;
@@ -33,7 +34,7 @@ mod verbs;
 pub(crate) mod world;
 mod worktree;
 
-use crate::support::{Sandbox, client_pid};
+use crate::support::Sandbox;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;
@@ -230,31 +231,6 @@ fn a_client_that_starts_commands_without_us_is_named() {
     let off = sandbox.session();
     assert!(!off.start("startup").out.contains("systemMessage"));
     sandbox.person(&["status", &off.id]).said(&["jail      off: "]);
-}
-
-/// The client gives the `env` of a project's settings to its own shell, which starts us.
-#[test]
-fn what_a_projects_settings_run_before_the_jail_lets_no_command_run() {
-    for (name, by_project) in [("BASH_ENV", true), ("CLAUDE_CODE_SHELL", true), ("BASH_ENV", false)] {
-        let mut world = Jailed::new();
-        // A variable that the person set has the same value in the client itself.
-        let sandbox = if by_project { world.sandbox.of_client(client_pid()) } else { world.sandbox };
-        world.sandbox = sandbox.with(name, "/x/env.sh");
-        if by_project {
-            world.sandbox.put(".claude/settings.json", &json!({"env": {name: "/x/env.sh"}}).to_string());
-        }
-        let session = world.sandbox.session();
-        let told = session.start("startup").out;
-        assert_eq!(told.contains(&format!("`{name}`, which `")), by_project, "{name}: {told}");
-        let _ = session.prompt("look");
-        let asked = session.ask_bash("ls");
-        if by_project {
-            asked.refused(&[name, "before the jail", "take it out"]);
-            world.sandbox.person(&["status", &session.id]).said(&["before the jail"]);
-        } else {
-            asked.silent();
-        }
-    }
 }
 
 #[test]

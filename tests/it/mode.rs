@@ -363,6 +363,14 @@ fn a_projects_settings_do_not_move_the_persons_configuration() {
         assert!(is_refused, "the person's mode is strict: {said}");
         assert!(said.contains(&format!("`{}` sets `XDG_CONFIG_HOME`", file.display())), "{said}");
     }
+    // Nor make the session one of a run, whose key nobody has.
+    let sandbox = Sandbox::new().of_client(client_pid()).with("AOPS_RUN", "x");
+    sandbox.put(".claude/settings.json", &json!({"env": {"AOPS_RUN": "x"}}).to_string());
+    let session = sandbox.session();
+    let said = session.start("startup").out;
+    assert!(said.contains("sets `AOPS_RUN`"), "{said}");
+    let _ = session.prompt("look");
+    session.ask_bash("ls").silent();
     // What a person sets where they start the client counts.
     let sandbox = Sandbox::new();
     sandbox.put("elsewhere/aops/config.toml", lax);

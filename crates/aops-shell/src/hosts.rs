@@ -91,7 +91,7 @@ pub fn of_fetch(text: &str) -> Option<Host> {
         _ => (host, ""),
     };
     let port = if port.is_empty() { usual } else { port.parse().unwrap_or_default() };
-    let name = unescaped(name).replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".").to_lowercase();
+    let name = dotted(name).to_lowercase();
     Some(Host { name: name.trim_end_matches('.').to_owned(), port })
 }
 
@@ -105,9 +105,11 @@ pub fn of_address(text: &str) -> Option<Host> {
         let text = if text.starts_with("//") { text.trim_start_matches('/') } else { text };
         let authority = text.split(['/', '\\', '?', '#']).next()?;
         // `data:…`, `about:blank` and paths name no host.
-        let name = authority.split(':').next()?;
-        let is_name =
-            name.contains('.') && !name.starts_with('.') && !authority.contains(char::is_whitespace);
+        let name = dotted(authority.split(':').next()?);
+        // Other letters may become dots or ASCII letters: then the name is invalid, and no list has it.
+        let is_name = (name.contains('.') || !name.is_ascii())
+            && !name.starts_with('.')
+            && !authority.contains(char::is_whitespace);
         let is_host = is_name || name == "localhost" || has_port(authority) || authority.starts_with('[');
         is_host.then(|| of_fetch(&format!("https://{text}")))?
     })
@@ -120,7 +122,8 @@ fn of_any_scheme(text: &str) -> Option<Host> {
     let inner = schemes.rsplit(':').next()?;
     let outer = schemes.split('+').next()?;
     let known = |scheme: &str| of_fetch(&format!("{scheme}://{rest}"));
-    let is_host = authority.contains('.') || has_port(authority) || authority.starts_with('[');
+    let name = dotted(authority);
+    let is_host = name.contains('.') || !name.is_ascii() || has_port(authority) || authority.starts_with('[');
     known(inner).or_else(|| known(outer)).or_else(|| is_host.then(|| known("https"))?)
 }
 
@@ -131,6 +134,11 @@ fn has_port(authority: &str) -> bool {
 }
 
 const VIEWED: &str = "view-source:";
+
+/// A host name with its percent-encoded characters read, and with the dots of other scripts as dots.
+fn dotted(name: &str) -> String {
+    unescaped(name).replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".")
+}
 
 /// `%65` is `e`.
 fn unescaped(text: &str) -> String {
@@ -358,6 +366,17 @@ mod tests {
             ("'https://a.test'", Some("a.test:443")),
             ("[2606:4700::1]:443/x", Some("[2606:4700::1]:443")),
             ("intranet:8080/x", Some("intranet:8080")),
+            ("evil\u{3002}test", Some("evil.test:443")),
+            ("evil\u{ff0e}test/x", Some("evil.test:443")),
+            ("evil\u{ff61}test:8443", Some("evil.test:8443")),
+            ("evil%2etest", Some("evil.test:443")),
+            ("evil%E3%80%82test", Some("evil.test:443")),
+            ("%65vil%2Etest", Some("evil.test:443")),
+            ("loc%61lhost", Some("localhost:443")),
+            ("tcp://evil%2etest/x", Some("evil.test:443")),
+            ("evil\u{2024}test", Some("evil\u{2024}test:443")),
+            ("\u{ff45}vil", Some("\u{ff45}vil:443")),
+            ("\u{dc}ber uns", None),
             ("notes://today", None),
             ("file:///home/u/a.test", None),
             ("src/main.rs", None),

@@ -8,37 +8,57 @@ use super::ground::Ground;
 use crate::session::memory::OpenCall;
 use crate::session::quieted::Quieted;
 use crate::system::env::Env;
+use crate::system::leading::{Lead, lead};
 use crate::text::sha256::sha256;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Variables that make a shell or the loader run something first. The client passes them to a shell that it
-/// starts itself, outside of any jail.
-const RUNS_FIRST: [&str; 5] = ["BASH_ENV", "ENV", "LD_AUDIT", "LD_PRELOAD", "PROMPT_COMMAND"];
-/// Prefix of the variables that export shell functions.
-const FUNCTION: &str = "BASH_FUNC_";
 /// Variables that a command line was judged with.
 const JUDGED_WITH: [&str; 2] = ["HOME", "PATH"];
 
 /// Why a command with these variables may do something else than its text says. `held`: folders in which an
 /// agent may put programs.
 pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option<String> {
-    for (name, value) in variables {
-        let runs = RUNS_FIRST.contains(&name.as_str()) && !value.is_empty() || name.starts_with(FUNCTION);
-        if runs {
-            return Some(format!("`{name}` runs something first"));
-        }
+    let set = || variables.iter().filter(|(_, value)| !value.is_empty());
+    let mut leading = set().filter_map(|(name, value)| Some((name, value, lead(name)?)));
+    let led = leading.find_map(|(name, value, lead)| match lead {
+        Lead::Runs => Some(format!("`{name}` runs something first")),
+        Lead::Loads => named_in(name, value, held)
+            .map(|path| format!("`{name}` has `{path}`, in which an agent may put what it loads")),
+        // They run inside the jail.
+        Lead::Starts => None,
+    });
+    if led.is_some() {
+        return led;
     }
     let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     std::env::split_paths(path.unwrap_or(OsStr::new(""))).find_map(|entry| {
-        let is_held = |folder: &PathBuf| entry.starts_with(folder);
-        let is_odd = !entry.is_absolute() || entry.components().any(|part| part.as_os_str() == "..");
-        let found = is_odd
-            || held.iter().any(is_held)
-            || entry.components().any(|part| part.as_os_str() == "node_modules");
-        found.then(|| format!("`PATH` has `{}`, in which an agent may put programs", entry.display()))
+        is_loose(&entry, held)
+            .then(|| format!("`PATH` has `{}`, in which an agent may put programs", entry.display()))
     })
+}
+
+/// An agent may put something there.
+fn is_loose(path: &Path, held: &[PathBuf]) -> bool {
+    let has = |name: &str| path.components().any(|part| part.as_os_str() == name);
+    !path.is_absolute()
+        || has("..")
+        || has("node_modules")
+        || held.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The first path in this value of a variable that an agent may fill. In a list of folders, an empty entry is
+/// the working directory.
+fn named_in(name: &str, value: &OsStr, held: &[PathBuf]) -> Option<String> {
+    let text = value.to_string_lossy();
+    if name.ends_with("PATH") {
+        let mut entries = text.split([':', ';']).map(Path::new);
+        return entries.find(|entry| is_loose(entry, held)).map(|entry| entry.display().to_string());
+    }
+    let mut words = text.split([' ', ':', ';', '=']);
+    let is_named = |word: &&str| word.contains('/') && is_loose(Path::new(word), held);
+    words.find(is_named).map(str::to_owned)
 }
 
 /// Folders in which an agent may put programs.
@@ -139,6 +159,11 @@ mod tests {
             ("LD_AUDIT", "x.so"),
             ("PROMPT_COMMAND", "x"),
             ("BASH_FUNC_ls%%", "() {  :; }"),
+            ("SHELLOPTS", "xtrace"),
+            ("PS4", "$(x)"),
+            ("LD_LIBRARY_PATH", "/usr/lib:/home/u/p/lib"),
+            ("LD_LIBRARY_PATH", "/usr/lib:"),
+            ("ZDOTDIR", "/tmp/x"),
             ("PATH", "/home/u/p/bin:/usr/bin"),
             ("PATH", "/usr/bin:/tmp"),
             ("PATH", "/usr/bin:"),
@@ -148,7 +173,18 @@ mod tests {
         ] {
             assert!(of(name, value).is_some(), "{name}={value}");
         }
-        for (name, value) in [("BASH_ENV", ""), ("PATH", "/home/u/.local/bin:/usr/bin"), ("EDITOR", "vi")] {
+        for (name, value) in [
+            ("BASH_ENV", ""),
+            ("PATH", "/home/u/.local/bin:/usr/bin"),
+            ("EDITOR", "vi"),
+            ("GIT_EDITOR", "true"),
+            ("GIT_SSH_COMMAND", "/home/u/p/ssh"),
+            ("LD_LIBRARY_PATH", "/usr/local/cuda/lib64"),
+            ("NODE_OPTIONS", "--require /home/u/p/x.js"),
+            ("SHELL", "/bin/bash"),
+            ("TERMINFO", "/usr/lib/kitty/terminfo"),
+            ("ZDOTDIR", "/home/u/.zsh"),
+        ] {
             assert_eq!(of(name, value), None, "{name}={value}");
         }
     }

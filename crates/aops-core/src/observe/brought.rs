@@ -249,7 +249,7 @@ fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
             let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             found.push((format!("`{shown}` ({what})"), text));
         };
-        add(folder.join(".mcp.json"), &|_| Some("MCP servers"));
+        add(folder.join(".mcp.json"), &|text| Some(of_servers(text)));
         if claude == env.config {
             continue;
         }
@@ -273,6 +273,12 @@ fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
         }
     }
     found
+}
+
+/// The helper's name may be spelt with escapes.
+fn of_servers(text: &str) -> &'static str {
+    let is_named = ["headersHelper", "\\u"].iter().any(|name| text.contains(name));
+    if is_named { "MCP servers, a `headersHelper` that runs outside the jail" } else { "MCP servers" }
 }
 
 fn of_settings(text: &str, script: bool) -> Option<&'static str> {

@@ -474,10 +474,17 @@ mod tests {
             judge(&compare(&before, &marks(&protected)), held, &[])
         };
         let none = Held::new();
+        let ours = dir.path().join("ours/aops-hook");
+        fs::create_dir(dir.path().join("ours")).unwrap();
+        std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &ours).unwrap();
         for (text, past) in [
             (r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":""}}"#, true),
             (r#"{"env":{"BASH_ENV":"/tmp/x"}}"#, true),
-            (r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/usr/bin/./aops-hook"}}"#, false),
+            (r#"{"env":{"LD_LIBRARY_PATH":"/tmp/x"}}"#, true),
+            (r#"{"env":{"SHELLOPTS":"xtrace","PS4":"$(x)"}}"#, true),
+            (r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/p/tools/./aops-hook"}}"#, true),
+            (&format!(r#"{{"env":{{"CLAUDE_CODE_SHELL_PREFIX":"{}"}}}}"#, ours.display()), false),
+            (r#"{"env":{"PATH":"/tmp/x","NODE_ENV":"x","BASH_MAX_TIMEOUT_MS":"1"}}"#, false),
             (r#"{"env":{"FOO":"1"}}"#, false),
         ] {
             assert_eq!(matches!(judged(&none, text), Some(Trip::Disarmed(..))), past, "{text}");

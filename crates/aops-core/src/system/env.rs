@@ -6,7 +6,9 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-use super::moved::{LEADING_VARIABLES, MovedVariable, USUAL_SHELLS, moved};
+pub use super::leading::SHELL_PREFIX;
+use super::leading::leads;
+use super::moved::{MovedVariable, moved};
 pub use super::started::{ClientEnv, RunEnv, ToldOnce, Trial, UserEnv, names_us, starts_through_us};
 use crate::model::client::{Ability, CLIENTS, Client};
 use std::path::{Path, PathBuf};
@@ -54,7 +56,6 @@ pub const JOB: &str = "AOPS_JOB";
 
 pub const MODE: &str = "AOPS_MODE";
 
-pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called it, with the project of the agent's session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -102,10 +103,10 @@ impl Env {
                 mode: text(MODE),
                 no_color: var("NO_COLOR").is_some(),
                 is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
-                moved: moved.iter().map(|one| (one.name.to_owned(), one.by.clone())).collect(),
+                moved: moved.iter().map(|one| (one.name.clone(), one.by.clone())).collect(),
             },
             run: RunEnv {
-                claimed: var(RUN).is_some(),
+                claimed: value(RUN).is_some(),
                 proof: text(RUN).zip(text(RUN_KEY)),
                 is_driving: false,
             },
@@ -184,15 +185,14 @@ impl Env {
 
     /// A variable that makes the client's own shell run a project's code before ours, and the settings that
     /// set it. One that the person set before they started the client is theirs.
-    pub fn led_past(&self) -> Option<(&'static str, PathBuf)> {
-        let usual = |name: &str| {
-            let is_usual = |shell: OsString| USUAL_SHELLS.iter().any(|known| shell == *known);
-            name == "SHELL" && var(name).is_some_and(is_usual)
+    pub fn led_past(&self) -> Option<(String, PathBuf)> {
+        let leading = |(name, value): (String, OsString)| {
+            (!value.is_empty() && leads(&name, &value.to_string_lossy())).then_some(name)
         };
-        let set: Vec<&'static str> =
-            LEADING_VARIABLES.into_iter().filter(|name| var(name).is_some() && !usual(name)).collect();
+        let set: Vec<String> = self.variables(|_| true).into_iter().filter_map(leading).collect();
         let client = text("CLAUDE_PID").filter(|_| !set.is_empty()).and_then(|pid| pid.parse().ok())?;
-        moved(client, &set, var, &folders_of_projects()).into_iter().next().map(|one| (one.name, one.by))
+        let names: Vec<&str> = set.iter().map(String::as_str).collect();
+        moved(client, &names, var, &folders_of_projects()).into_iter().next().map(|one| (one.name, one.by))
     }
 
     /// The client starts shell commands through us.
@@ -349,7 +349,8 @@ fn unless_tested(name: &str, usual: Duration) -> Duration {
 fn moved_by_projects() -> Vec<MovedVariable> {
     let client = text("CLAUDE_PID").filter(|_| !is_at_home()).and_then(|pid| pid.parse().ok());
     let Some(client) = client else { return Vec::new() };
-    moved(client, &FOLDER_VARIABLES, var, &folders_of_projects())
+    let names = [&FOLDER_VARIABLES[..], &[RUN]].concat();
+    moved(client, &names, var, &folders_of_projects())
 }
 
 fn folders_of_projects() -> Vec<PathBuf> {
@@ -359,7 +360,7 @@ fn folders_of_projects() -> Vec<PathBuf> {
 /// We were started by the path below this home at which `install` registers us, and no other variable is set:
 /// nothing was moved.
 fn is_at_home() -> bool {
-    let mut moving = FOLDER_VARIABLES.iter().filter(|name| **name != "HOME");
+    let mut moving = FOLDER_VARIABLES.iter().chain([&RUN]).filter(|name| **name != "HOME");
     let called = std::env::args_os().next().map(PathBuf::from);
     moving.all(|name| var(name).is_none())
         && path("HOME").is_some_and(|home| called == Some(home.join(".local/bin/aops-hook")))

@@ -14,16 +14,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The client's own shell, or a program that it starts, runs what they name before it runs us.
-pub const LEADING_VARIABLES: [&str; 7] =
-    ["BASH_ENV", "CLAUDE_CODE_SHELL", "ENV", "LD_AUDIT", "LD_PRELOAD", "SHELL", "ZDOTDIR"];
-pub(super) const USUAL_SHELLS: [&str; 6] =
-    ["/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/fish", "/usr/bin/zsh"];
-
 /// One variable that a project sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MovedVariable {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// What the client was started with; `None` if it was unset, or is not known.
     pub(super) value: Option<OsString>,
     /// The settings that set it.
@@ -34,14 +28,13 @@ pub(super) struct MovedVariable {
 /// client was started with. `here`: their present values.
 pub(super) fn moved(
     client: i32,
-    names: &[&'static str],
+    names: &[&str],
     here: impl Fn(&str) -> Option<OsString>,
     folders: &[PathBuf],
 ) -> Vec<MovedVariable> {
     let environment = environment_of(client).unwrap_or_default();
     let theirs = |name: &str| value_in(&environment, name);
-    let changed: Vec<&'static str> =
-        names.iter().copied().filter(|name| here(name) != theirs(name)).collect();
+    let changed: Vec<&str> = names.iter().copied().filter(|name| here(name) != theirs(name)).collect();
     if changed.is_empty() {
         return Vec::new();
     }
@@ -54,9 +47,9 @@ pub(super) fn moved(
     });
     let texts: Vec<(PathBuf, String)> =
         files.filter_map(|file| Some((file.clone(), text_of(&file)?))).collect();
-    let found = |name: &'static str| {
+    let found = |name: &str| {
         let by = texts.iter().find(|(_, text)| sets(text, name))?.0.clone();
-        Some(MovedVariable { name, value: theirs(name), by })
+        Some(MovedVariable { name: name.to_owned(), value: theirs(name), by })
     };
     changed.into_iter().filter_map(found).collect()
 }
@@ -117,7 +110,7 @@ mod tests {
         assert_eq!(found(Some("x")), []);
         fs::write(&settings, r#"{"env":{"OTHER":"x"}}"#).unwrap();
         assert_eq!(found(Some("x")), []);
-        let expected = MovedVariable { name: "AOPS_NO_SUCH", value: None, by: settings.clone() };
+        let expected = MovedVariable { name: "AOPS_NO_SUCH".to_owned(), value: None, by: settings.clone() };
         fs::write(&settings, "{ not read").unwrap();
         assert_eq!(found(Some("x")), []);
         for text in [r#"{"env":{"AOPS_NO_SUCH":"x"}}"#, r#"{"env":{"AOPS_NO_SUCH":"x",} // so"#] {

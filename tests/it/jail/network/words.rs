@@ -294,6 +294,8 @@ fn a_servers_tool_is_judged_by_each_address_that_it_is_given() {
         json!({"urls": ["https://docs.example/x", "https://paste.example/x"]}),
         json!({"baseUrl": "https://paste.example"}),
         json!({"url": "paste.example"}),
+        json!({"url": "paste\u{3002}example"}),
+        json!({"url": "paste%2eexample"}),
         json!({"url": "view-source:https://paste.example/x"}),
         json!({"url": {"href": "//paste.example/x"}}),
         json!({"requests": [{"method": "GET", "target": {"page_uri": "https://paste.example/x"}}]}),

@@ -6,9 +6,8 @@
 
 use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
-use crate::system::env::names_us;
 use crate::system::files;
-use crate::system::moved::LEADING_VARIABLES;
+use crate::system::leading::{SHELL_PREFIX, leads};
 use crate::text::sha256::sha256;
 use serde_json::Value;
 use std::path::Path;
@@ -20,13 +19,15 @@ pub const VARIABLES: [&str; 4] = [
     "CLAUDE_CODE_RESTRICTED",
     "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
 ];
-/// Beside what a shell runs first: these decide which shell files and which program start commands.
-const ALSO_LEADING: [&str; 2] = [PREFIX, "HOME"];
 /// Settings whose commands the client runs without a shell, and so outside the jail.
 const HELPERS: [&str; 5] =
     ["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper"];
 /// Marks what runs outside the jail among what was recorded of a file.
 const OUTSIDE: &str = "outside ";
+/// It also decides which files a shell starts with.
+const STARTING: &str = "HOME";
+/// Stands for a value that is not text.
+const NO_TEXT: &str = "/";
 /// A hook with less time, in seconds, is useless.
 const LEAST_TIMEOUT: f64 = 1.0;
 
@@ -40,10 +41,11 @@ pub fn recorded(text: &str) -> Vec<String> {
 
 /// What runs outside the jail, by name, each with its entry in a record.
 fn outside(root: &Value) -> Vec<(&str, String)> {
-    let is_prefix = |name: &str, value: &Value| name == PREFIX && value.as_str().is_some_and(names_us);
-    let leading = LEADING_VARIABLES.into_iter().chain(ALSO_LEADING);
-    let variables = leading.filter_map(|name| Some((name, root.get("env")?.get(name)?)));
-    let variables = variables.filter(|(name, value)| !is_prefix(name, value));
+    let variables = root.get("env").and_then(Value::as_object).into_iter().flatten();
+    let leading =
+        |name: &str, value: &Value| name == STARTING || leads(name, value.as_str().unwrap_or(NO_TEXT));
+    let variables = variables.filter(|(name, value)| leading(name, value));
+    let variables = variables.map(|(name, value)| (name.as_str(), value));
     let helpers = HELPERS.into_iter().filter_map(|name| Some((name, root.get(name)?)));
     let groups = root.get("hooks").and_then(Value::as_object).into_iter().flatten();
     let groups = groups.flat_map(|(event, groups)| {
@@ -131,8 +133,7 @@ pub fn alters(old: &str, new: &str) -> Option<String> {
 }
 
 /// Keys that determine how we are run, in addition to those that contain our name.
-const OURS: [&str; 2] = [PREFIX, "CLAUDE_CONFIG_DIR"];
-const PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+const OURS: [&str; 2] = [SHELL_PREFIX, "CLAUDE_CONFIG_DIR"];
 
 /// Everything of ours in this text, with the keys above it: our entries, our status line, values that contain
 /// our name.
@@ -170,9 +171,11 @@ fn collect_ours(above: &str, value: &Value, found: &mut Vec<String>) {
 /// This settings file runs our hooks at every event, and each program exists.
 pub fn is_whole(path: &Path) -> bool {
     let text = files::read_text(path).unwrap_or_default();
-    let events: Vec<&str> = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect();
+    let events = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name.to_owned());
+    let outside = recorded(&text).into_iter().filter(|entry| entry.starts_with(OUTSIDE));
+    let held: Vec<String> = events.chain(outside).collect();
     let programs = survey(&text).map(|found| found.ours).unwrap_or_default();
-    disarms(&text, &events).is_none() && programs.iter().all(|one| Path::new(one.program()).is_file())
+    disarms(&text, &held).is_none() && programs.iter().all(|one| Path::new(one.program()).is_file())
 }
 
 fn parse(text: &str) -> Option<Value> {
@@ -434,11 +437,22 @@ mod tests {
 
     #[test]
     fn what_a_shell_or_a_loader_runs_first_leads_past_the_jail() {
-        for name in LEADING_VARIABLES.into_iter().chain(ALSO_LEADING) {
+        for name in [
+            "BASH_ENV",
+            "CLAUDE_CODE_SHELL_PREFIX",
+            "HOME",
+            "LD_AUDIT",
+            "LD_LIBRARY_PATH",
+            "PS4",
+            "SHELLOPTS",
+        ] {
             let why = disarms::<&str>(&format!(r#"{{"env":{{"{name}":"/x"}}}}"#), &[]).unwrap_or_default();
             assert!(why.contains(name), "{name}: {why}");
         }
-        assert!(LEADING_VARIABLES.contains(&"LD_AUDIT"));
+        for name in ["NODE_ENV", "PATH", "BASH_MAX_TIMEOUT_MS", "GIT_AUTHOR_NAME"] {
+            assert_eq!(disarms::<&str>(&format!(r#"{{"env":{{"{name}":"/x"}}}}"#), &[]), None, "{name}");
+        }
+        assert!(disarms::<&str>(r#"{"env":{"PS4":1}}"#, &[]).is_some());
     }
 
     #[test]
