@@ -34,6 +34,7 @@ mod carrier;
 mod windows;
 mod programs;
 
+pub(crate) use call::value_of;
 pub use place::{Disk, Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
