@@ -664,3 +664,95 @@ fn what_a_line_can_reach_after_its_removal_is_copied() {
     let _ = run(&session, &sandbox, "rm notes.txt && true");
     assert!(newest(&sandbox)["files"][0]["content"]["link"].is_object(), "{}", newest(&sandbox));
 }
+
+/// Git takes a name for a path if no commit has it: what differs there is kept, whatever the name looks like.
+#[test]
+fn a_checkout_of_a_path_without_its_sign_is_kept() {
+    let sandbox = guarded();
+    for name in ["LICENSE", "dir/sub/d.txt"] {
+        sandbox.put(name, "committed\n");
+    }
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-qm", "names"]);
+    sandbox.git(&["branch", "topic"]);
+    let session = begun(&sandbox);
+    let here = sandbox.project();
+    let absolute = format!("git checkout {}", here.display());
+    for (line, lost) in [
+        ("git checkout LICENSE", "LICENSE"),
+        ("git checkout -q LICENS?", "LICENSE"),
+        ("git checkout src", "src/c.txt"),
+        ("git checkout dir", "dir/sub/d.txt"),
+        ("cd dir/sub && git checkout ..", "dir/sub/d.txt"),
+        ("git -C dir checkout ..", "dir/sub/d.txt"),
+        ("git checkout $PWD", "src/c.txt"),
+        (&absolute, "src/c.txt"),
+        ("git checkout \"$(pwd)\"", "src/c.txt"),
+        ("git checkout ':(top)'", "src/c.txt"),
+        ("git checkout a.t*", "a.txt"),
+        ("git add b.txt && git checkout src", "src/c.txt"),
+    ] {
+        sandbox.put(lost, "edited\n");
+        assert!(run(&session, &sandbox, line).contains("kept as"), "{line}");
+        assert_eq!(files(&newest(&sandbox), &sandbox), [lost], "{line}");
+    }
+    sandbox.put("src/c.txt", "edited\n");
+    for line in [
+        "git checkout topic", "git checkout -", "git checkout -b src2", "git checkout HEAD~0",
+        "git switch topic",
+    ] {
+        assert_eq!(run(&session, &sandbox, line), "", "{line}: a switch loses nothing");
+    }
+    assert_eq!(fs::read_to_string(here.join("src/c.txt")).unwrap(), "edited\n");
+}
+
+/// Names that a pattern gives to `xargs`, and names that it puts into a line.
+#[test]
+fn what_a_pattern_hands_over_in_a_pipe_is_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for line in [
+        "echo no*.txt | xargs rm",
+        "printf '%s\\n' no*.txt | xargs rm",
+        "printf '%s\\0' no*.txt | xargs -0 rm",
+        "echo no* | xargs truncate -s0",
+        "echo n*.txt | xargs unlink",
+        "echo notes.txt | xargs -I{} sh -c 'rm {}'",
+        "echo notes.txt | xargs -I{} sh -c '> {}'",
+        "echo no*.txt | xargs -I{} sh -c 'rm {}'",
+        "tar cf notes.txt a.txt",
+        "git log --output=notes.txt",
+        "sed 's/o/0/w notes.txt' a.txt",
+    ] {
+        sandbox.put("notes.txt", "only here\n");
+        assert!(run(&session, &sandbox, line).contains("kept as"), "{line}");
+        assert_eq!(files(&newest(&sandbox), &sandbox), ["notes.txt"], "{line}");
+    }
+}
+
+/// Bundles of options and names instead of paths.
+#[test]
+fn a_branch_or_worktree_by_any_spelling_is_kept_or_asked_about() {
+    let sandbox = guarded();
+    sandbox.git(&["tag", "start"]);
+    let session = begun(&sandbox);
+    for line in [
+        "git switch -qC topic HEAD~1",
+        "git checkout -qB topic HEAD~1",
+        "git worktree add -q -f -B topic ../wt2 HEAD~1",
+    ] {
+        sandbox.git(&["checkout", "-q", "--detach", "start"]);
+        sandbox.git(&["branch", "-qf", "topic", "start"]);
+        assert!(run(&session, &sandbox, line).contains("branch `topic`"), "{line}");
+    }
+    sandbox.git(&["worktree", "add", "-q", "--detach", "../wt"]);
+    fs::write(sandbox.project().join("../wt/a.txt"), "edited\n").unwrap();
+    assert!(run(&session, &sandbox, "git worktree remove -f wt").contains("the working tree"));
+    for line in [
+        "git worktree add -q ../wt9 topic; git -C ../wt9 reset --hard HEAD~1",
+        "git symbolic-ref refs/heads/topic refs/heads/main",
+        "git fetch -up . 'refs/heads/*:refs/heads/*'",
+    ] {
+        assert_eq!(decision(&session.ask_bash(line)), "ask", "{line}");
+    }
+}

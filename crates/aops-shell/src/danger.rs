@@ -35,6 +35,7 @@ mod carrier;
 mod windows;
 mod programs;
 
+pub(crate) use call::value_of;
 pub(crate) use masked::{is_secret_name, keeps_values};
 pub use place::{Disk, Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity, Usual};

@@ -5,6 +5,7 @@
 pub mod effect;
 pub mod generated;
 pub mod verbs;
+pub mod flags;
 pub mod syntax;
 pub mod commands;
 pub mod targets;

@@ -5,10 +5,13 @@
 //! something is the only copy is decided by looking at the disk.
 
 mod git;
+mod outputs;
 mod reach;
 
 pub use git::{GitLoss, Target};
 
+use crate::danger::value_of;
+use crate::flags::is_option;
 use crate::syntax::{Bit, Line, SOURCED, Simple, Word};
 use std::rc::Rc;
 
@@ -27,6 +30,13 @@ pub enum Loss {
     Crontab,
     /// Something in the repository that contains this folder.
     Git { folder: Word, what: GitLoss },
+}
+
+impl Loss {
+    /// Whether git may drop it although no rule asks about it.
+    fn is_free(&self) -> bool {
+        matches!(self, Self::Git { what, .. } if what.is_free())
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,9 +62,12 @@ pub fn losses(line: &Line) -> Option<Losses> {
     let mut moves: Vec<Move> = Vec::new();
     for (at, simple) in line.commands.iter().enumerate() {
         // We look at what git drops before the line runs, so work that the line itself creates is not seen.
-        let is_made =
-            |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
-        match told(simple, &line.commands[..at]).filter(|told| !told.losses.iter().any(is_made)) {
+        let is_made = |loss: &Loss| git::is_made(&line.commands[..at], loss);
+        match told(simple, &line.commands[..at]) {
+            Some(told) if told.losses.iter().any(is_made) => {
+                all.extend(told.losses.into_iter().filter(Loss::is_free));
+                commands.push(Rc::clone(simple));
+            }
             Some(told) => {
                 let taken = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
                 all.extend(taken.flat_map(|one| one.sources.iter().cloned().map(Loss::Removed)));
@@ -269,7 +282,9 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
         if moves && arguments.iter().all(is_said) {
             return replaced(simple, "mv", &arguments[1..]);
         }
-        return git::losses(simple).map(|losses| (losses, None));
+        if let Some(losses) = git::losses(simple) {
+            return Some((losses, None));
+        }
     }
     if !arguments.iter().all(is_said) {
         return replaced_by_unknown(simple, name, arguments);
@@ -294,33 +309,15 @@ fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
             Some((losses, (name == "perl" || writes_elsewhere(arguments)).then(|| simple.clone())))
         }
         "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
-        "find" => found(simple, arguments),
+        "find" if arguments.iter().any(|word| word.is("-delete")) => found(simple, arguments),
         // A new crontab still needs approval, since it starts commands.
-        "aops-hook" | "curl" | "sort" | "wget" => {
-            // What the program fetched or made: `curl -so page.html`.
-            let (letter, long) = if name == "wget" { ('O', "--output-document") } else { ('o', "--output") };
-            let file = value_of(arguments, letter, long).filter(|file| !file.is("-"))?;
-            let (losses, _): (Vec<Loss>, _) = each(&[&file], Loss::Overwritten)?;
-            Some((losses, Some(simple.clone())))
-        }
         "crontab" => replaces_table(arguments).then(|| (vec![Loss::Crontab], Some(simple.clone()))),
-        _ => None,
-    }
-}
-
-/// The value of an option: `-o f`, `-so f`, `-of`, `--output f`, `--output=f`.
-fn value_of(arguments: &[Word], letter: char, long: &str) -> Option<Word> {
-    arguments.iter().take_while(|word| !word.is("--")).enumerate().find_map(|(at, word)| {
-        let text = word.lossy();
-        let next = || arguments.get(at + 1).cloned();
-        match text.strip_prefix("--") {
-            Some(_) if text == long => next(),
-            Some(_) => text.strip_prefix(long)?.starts_with('=').then(|| word.past('='))?,
-            None if !text.starts_with('-') => None,
-            None if text.ends_with(letter) => next(),
-            None => text[1..].starts_with(letter).then(|| word.after(2)),
+        _ => {
+            let files = outputs::files(name, arguments);
+            let (losses, _): (Vec<Loss>, _) = each(&files.iter().collect::<Vec<_>>(), Loss::Overwritten)?;
+            (!losses.is_empty()).then(|| (losses, Some(simple.clone())))
         }
-    })
+    }
 }
 
 /// `crontab -r`, `crontab jobs.txt`, `… | crontab -`: whether it replaces the crontab of the user who runs
@@ -331,12 +328,8 @@ fn replaces_table(arguments: &[Word]) -> bool {
 }
 
 fn has(arguments: &[Word], wanted: &[&str]) -> bool {
-    let is = |text: &str, option: &str| match option.strip_prefix('-').filter(|letter| letter.len() == 1) {
-        Some(letter) => text.starts_with('-') && !text.starts_with("--") && text[1..].contains(letter),
-        None => text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')),
-    };
     let texts = arguments.iter().map(Word::lossy).take_while(|text| text != "--");
-    texts.into_iter().any(|text| wanted.iter().any(|option| is(&text, option)))
+    texts.into_iter().any(|text| wanted.iter().any(|option| is_option(&text, option)))
 }
 
 /// All operands; the options in `valued` take the next word as their value.
@@ -349,7 +342,9 @@ fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
         match word.lossy().as_str() {
             "--" if !ended => ended = true,
             text if !ended && text.len() > 1 && text.starts_with('-') => {
-                at += usize::from(valued.contains(&text));
+                let takes = |option: &&str| option.starts_with("--") && is_option(text, option);
+                let is_valued = valued.contains(&text) || !text.contains('=') && valued.iter().any(takes);
+                at += usize::from(is_valued);
             }
             _ => found.push(word),
         }
@@ -360,7 +355,7 @@ fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
 fn is_in_place(arguments: &[Word]) -> bool {
     // `-i`, `-Ei`, `-ni.bak`, `-pi`: letters without a value may stand before it.
     let edits = |text: String| match text.strip_prefix('-') {
-        Some(long) if long.starts_with('-') => long.starts_with("-in-place"),
+        Some(long) if long.starts_with('-') => is_option(&text, "--in-place"),
         Some(letters) => letters
             .trim_start_matches(['0', 'E', 'a', 'l', 'n', 'p', 'r', 's', 'u', 'w', 'z'])
             .starts_with('i'),
@@ -438,7 +433,7 @@ fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simpl
     const RUNS: &[&str] =
         &["-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls", "-L", "-H", "-follow"];
     let runs = |word: &Word| RUNS.iter().any(|option| word.is(option));
-    if !arguments.iter().any(|word| word.is("-delete")) || arguments.iter().any(runs) {
+    if arguments.iter().any(runs) {
         return None;
     }
     let is_test = |word: &Word| word.starts_with("-") || word.is("!") || word.is("(");

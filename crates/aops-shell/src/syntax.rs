@@ -131,12 +131,13 @@ impl Simple {
         self.called.as_deref().filter(|_| !self.words.is_empty())
     }
 
-    /// `echo a b | xargs rm`, `rm $(echo a)`: the command with the words that the line itself hands it.
+    /// `echo a b | xargs rm`, `rm $(echo a)`: the command with the words that the line itself hands it. A
+    /// pattern stays one: the shell that printed the names has expanded it.
     pub fn handed(&self) -> Option<Self> {
         let (last, before) = self.words.split_last().filter(|(last, _)| last.bits == [Bit::Any])?;
         let text = last.said.as_ref().filter(|text| !text.contains(['\'', '"', '\\', '…']))?;
         let mut told = self.clone();
-        told.words = before.iter().cloned().chain(text.split_whitespace().map(Word::of)).collect();
+        told.words = before.iter().cloned().chain(names(text).map(|name| globbed(&Word::of(name)))).collect();
         Some(told)
     }
 
@@ -158,6 +159,11 @@ impl Simple {
         let whole = self.words.first().and_then(Word::literal);
         self.called = whole.and_then(|whole| whole.rsplit('/').next().map(Rc::from));
     }
+}
+
+/// The names in a text that arrives, separated by blanks or `\0`.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || c == '\0').filter(|name| !name.is_empty())
 }
 
 /// Each command once, in the order of first occurrence: one that runs a hundred times is judged once.

@@ -15,7 +15,7 @@ use super::words::{count_files, size};
 use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
 use crate::system::process::Sharing;
-use aops_shell::loss::{GitLoss, Loss, Losses, Target};
+use aops_shell::loss::{GitLoss, Loss, Losses};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -224,7 +224,7 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
             }
             Loss::Replaced { sources, target, moves } => look.replaced(sources, target, *moves)?,
             Loss::Crontab => look.crontab()?,
-            Loss::Git { folder, what } if is_free(what) || look.is_ruled(rule_of(what)) => {
+            Loss::Git { folder, what } if what.is_free() || look.is_ruled(rule_of(what)) => {
                 let folder = PathBuf::from(disk::settled(folder).lossy());
                 look.git(&folder, what)?;
             }
@@ -253,11 +253,6 @@ fn rule_of(loss: &GitLoss) -> &'static str {
         GitLoss::Branches(_) | GitLoss::Tags(_) => "git-delete-branch",
         GitLoss::Worktree(_) => "git-remove-worktree",
     }
-}
-
-/// Whether no rule asks about it, and yet something may be lost.
-fn is_free(loss: &GitLoss) -> bool {
-    matches!(loss, GitLoss::Changes { target: Target::Side, .. })
 }
 
 impl Look<'_> {

@@ -1,5 +1,6 @@
 //! One command as the rules see it: its words as text, its options and operands.
 
+use crate::flags::{holds, is_option, takes_back};
 use crate::syntax::{Bit, Simple, Word};
 
 pub(super) struct Call<'a> {
@@ -39,7 +40,10 @@ impl<'a> Call<'a> {
             matches!(text.as_str(), "--dry-run" | "--dryrun" | "--what-if" | "--whatif")
                 || text.starts_with("--dry-run=") && text != "--dry-run=none" && text != "--dry-run=false"
         };
-        self.options().any(tells)
+        let takes_back = |text: &str| {
+            takes_back(text, &["--dry-run"]) || matches!(text, "--dry-run=none" | "--dry-run=false")
+        };
+        self.options().fold(false, |is, text| !takes_back(text) && (is || tells(text)))
     }
 
     /// The words before `--` that begin with a dash.
@@ -55,11 +59,24 @@ impl<'a> Call<'a> {
         self.options().any(|text| wanted.iter().any(|option| is_option(text, option)))
     }
 
-    /// The values of these options, glued or as the next word.
+    /// The same for options that make the command harmless: a later `--no-…` takes them back.
+    pub(super) fn spares(&self, wanted: &[&str]) -> bool {
+        holds(self.options().map(String::as_str), wanted)
+    }
+
+    /// The values of these options, as the next word.
     pub(super) fn values(&self, wanted: &'a [&'a str]) -> impl Iterator<Item = &'a Word> + '_ {
-        self.words.iter().zip(&self.texts).enumerate().filter_map(move |(at, (_, text))| {
-            wanted.contains(&text.as_str()).then(|| self.words.get(at + 1)).flatten()
-        })
+        let is_given = |text: &str| {
+            wanted.contains(&text)
+                || text.starts_with("--")
+                    && !text.contains('=')
+                    && wanted.iter().any(|option| is_option(text, option))
+        };
+        self.words
+            .iter()
+            .zip(&self.texts)
+            .enumerate()
+            .filter_map(move |(at, (_, text))| is_given(text).then(|| self.words.get(at + 1)).flatten())
     }
 
     /// All operands with their positions; after `--`, everything is an operand.
@@ -72,12 +89,20 @@ impl<'a> Call<'a> {
     }
 }
 
-/// `-xf` holds `-f`; `--force=yes` is `--force`.
-pub(super) fn is_option(text: &str, option: &str) -> bool {
-    if let Some(letter) = option.strip_prefix('-').filter(|rest| rest.chars().count() == 1) {
-        return text.starts_with('-') && !text.starts_with("--") && text[1..].contains(letter);
-    }
-    text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
+/// The value of an option: `-o f`, `-so f`, `-of`, `--output f`, `--output=f`, `--outp=f`.
+pub(crate) fn value_of(arguments: &[Word], letter: char, long: &str) -> Option<Word> {
+    arguments.iter().take_while(|word| !word.is("--")).enumerate().find_map(|(at, word)| {
+        let text = word.lossy();
+        let next = || arguments.get(at + 1).cloned();
+        match text.strip_prefix("--") {
+            Some(_) if !is_option(&text, long) => None,
+            Some(_) if text.contains('=') => word.past('='),
+            Some(_) => next(),
+            None if !text.starts_with('-') => None,
+            None if text.ends_with(letter) => next(),
+            None => text[1..].starts_with(letter).then(|| word.after(2)),
+        }
+    })
 }
 
 /// A word quoted for a shell line; an unknown part becomes a variable that is never set.
@@ -146,4 +171,21 @@ pub(super) fn is_among_tests(call: &Call) -> bool {
     set.any(|(name, value)| named(name) && is_trial(&value.lossy()))
         || call.texts.iter().any(glued)
         || call.values(&["--env", "-e", "--environment"]).any(|word| is_trial(&word.lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_of_an_option() {
+        let of = |line: &str| {
+            let words: Vec<Word> = line.split(' ').map(Word::of).collect();
+            value_of(&words, 't', "--target-directory").and_then(|word| word.literal())
+        };
+        for line in ["-t d a", "-ft d a", "-td a", "--target-directory d a", "--targ=d a", "--targ d"] {
+            assert_eq!(of(line).as_deref(), Some("d"), "{line}");
+        }
+        assert_eq!(of("a -- -t d"), None);
+    }
 }

@@ -5,6 +5,7 @@ use super::call::{Call, is_among_tests, is_trial, is_unknown};
 use super::place::Fed;
 use super::table::FORMS;
 use super::{forms, outgoing, printed, remote, secret, sql};
+use crate::flags::is_option;
 use crate::syntax::Word;
 
 /// A program in the table of forms.
@@ -184,13 +185,15 @@ pub(super) fn aws(search: &mut Search, call: &Call) {
 /// `curl` and similar: a request that deletes on another machine, a secret that is sent, a download into a
 /// system folder.
 pub(super) fn request(search: &mut Search, call: &Call) {
+    let is_delete = |text: &str| text.eq_ignore_ascii_case("delete");
+    let names_method = |text: &str| is_option(text, "--request") || is_option(text, "--method");
     let method = call.texts.windows(2).any(|pair| {
-        matches!(pair[0].as_str(), "-X" | "--request" | "--method") && pair[1].eq_ignore_ascii_case("delete")
+        (pair[0] == "-X" || !pair[0].contains('=') && names_method(&pair[0])) && is_delete(&pair[1])
     });
     let glued = call.texts.iter().any(|text| {
-        let text = text.to_lowercase();
-        matches!(text.as_str(), "-xdelete" | "--request=delete" | "--method=delete")
-            || text == "delete" && call.name != "curl"
+        text.eq_ignore_ascii_case("-xdelete")
+            || text.split_once('=').is_some_and(|(name, value)| names_method(name) && is_delete(value))
+            || is_delete(text) && call.name != "curl"
     });
     if (method || glued) && remote::is_addressed_away(call) {
         search.add("http-delete", call.simple);

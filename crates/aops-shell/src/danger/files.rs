@@ -2,10 +2,11 @@
 //! redirections.
 
 use super::Search;
-use super::call::Call;
+use super::call::{Call, value_of};
 use super::place::{Spot, below};
 use super::swept::{arrives_unknown, is_found, is_made_again, sweeps_sources};
 use super::{content, secret, system};
+use crate::flags::is_option;
 use crate::syntax::{Bit, Simple, Word};
 
 /// The recursive removal of the paths that these words name.
@@ -76,7 +77,7 @@ pub(super) fn rm(search: &mut Search, call: &Call) {
     }
     let operands = call.operands();
     let words = operands.iter().map(|(_, word)| *word);
-    if call.has(&["-r", "-R", "--recursive", "--recurs"]) || call.name == "rimraf" || call.name == "del-cli" {
+    if call.has(&["-r", "-R", "--recursive"]) || call.name == "rimraf" || call.name == "del-cli" {
         removed(search, call.simple, words.clone());
     } else {
         unlinked(search, call.simple, words.clone());
@@ -151,15 +152,9 @@ fn only_made_again(call: &Call, spot: Spot) -> bool {
 
 pub(super) fn mv(search: &mut Search, call: &Call) {
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
-    let glued = call
-        .words
-        .iter()
-        .find(|word| word.starts_with("--target-directory="))
-        .and_then(|word| word.past('='));
-    let into: Vec<&Word> = into.into_iter().chain(&glued).collect();
+    let into = value_of(call.words, 't', "--target-directory");
     let Some((last, sources)) = operands.split_last() else { return };
-    let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
+    let (target, sources) = into.as_ref().map_or((*last, sources), |into| (into, &operands[..]));
     if target.is("/dev/null") {
         search.add("file-wipe", call.simple);
     }
@@ -180,9 +175,9 @@ pub(super) fn mv(search: &mut Search, call: &Call) {
 /// `cp`, `install`, `ln`: the last operand is overwritten; secrets among the others are copied.
 pub(super) fn copy(search: &mut Search, call: &Call) {
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
+    let into = value_of(call.words, 't', "--target-directory");
     let Some((last, sources)) = operands.split_last() else { return };
-    let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
+    let (target, sources) = into.as_ref().map_or((*last, sources), |into| (into, &operands[..]));
     let forced = !matches!(call.name, "ln" | "link") || call.has(&["-f", "--force"]);
     if forced && sources.iter().any(|word| word.is("/dev/null") || word.is("/dev/zero")) {
         wiped(search, call, target);
@@ -196,6 +191,9 @@ pub(super) fn copy(search: &mut Search, call: &Call) {
     }
     secret::named(search, call.simple, sources.iter().copied(), "secret-file");
     written(search, call.simple, target);
+    for source in sources.iter().filter(|_| into.is_some()) {
+        written(search, call.simple, &source.last_part().from_folder(target));
+    }
 }
 
 /// A file whose content is lost.
@@ -261,7 +259,7 @@ pub(super) fn tee(search: &mut Search, call: &Call) {
 /// `sed -i`, `perl -i` write their files; without `-i` they read them.
 pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
     let in_place =
-        |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+        |text: &String| is_option(text, "--in-place") || text.starts_with("-i") || text.starts_with("-pi");
     if call.options().any(in_place) {
         let operands = call.operands();
         // `sed -i d file` deletes every line.
@@ -289,7 +287,7 @@ pub(super) fn rsync(search: &mut Search, call: &Call) {
     let target = call.operands().last().map(|(_, word)| *word);
     let scratch = |word: &Word| !word.lossy().contains(':') && search.place.is_scratch(call.simple, word);
     let lost = call.options().any(deletes) && !target.is_some_and(scratch);
-    if (lost || call.has(&["--remove-source-files"])) && !call.has(&["-n", "--list-only"]) {
+    if (lost || call.has(&["--remove-source-files"])) && !call.spares(&["-n", "--dry-run", "--list-only"]) {
         search.add("sync-delete", call.simple);
     }
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();

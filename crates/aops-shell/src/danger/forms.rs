@@ -5,7 +5,8 @@
 //! none of them; `=x` requires an operand `x` at any position, `=x*` one that begins with it, `~x` no operand
 //! `x`.
 
-use super::call::{Call, is_open, is_option};
+use super::call::{Call, is_open};
+use crate::flags::is_option;
 
 /// Whether the command matches this form.
 pub(super) fn is(call: &Call, form: &str) -> bool {

@@ -1,10 +1,11 @@
 //! Git commands that lose work or history.
 
 use super::Search;
-use super::call::{Call, is_open, is_option, may_be, quoted};
+use super::call::{Call, is_open, may_be, quoted};
 use super::place::is_generated;
 use super::{files, secret};
 use crate::commands::{carried, moved_branch};
+use crate::flags::{holds, is_option};
 use crate::syntax::{Bit, Word, globbed};
 
 /// Options before the verb that take the next word.
@@ -29,9 +30,14 @@ impl Verb<'_> {
         self.before().iter().any(|text| wanted.iter().any(|option| is_option(self.letters(text), option)))
     }
 
+    /// The same for options that make the command harmless: a later `--no-…` takes them back.
+    fn spares(&self, wanted: &[&str]) -> bool {
+        holds(self.before().iter().map(|text| self.letters(text)), wanted)
+    }
+
     /// `-bfix` names a branch: what is glued to `-b` is not an option.
     fn letters<'t>(&self, text: &'t str) -> &'t str {
-        let names = matches!(self.name, "checkout" | "switch") && !text.starts_with("--");
+        let names = matches!(self.name, "checkout" | "switch" | "worktree") && !text.starts_with("--");
         let end = text.find(['b', 'B', 'c', 'C']).filter(|_| names).map_or(text.len(), |at| at + 1);
         &text[..end]
     }
@@ -119,7 +125,7 @@ fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
 fn names(search: &mut Search, call: &Call, verb: &Verb) {
     match verb.name {
         "push" | "send-pack" | "http-push" => pushed(search, call, verb),
-        "rm" if !verb.has(&["--cached", "-n", "--dry-run"]) => {
+        "rm" if !verb.spares(&["--cached"]) && !verb.spares(&["-n", "--dry-run"]) => {
             let paths = verb.words.iter().filter(|word| !word.is_option());
             // Git expands patterns itself, and removes a folder only with `-r`.
             let named: Vec<Word> = paths.map(globbed).filter(|word| word.bits != [Bit::Any]).collect();
@@ -214,36 +220,37 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     let is = |holds: bool, id: &'static str| holds.then_some(id);
     match verb.name {
         "reset" => {
-            let hard = verb.has(&["--hard", "--har", "--ha", "--h", "--merge", "--keep"]);
+            let hard = verb.has(&["--hard", "--merge", "--keep"]);
             is(hard || may_be_option(verb), "git-discard")
         }
         "checkout" | "restore" | "clean" if is_made_again(verb) => None,
         // One side of a conflict: both sides are in commits.
         "checkout" | "restore" if verb.has(&["--ours", "--theirs"]) => None,
         "checkout" if checkout_discards(verb) => Some("git-discard"),
-        // The branch gets another commit, if there is one of this name.
-        "checkout" => is(verb.has(&["-B"]), "git-delete-branch"),
+        _ if moves_ref(verb) => Some("git-delete-branch"),
         "restore" => {
-            let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
+            let staged = verb.spares(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
             is(!staged && !verb.texts.is_empty() && !verb.has(&["-h"]), "git-discard")
         }
         "switch" if verb.has(&["--discard-changes", "-f", "--force"]) => Some("git-discard"),
-        "switch" => is(verb.has(&["-C", "--force-create"]), "git-delete-branch"),
         // Conflicts that were resolved by hand.
         "am" | "cherry-pick" | "merge" | "rebase" | "revert" if verb.has(&["--abort"]) => Some("git-discard"),
         "read-tree" => is(verb.has(&["--reset", "-u"]), "git-discard"),
         "checkout-index" => is(verb.has(force), "git-discard"),
-        "rm" => is(verb.has(force) && !verb.has(&["--cached", "-n"]), "git-discard"),
+        "rm" => {
+            let spares = verb.spares(&["--cached"]) || verb.spares(&["-n", "--dry-run"]);
+            is(verb.has(force) && !spares, "git-discard")
+        }
         "clean" => {
-            let previews = verb.has(&["-n", "--dry-run", "-i", "--interactive"]);
+            let previews = verb.spares(&["-n", "--dry-run"]) || verb.spares(&["-i", "--interactive"]);
             is((verb.has(force) || verb.words.iter().any(is_open)) && !previews, "git-clean")
         }
-        "branch" => is(loses_branch(verb), "git-delete-branch"),
-        "tag" if verb.has(&["-d", "--delete", "-f", "--force"]) => Some("git-delete-branch"),
         "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
         "gc" => is(verb.texts.iter().any(|text| prunes_now(text)), "git-history"),
-        "prune" | "filter-branch" | "filter-repo" | "fast-import" => is(!verb.has(&["-n"]), "git-history"),
+        "prune" | "filter-branch" | "filter-repo" | "fast-import" => {
+            is(!verb.spares(&["-n", "--dry-run"]), "git-history")
+        }
         "update-ref" => {
             is(verb.has(&["-d", "--delete", "--stdin"]) || verb.operands().len() > 1, "git-history")
         }
@@ -251,7 +258,8 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             let drops = matches!(verb.first(), "drop" | "dropunused" | "uninit" | "forget");
             is(drops && verb.has(force), "git-discard")
         }
-        "symbolic-ref" | "replace" => is(verb.has(&["-d", "--delete"]), "git-history"),
+        "symbolic-ref" => is(verb.has(&["-d", "--delete"]) || covers_branch(verb), "git-history"),
+        "replace" => is(verb.has(&["-d", "--delete"]), "git-history"),
         "lfs" => is(matches!(verb.first(), "migrate" | "prune" | "uninstall"), "git-history"),
         "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
         "credential" => is(verb.first() == "fill", "secret-print"),
@@ -259,10 +267,29 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             let drops = verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]);
             is(drops || verb.first() == "update" && verb.has(force), "git-discard")
         }
-        "fetch" | "pull" => is(verb.words.iter().any(|word| moves_branch(verb, word)), "git-delete-branch"),
         "config" => is(configures_signing(verb), "sign-as-user"),
         name if takes_signature(name) => is(signs(verb), "sign-as-user"),
         _ => None,
+    }
+}
+
+/// Whether a branch or tag is removed, or gets another commit.
+fn moves_ref(verb: &Verb) -> bool {
+    match verb.name {
+        "checkout" => verb.has(&["-B"]),
+        "switch" => verb.has(&["-C", "--force-create"]) && !verb.has(&["--discard-changes", "-f", "--force"]),
+        "worktree" => verb.first() == "add" && verb.has(&["-B"]),
+        "branch" => loses_branch(verb),
+        "tag" => verb.has(&["-d", "--delete", "-f", "--force"]),
+        // A later `fetch --prune` removes every local branch that the remote does not have.
+        "remote" => {
+            let mirrors = |text: &String| is_option(text, "--mirror") && !text.ends_with("=push");
+            verb.first() == "add" && verb.before().iter().any(mirrors)
+        }
+        "fetch" | "pull" => {
+            verb.words.iter().any(|word| moves_branch(verb, word) || prunes_branches(verb, word))
+        }
+        _ => false,
     }
 }
 
@@ -292,7 +319,9 @@ fn signs(verb: &Verb) -> bool {
             continue;
         }
         let long = text.split('=').next().unwrap_or_default();
-        if long == "--gpg-sign" || verb.name == "tag" && matches!(long, "--sign" | "--local-user") {
+        let is_signing = |option: &str| is_option(long, option);
+        let of_tag = || verb.name == "tag" && (is_signing("--sign") || is_signing("--local-user"));
+        if is_signing("--gpg-sign") || of_tag() {
             return true;
         }
         is_value = matches!(text.as_str(), "--message" | "--file" | "--template" | "--strategy" | "--author");
@@ -377,8 +406,23 @@ fn backs_up(verb: &Verb) -> bool {
 
 /// `git fetch . +main:topic`: the local branch gets another commit.
 fn moves_branch(verb: &Verb, word: &Word) -> bool {
-    let forced = verb.has(&["-f", "--force"]) && !verb.has(&["--dry-run"]);
+    let forced = verb.has(&["-f", "--force"]) && !verb.spares(&["--dry-run"]);
     moved_branch(&word.lossy(), forced).is_some()
+}
+
+/// `git fetch -p origin 'refs/heads/*:refs/heads/*'`: local branches that the remote does not have.
+fn prunes_branches(verb: &Verb, word: &Word) -> bool {
+    let text = word.lossy();
+    let is_local = |to: &str| to.starts_with("refs/heads/") || to.starts_with("refs/*");
+    text.split_once(':').is_some_and(|(_, to)| is_local(to))
+        && verb.has(&["-p", "--prune"])
+        && !verb.spares(&["--dry-run"])
+}
+
+/// `git symbolic-ref refs/heads/topic refs/heads/main`: the branch becomes another name for the other one.
+fn covers_branch(verb: &Verb) -> bool {
+    let is_branch = |name: &str| name.starts_with("refs/heads/") || name.starts_with("refs/tags/");
+    matches!(verb.operands().as_slice(), [name, _, ..] if is_branch(name))
 }
 
 fn checkout_discards(verb: &Verb) -> bool {
@@ -411,12 +455,12 @@ fn is_path(word: &str) -> bool {
 
 fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
     const LIVE: &[&str] = &["heroku", "dokku", "production", "prod", "live", "deploy", "piku"];
-    if verb.has(&["-n", "--dry-run"]) {
+    if verb.spares(&["-n", "--dry-run"]) {
         return;
     }
     let lease =
         |text: &str| text == "--force-if-includes" || text.split('=').next() == Some("--force-with-lease");
-    let exact = |text: &String| text.starts_with("--force") && !lease(text);
+    let exact = |text: &String| text.starts_with("--forc") && !lease(text);
     let short = |text: &String| text.starts_with('-') && !text.starts_with("--") && text[1..].contains('f');
     let forced = verb.before().iter().any(|text| exact(text) || short(text));
     let operands = verb.operands();

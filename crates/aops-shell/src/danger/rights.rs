@@ -6,7 +6,7 @@ use super::place::Spot;
 use crate::syntax::{Bit, Word};
 
 pub(super) fn chmod(search: &mut Search, call: &Call) {
-    let whole = call.has(&["-R", "--recursive", "--rec"]);
+    let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     let Some((mode, files)) = operands.split_first() else { return };
     let mode = mode.lossy();

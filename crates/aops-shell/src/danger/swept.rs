@@ -54,7 +54,9 @@ pub(super) fn arrives_unknown(search: &Search, simple: &Simple, word: &Word) -> 
     };
     let piped = word.splits || word.several || !simple.fed.is_empty();
     let arrives = word.bits == [Bit::Any] && piped && word.shifts == Some(0) && word.unknown.is_empty();
-    arrives && word.said.is_none() && (word.named.is_empty() || word.named.iter().any(kept))
+    // Quotes mean something to `xargs`.
+    let is_said = word.said.as_ref().is_some_and(|text| !text.contains(['\'', '"', '\\']));
+    arrives && !is_said && (word.named.is_empty() || word.named.iter().any(kept))
 }
 
 /// Reports a redirection that writes without end. Returns whether the command prints nothing, so that its

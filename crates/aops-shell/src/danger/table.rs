@@ -225,7 +225,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("account-change", &["usermod"], &["+-L|--lock|-aG|-G|-a", "*"]),
     ("account-change", &["useradd", "adduser", "groupadd", "addgroup"], &["*"]),
     ("account-change", &["dscl", "sysadminctl", "dsadmin"], &["=-delete", "=-deleteuser", "=delete"]),
-    ("account-change", &["crontab"], &["+-r", "=-", "!-l|-e|-u *"]),
+    ("account-change", &["crontab"], &["+-r|--remove", "=-", "!-l|-e|-u *"]),
     ("account-change", &["atrm"], &["*"]),
     // Firewalls.
     ("firewall-off", &["iptables", "ip6tables", "ebtables", "arptables"], &["+-F|--flush|-X|--delete-chain|-Z", "+-P =accept", "+-D|--delete"]),

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod options;
 mod secrets;
 mod unsaid;
 

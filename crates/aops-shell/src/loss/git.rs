@@ -1,7 +1,9 @@
 //! Work, stashes, branches and working trees that a git command drops.
 
-use super::{Loss, has, is_place, operands, placed, value_of};
+use super::{Loss, has, is_place, operands, placed};
 use crate::commands::moved_branch;
+use crate::danger::value_of;
+use crate::flags::is_option;
 use crate::syntax::{Bit, Simple, Word};
 use std::rc::Rc;
 
@@ -31,10 +33,19 @@ pub enum Target {
     Same,
     /// A commit, if one has this name; otherwise a path.
     Named(String),
+    /// `git checkout NAME`: a commit; a path only if one of this name is on the disk. Needs no rule.
+    Either(String),
     /// A commit that the line does not name.
     Unknown,
     /// One side of a conflict, which needs no rule: only what was resolved by hand is nowhere else.
     Side,
+}
+
+impl GitLoss {
+    /// Whether no rule asks about it, and yet something may be lost.
+    pub fn is_free(&self) -> bool {
+        matches!(self, Self::Changes { target: Target::Side | Target::Either(_), .. })
+    }
 }
 
 /// `None` if the command loses none of these, or cannot be listed completely.
@@ -72,10 +83,13 @@ pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
 
 /// Whether an earlier command of the line creates what this one drops, so that it cannot be saved before the
 /// line runs.
-pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
+pub(super) fn is_made(before: &[Rc<Simple>], loss: &Loss) -> bool {
+    let Loss::Git { folder, what } = loss else { return false };
     before.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
         let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
-        let Some(at) = words.iter().position(|word| !word.starts_with('-')) else { return false };
+        let is_value = |at: usize| at > 0 && matches!(words[at - 1].as_str(), "-C" | "-c");
+        let is_verb = |at: &usize| !words[*at].starts_with('-') && !is_value(*at);
+        let Some(at) = (0..words.len()).find(is_verb) else { return false };
         let verb = words[at].as_str();
         let rest = &words[at + 1..];
         let first = rest.first().map(String::as_str).unwrap_or_default();
@@ -85,7 +99,14 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
                 verb == "stash" && !matches!(first, "apply" | "clear" | "drop" | "list" | "pop" | "show")
             }
             GitLoss::Changes { .. } => {
-                matches!(verb, "add" | "apply" | "mv" | "stage" | "update-index") || unstashes
+                // The commits of the branch that is checked out there.
+                let adds_tree = verb == "worktree" && first == "add" && !git.folders.contains(folder);
+                let is_new = |word: &String| {
+                    new_branch(word).is_some() || is_option(word, "-d") || is_option(word, "--detach")
+                };
+                matches!(verb, "add" | "apply" | "mv" | "stage" | "update-index")
+                    || unstashes
+                    || adds_tree && !rest.iter().any(is_new)
             }
             GitLoss::Untracked { .. } => {
                 verb == "rm" || unstashes || verb == "reset" && !rest.iter().any(|word| word == "--hard")
@@ -108,8 +129,11 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
     let is_firm = words.iter().all(|word| word.literal().is_some());
     let options_said = words.iter().all(|word| word.literal().is_some() || !may_be_option(word));
     match verb {
-        "checkout" | "switch" if is_firm && made_anew(words).is_some() => {
+        "checkout" | "switch" if is_firm && !is_forced(words) && made_anew(words).is_some() => {
             Some(GitLoss::Branches(made_anew(words).into_iter().collect()))
+        }
+        "checkout" if operand(words).is_some() => {
+            operand(words).map(|name| GitLoss::Changes { paths: Vec::new(), target: Target::Either(name) })
         }
         "am" | "cherry-pick" | "merge" | "rebase" | "revert" if is_firm && has(words, &["--abort"]) => {
             Some(GitLoss::Changes { paths: Vec::new(), target: Target::Same })
@@ -137,6 +161,9 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
         "tag" if options_said && has(words, &["-d", "--delete", "-f", "--force"]) => {
             Some(GitLoss::Tags(names(words, is_firm)))
         }
+        "worktree" if is_firm && words.first().is_some_and(|word| word.is("add")) => {
+            made_anew(&words[1..]).map(|name| GitLoss::Branches(vec![name]))
+        }
         "worktree" if is_firm && words.first().is_some_and(|word| word.is("remove")) => {
             let path = operands(&words[1..], &[]).into_iter().next()?;
             Some(GitLoss::Worktree(path.clone()))
@@ -152,12 +179,48 @@ fn moved_branches(words: &[Word]) -> Option<Vec<String>> {
     (!moved.is_empty() && !moved.iter().any(|name| name.contains('*'))).then_some(moved)
 }
 
-/// The branch that `checkout -B` or `switch -C` points at another commit. With `--force`, changes are lost as
-/// well, and git keeps the branch's log.
+/// With `--force`, changes are lost as well, and git keeps the branch's log.
+fn is_forced(words: &[Word]) -> bool {
+    let forces = |text: String| {
+        // What is glued to `-B` is a name.
+        let end = text.len() - new_branch(&text).map_or(0, str::len);
+        ["-f", "--force", "--discard-changes"].iter().any(|option| is_option(&text[..end], option))
+    };
+    words.iter().map(Word::lossy).any(forces)
+}
+
+/// The branch that `checkout -B`, `switch -qC` or `worktree add -B` points at another commit.
 fn made_anew(words: &[Word]) -> Option<String> {
-    let at = words.iter().position(|word| word.is("-B") || word.is("-C") || word.is("--force-create"))?;
-    let forced = has(words, &["-f", "--force", "--discard-changes"]);
-    words.get(at + 1).filter(|_| !forced).map(Word::lossy)
+    words.iter().enumerate().find_map(|(at, word)| {
+        let text = word.lossy();
+        let next = || words.get(at + 1).map(Word::lossy);
+        if is_option(&text, "--force-create") {
+            return text.split_once('=').map(|(_, name)| name.to_owned()).or_else(next);
+        }
+        let named = new_branch(&text).filter(|named| named.starts_with(['B', 'C']))?;
+        if named.len() > 1 { Some(named[1..].to_owned()) } else { next() }
+    })
+}
+
+/// What follows in a bundle from the letter on that takes the name of a new branch: `Bfix` of `-qBfix`.
+fn new_branch(text: &str) -> Option<&str> {
+    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    letters.find(['b', 'B', 'c', 'C']).map(|at| &letters[at..])
+}
+
+/// The only operand of a `git checkout` that makes no branch and is not told which words are paths. A pattern
+/// is a path.
+fn operand(words: &[Word]) -> Option<String> {
+    let is_known = |word: &Word| !word.bits.contains(&Bit::Any) || is_place(word);
+    let makes = |word: &Word| new_branch(&word.lossy()).is_some();
+    let other = ["-f", "--force", "-d", "--detach", "-t", "--track", "--orphan", "--ours", "--theirs"];
+    let is_other = has(words, &other) || has(words, &["--pathspec-from-file"]) || words.iter().any(makes);
+    match operands(words, &["--conflict"]).as_slice() {
+        [only] if !is_other && words.iter().all(is_known) && !words.iter().any(|word| word.is("--")) => {
+            Some(if is_place(only) { ":/".to_owned() } else { only.lossy() })
+        }
+        _ => None,
+    }
 }
 
 /// Whether it begins with an unknown part, and so may be an option.

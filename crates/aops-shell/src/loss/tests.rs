@@ -90,10 +90,47 @@ fn files_that_go() {
         ("cd \"$X\" && rm x", &["- /p/x"], 2),
         ("cd /tmp/$X && rm x", &[], 2),
         (". f; rm x", &["- /p/x"], 1),
+        ("echo *.txt | xargs rm", &["- /p/*.txt"], 1),
+        ("printf '%s\\n' *.txt | xargs unlink", &["- /p/*.txt"], 1),
+        ("printf '%s\\0' n* | xargs -0 truncate -s0", &["> /p/n*"], 1),
+        ("echo a.txt | xargs -I{} sh -c 'rm {}'", &["- /p/a.txt"], 2),
+        ("echo a.txt | xargs -I{} sh -c '> {}'", &["> /p/a.txt"], 3),
+        ("echo n*.txt | xargs -I% rm %", &["- /p/n*.txt"], 2),
+        ("cp --targ=d a", &["/p/a > /p/d"], 1),
+        ("truncate --siz 0 a", &["> /p/a"], 0),
+        ("sed --in-p s/a/b/ f", &["> /p/s/a/b/", "> /p/f"], 0),
     ] {
         let (found, left) = of(line);
         assert_eq!(found, want, "{line}");
         assert_eq!(left, rest, "{line}: commands that are left");
+    }
+}
+
+#[test]
+fn files_that_an_option_names() {
+    for (line, want) in [
+        ("git log --output=.env", Some("> /p/.env")),
+        ("git -C sub show --output .env", Some("> /p/sub/.env")),
+        ("git archive -o a.zip HEAD", Some("> /p/a.zip")),
+        ("git bundle create b main", Some("> /p/b")),
+        ("git config -f .env a.b c", Some("> /p/.env")),
+        ("git config -f .env a.b", None),
+        ("find . -name x -fls .env", Some("> /p/.env")),
+        ("find . -fprintf a %p", Some("> /p/a")),
+        ("sed 's/1/2/w .env' c.txt", Some("> /p/.env")),
+        ("sed -n '/x/w out' c.txt", Some("> /p/out")),
+        ("sed 's/a/b/' c.txt", None),
+        ("openssl enc -base64 -in c.txt -out .env", Some("> /p/.env")),
+        ("script -q -c ls .env", Some("> /p/.env")),
+        ("script -a log", None),
+        ("tar cf a.tar x", Some("> /p/a.tar")),
+        ("tar -czf a.tgz x", Some("> /p/a.tgz")),
+        ("tar --create --file=a.tar x", Some("> /p/a.tar")),
+        ("tar xf a.tar", None),
+        ("tar cf - x", None),
+        ("pg_dump -f dump.sql db", Some("> /p/dump.sql")),
+    ] {
+        assert_eq!(of(line).0, want.into_iter().collect::<Vec<_>>(), "{line}");
     }
 }
 
@@ -120,12 +157,30 @@ fn what_git_drops() {
         };
         format!("/p: {:?}", GitLoss::Changes { paths, target })
     };
+    let either = |name: &str| {
+        format!("/p: {:?}", GitLoss::Changes { paths: Vec::new(), target: Target::Either(name.to_owned()) })
+    };
+    let branch = |name: &str| format!("/p: {:?}", GitLoss::Branches(vec![name.to_owned()]));
     for (line, want) in [
         ("git reset --hard", changes(&[], None)),
         ("git reset --hard origin/main", changes(&[], Some("origin/main"))),
         ("git checkout -- a b", changes(&["a", "b"], None)),
         ("git checkout main -- a", changes(&["a"], Some("main"))),
-        ("git checkout a.txt", changes(&[], Some("a.txt"))),
+        ("git checkout a.txt", either("a.txt")),
+        ("git checkout -q src", either("src")),
+        ("git checkout $PWD", either("/p")),
+        ("git checkout a.t*", either("a.t*")),
+        ("git checkout -b src", changes(&[], None)),
+        ("git checkout -fq src", changes(&[], Some("src"))),
+        ("git checkout src --", changes(&[], Some("src"))),
+        (
+            "git clean --forc -d",
+            format!("/p: {:?}", GitLoss::Untracked { paths: Vec::new(), ignored: false }),
+        ),
+        ("git switch -qC topic main", branch("topic")),
+        ("git checkout -qBfix main", branch("fix")),
+        ("git switch --force-c topic main", branch("topic")),
+        ("git worktree add -f -B topic ../w main", branch("topic")),
         ("git checkout $x -- .", changes(&[], Some(""))),
         ("git restore -s HEAD~1 a", changes(&["a"], Some("HEAD~1"))),
         ("git stash drop stash@{1}", format!("/p: {:?}", GitLoss::Stashes)),
@@ -145,6 +200,7 @@ fn what_git_drops() {
         "git push --force",
         "git apply a.patch",
         "git fetch . main:b",
+        "git worktree add -b new ../w",
         "git fetch origin +main:refs/remotes/origin/main",
         "git fetch . '+refs/heads/*:refs/heads/*'",
         "git fetch -f git@github.com:o/r.git",
@@ -171,6 +227,9 @@ fn what_the_line_puts_there_first_is_not_told_whole() {
         ("git stash pop && git checkout -- .", 2),
         ("git stash branch b && git checkout -qf main", 2),
         ("git commit -qam x && git branch -D topic", 2),
+        ("git worktree add ../w topic; git -C ../w reset --hard main", 2),
+        ("git -C . worktree add ../w topic; cd ../w; git reset --hard main", 3),
+        ("git worktree add -b new ../w; git -C ../w reset --hard main", 1),
         // These words only reduce the loss.
         ("git stash && git reset --hard origin/main", 1),
         ("git fetch && git reset --hard origin/main", 1),
@@ -180,6 +239,8 @@ fn what_the_line_puts_there_first_is_not_told_whole() {
     ] {
         assert_eq!(of(line).1, left, "{line}: {:?}", of(line).0);
     }
+    // What was changed before is kept, whatever the line adds.
+    assert_eq!(of("git add a && git checkout src").0.len(), 1);
     for (line, source) in [
         ("mv a b && rm b", "- /p/a"),
         ("mv a b/ && rm -rf b", "- /p/a"),

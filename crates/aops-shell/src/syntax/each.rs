@@ -1,9 +1,10 @@
 //! Commands that run another one for each name they find or read: `find -exec`, `fd -x`, `xargs -I`.
 
-use super::found::found;
+use super::found::{found, globbed};
 use super::scope::Scope;
 use super::walk::Walk;
 use super::{Bit, Simple, Word};
+use crate::flags::is_option;
 use std::rc::Rc;
 
 impl Walk {
@@ -104,7 +105,24 @@ pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
 /// `-c`, alone or with other letters.
 pub(super) fn is_command_flag(word: &Word) -> bool {
     let text = word.lossy();
-    text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
+    is_option(&text, "--command")
+        || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
+}
+
+/// `echo a | xargs -I{} rm {}`: the words with each row of this text in place of the mark.
+pub(super) fn rows(words: &[Word], mark: &str, text: Option<&str>) -> Vec<Vec<Word>> {
+    let is_marked = |word: &Word| !mark.is_empty() && word.lossy().contains(mark);
+    let text = text.filter(|text| words.iter().any(is_marked) && !text.contains('…')).unwrap_or_default();
+    let put = |row: &str| {
+        let row = globbed(&Word::of(row.trim_start()));
+        let fill = |word: &Word| {
+            let parts: Vec<Vec<Bit>> =
+                word.lossy().split(mark).map(|part| part.chars().map(Bit::Char).collect()).collect();
+            Word { bits: parts.join(&row.bits[..]), ..word.clone() }
+        };
+        words.iter().map(|word| if is_marked(word) { fill(word) } else { word.clone() }).collect()
+    };
+    text.split(['\n', '\0']).filter(|row| !row.trim().is_empty()).map(put).collect()
 }
 
 /// What arrives in place of a mark may begin with a dash.

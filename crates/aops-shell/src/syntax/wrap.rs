@@ -1,11 +1,12 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and
 //! similar. What they run is walked immediately, in the scope it would see.
 
-use super::each::{arriving, filled, is_command_flag, placeholder, replaced, runs_mark};
+use super::each::{arriving, filled, is_command_flag, placeholder, replaced, rows, runs_mark};
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
 use super::{Bit, SOURCED, SYSTEM_FOLDERS, Simple, Word};
+use crate::flags::is_option;
 use std::rc::Rc;
 
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
@@ -242,7 +243,16 @@ impl Walk {
             None => rest.to_vec(),
         };
         let appends = mark
-            .is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
+            .as_ref()
+            .is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(mark)));
+        // The same with each row of the text that arrives, as far as the line says it.
+        for row in mark.iter().flat_map(|mark| rows(rest, mark, inner.script.as_deref())) {
+            if !self.spend(1 + row.len()) {
+                return true;
+            }
+            let each = Simple { words: row, ..inner.clone() };
+            self.unwrapped(each, scope, own, (name, apart.clone(), false));
+        }
         // `xargs -a file` reads the file instead of its input.
         let takes_file = |word: &Word| word.is_option() && word.lossy().contains('a');
         let reads_file = simple.words[1..].iter().take_while(|word| word.is_option()).any(takes_file);
@@ -338,7 +348,7 @@ impl Walk {
         scope: &mut Scope,
     ) -> Option<bool> {
         let text = rest[0].lossy();
-        if name == "flock" && text == "-c" {
+        if name == "flock" && (text == "-c" || is_option(&text, "--command")) {
             return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), scope));
         }
         let split = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));

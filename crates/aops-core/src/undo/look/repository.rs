@@ -13,6 +13,9 @@ use std::time::Instant;
 /// Maximum number of paths in one question to git; for more, it is asked about everything.
 const MOST_PATHS: usize = 200;
 
+/// Signs of a path that git reads as a pattern.
+const PATTERN: [char; 5] = ['*', '?', '[', ':', '\\'];
+
 /// A repository whose state must be kept.
 #[derive(Debug, Default)]
 pub struct RepositoryWant {
@@ -152,6 +155,7 @@ impl Look<'_> {
 
     /// What this folder's repository loses.
     pub(super) fn git(&mut self, folder: &Path, loss: &GitLoss) -> Result<(), Unkept> {
+        let given = folder;
         let Some(folder) = placed(folder).filter(|folder| folder.is_dir()) else { return Ok(()) };
         let Some(root) = root_above(&folder) else {
             // Without a repository a git command does nothing; any other command may lose anything.
@@ -164,7 +168,11 @@ impl Look<'_> {
             GitLoss::Stashes => self.stashes(&root),
             GitLoss::Branches(names) => self.refs(&root, "refs/heads/", names),
             GitLoss::Tags(names) => self.refs(&root, "refs/tags/", names),
-            GitLoss::Worktree(path) => self.worktree(Path::new(&path.lossy())),
+            GitLoss::Worktree(path) => {
+                let path = PathBuf::from(path.lossy());
+                let path = self.worktree_named(&folder, path.strip_prefix(given).unwrap_or(&path), &path)?;
+                self.worktree(&path)
+            }
         }
     }
 
@@ -175,18 +183,26 @@ impl Look<'_> {
         paths: &[String],
         target: &Target,
     ) -> Result<(), Unkept> {
+        if let Target::Either(name) = target
+            && !self.is_ruled("git-discard")
+        {
+            // If nothing has this name, git takes it for a commit, and switching overwrites no change.
+            let is_path = name.contains(PATTERN) || stat(&folder.join(name)).is_some();
+            let paths = std::slice::from_ref(name);
+            return if is_path { self.changes(folder, root, paths, &Target::Same) } else { Ok(()) };
+        }
         let mut state = RepositoryWant::of_paths(self, root, &[])?;
+        // A path may lead through a link.
+        let named = |text: &String| {
+            let named = folder.join(text.strip_suffix('/').unwrap_or(text)).components().collect::<PathBuf>();
+            [std::fs::canonicalize(&named).unwrap_or_else(|_| named.clone()), named]
+        };
+        let named: Vec<PathBuf> = paths.iter().flat_map(named).collect();
         let meant = |path: &Path| {
-            let named = |text: &String| {
-                let text = text.strip_suffix('/').unwrap_or(text);
-                folder.join(text).components().collect::<PathBuf>()
-            };
             // We do not interpret git's own patterns: such a pattern means every change.
-            let is_plain = |text: &String| !text.contains(['*', '?', '[', ':', '\\']) && !text.contains("..");
+            let is_plain = |text: &String| !text.contains(PATTERN) && !text.contains("..");
             let all = paths.is_empty() || !paths.iter().all(is_plain);
-            all || paths
-                .iter()
-                .any(|text| text == "." && path.starts_with(folder) || path.starts_with(named(text)))
+            all || named.iter().any(|named| path.starts_with(named))
         };
         let changed: Vec<PathBuf> =
             state.changed.iter().map(|name| root.join(name)).filter(|path| meant(path)).collect();
@@ -215,7 +231,7 @@ impl Look<'_> {
         let names = match target {
             Target::Same | Target::Side => return Ok(false),
             Target::Unknown => self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?,
-            Target::Named(name) => {
+            Target::Named(name) | Target::Either(name) => {
                 let commit = format!("{name}^{{commit}}");
                 let is = self.ask(root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]);
                 let id = is.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).ok();
@@ -320,6 +336,16 @@ impl Look<'_> {
         }
         self.found.repositories.push(state);
         Ok(())
+    }
+
+    /// The working tree that this path or name means: git also takes the last parts of a known one's path.
+    fn worktree_named(&self, folder: &Path, name: &Path, path: &Path) -> Result<PathBuf, Unkept> {
+        if path.is_dir() {
+            return Ok(path.to_owned());
+        }
+        let known = self.lines(folder, &["worktree", "list", "--porcelain"])?;
+        let mut known = known.iter().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+        Ok(known.find(|known| known.ends_with(name)).unwrap_or_else(|| path.to_owned()))
     }
 
     fn worktree(&mut self, path: &Path) -> Result<(), Unkept> {
