@@ -91,14 +91,17 @@ fn a_script_that_writes_such_settings_blocks_its_session() {
         let _ = fs::remove_file(session.prepared());
         let ran = Ran::of(&session.line("python3 make.py").output().unwrap());
         assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+        let file = world.project().join(".claude/settings.local.json");
+        let change = json!({"source": "local_settings", "file_path": &file});
+        let change = session.inner.event("ConfigChange", change);
+        if blocks {
+            change.refused(&["not applied to this session", name]);
+        }
         let ended = session.inner.post(&call).out;
-        assert!(world.project().join(".claude/settings.local.json").exists(), "{name}");
+        assert!(file.exists(), "{name}");
         assert_eq!(ended.contains("the session is blocked"), blocks, "{name}: {ended}");
         if blocks {
             session.inner.ask_bash("ls").refused(&[name, "outside the jail"]);
-            let change = json!({"source": "local_settings",
-                "file_path": world.project().join(".claude/settings.local.json")});
-            session.inner.event("ConfigChange", change).refused(&["not applied to this session", name]);
         } else {
             session.inner.ask_bash("ls").silent();
         }
