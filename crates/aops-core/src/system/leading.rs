@@ -107,8 +107,44 @@ pub fn leads(name: &str, value: &str) -> bool {
         // The client runs these when the person wants to write or to read a page.
         "BROWSER" | "EDITOR" | "VISUAL" => value.contains('/'),
         SHELL_PREFIX => !is_this_program(value),
+        "NODE_OPTIONS" => !value.split_whitespace().all(is_harmless_to_node),
+        "GIT_SSH_COMMAND" => !is_plain_ssh(value),
         _ => lead(name).is_some(),
     }
+}
+
+/// It loads no module: most projects that set it raise a limit.
+fn is_harmless_to_node(option: &str) -> bool {
+    const BEGINNINGS: [&str; 10] = [
+        "--dns-result-order=",
+        "--enable-source-maps",
+        "--experimental-vm-modules",
+        "--max-",
+        "--no-deprecation",
+        "--no-warnings",
+        "--openssl-legacy-provider",
+        "--stack-",
+        "--trace-",
+        "--unhandled-rejections=",
+    ];
+    BEGINNINGS.iter().any(|begin| option.starts_with(begin))
+}
+
+/// `ssh -i ~/.ssh/deploy -o IdentitiesOnly=yes`: another key or port, and no program beside it.
+fn is_plain_ssh(value: &str) -> bool {
+    const SETTINGS: [&str; 4] =
+        ["BatchMode=", "IdentitiesOnly=", "StrictHostKeyChecking=", "UserKnownHostsFile="];
+    let mut words = value.split_whitespace();
+    let mut is_plain = matches!(words.next(), Some("ssh" | "/usr/bin/ssh"))
+        && !value.contains(['$', '`', ';', '&', '|', '\n', '<', '>', '(', '\\']);
+    while let Some(option) = words.next() {
+        is_plain &= match (option, words.next()) {
+            ("-i" | "-p", Some(_)) => true,
+            ("-o", Some(setting)) => SETTINGS.iter().any(|known| setting.starts_with(known)),
+            _ => false,
+        };
+    }
+    is_plain
 }
 
 /// The program in this value of the client's variable is the one that runs now.
@@ -148,7 +184,9 @@ mod tests {
             ("GIT_EDITOR", "true"),
             ("GIT_PAGER", "cat"),
             ("MALLOC_ARENA_MAX", "2"),
+            ("GIT_SSH_COMMAND", "ssh -i ~/.ssh/deploy -o IdentitiesOnly=yes"),
             ("NODE_ENV", "test"),
+            ("NODE_OPTIONS", "--max-old-space-size=8192 --no-warnings"),
             ("PATH", "/x"),
             ("PYTHONPATH", "/x"),
             ("RUST_LOG", "x"),
@@ -158,6 +196,14 @@ mod tests {
             ("TZ", "UTC"),
         ] {
             assert!(!leads(name, value), "{name}");
+        }
+        for (name, value) in [
+            ("NODE_OPTIONS", "--max-old-space-size=1 --require ./x.js"),
+            ("GIT_SSH_COMMAND", "ssh -o ProxyCommand=./x"),
+            ("GIT_SSH_COMMAND", "ssh -i k; ./x"),
+            ("GIT_SSH_COMMAND", "./ssh -i k"),
+        ] {
+            assert!(leads(name, value), "{name}={value}");
         }
         assert_eq!((lead("PS4"), lead("LD_LIBRARY_PATH")), (Some(Lead::Runs), Some(Lead::Loads)));
     }

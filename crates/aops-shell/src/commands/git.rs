@@ -233,8 +233,7 @@ fn written(command: &Invocation) -> Files {
     // `git checkout .` puts tracked files back, so it is not listed here; `clean`, `rm` and `mv` of the whole
     // tree are.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
-    let narrow =
-        paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
+    let narrow = paths.into_iter().filter(|path| sweeping || !is_around(path));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
     let act = spared(&verb, &sorted).unwrap_or(if ignored { Act::Whole } else { Act::Sweep });
     all.extend(narrow.map(|path| (path, act)));
@@ -245,6 +244,13 @@ fn written(command: &Invocation) -> Files {
         }
     }
     all
+}
+
+/// The folder that git runs in, one above it, or the whole tree.
+fn is_around(path: &Word) -> bool {
+    let is_step = |part: &str| matches!(part, "" | "." | "..");
+    let text = path.literal().unwrap_or_default();
+    text == ":/" || !text.is_empty() && !text.starts_with('/') && text.split('/').all(is_step)
 }
 
 /// `git clean -e .claude` of the whole tree. With `-X`, `-e` would instead remove such a folder, and we do
