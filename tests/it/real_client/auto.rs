@@ -1,5 +1,5 @@
-//! The client's auto mode: the server judges the calls of a message with it, and agents hand their reports back
-//! with a tool.
+//! The client's auto mode: the server judges the calls of a message with it, and agents hand their reports
+//! back with a tool.
 
 use super::agents::{plan, start};
 use crate::client::Client;
@@ -7,8 +7,8 @@ use crate::model::{Model, Turn};
 use crate::support::{NO_TRACKER, Sandbox, Session, fenced};
 use serde_json::Value;
 
-/// A report without its form is not handed back: the call would end the agent, and no word of ours would reach
-/// it any more.
+/// A report without its form is not handed back: the call would end the agent, and no word of ours would
+/// reach it any more.
 #[test]
 fn an_agent_is_sent_back_for_its_report() {
     let sandbox = Sandbox::repository("0");

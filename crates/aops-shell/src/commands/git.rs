@@ -235,7 +235,9 @@ fn written(command: &Invocation) -> Files {
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
     let narrow = paths.into_iter().filter(|path| sweeping || !is_around(path));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
-    let act = spared(&verb, &sorted).unwrap_or(if ignored { Act::Whole } else { Act::Sweep });
+    // What is put back is tracked, and never what git ignores.
+    let whole = ignored && sweeping;
+    let act = spared(&verb, &sorted).unwrap_or(if whole { Act::Whole } else { Act::Sweep });
     all.extend(narrow.map(|path| (path, act)));
     all.extend(tree.as_ref().filter(|_| filling).map(|folder| (folder.clone(), Act::Into)));
     for (path, _) in &mut all {

@@ -1,5 +1,7 @@
 //! Git commands that lose work or history.
 
+mod signing;
+
 use super::Search;
 use super::call::{Call, is_open, may_be, quoted};
 use super::place::is_generated;
@@ -7,6 +9,7 @@ use super::{files, secret};
 use crate::commands::{carried, moved_branch};
 use crate::flags::{holds, is_option};
 use crate::syntax::{Bit, Word, globbed};
+use signing::{SIGNING, TRUE, configures_signing, signs, takes_signature};
 
 /// Options before the verb that take the next word.
 const VALUED: &[&str] =
@@ -291,58 +294,6 @@ fn moves_ref(verb: &Verb) -> bool {
         }
         _ => false,
     }
-}
-
-/// Settings that make git sign commits, tags or pushes.
-const SIGNING: &[&str] = &["commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"];
-const TRUE: &[&str] = &["true", "yes", "on", "1"];
-
-fn takes_signature(verb: &str) -> bool {
-    matches!(
-        verb,
-        "am" | "cherry-pick" | "commit" | "commit-tree" | "merge" | "pull" | "rebase" | "revert" | "tag"
-    )
-}
-
-/// `-S`, `-aS`, `-Skey`, `--gpg-sign`; for a tag also `-s` and `-u KEY`. A message that looks like one does
-/// not count.
-fn signs(verb: &Verb) -> bool {
-    // Letters that take a value: the rest of the word, or the next word.
-    let (wanted, valued) = match verb.name {
-        "tag" => ("su", "mFn"),
-        "merge" | "pull" | "rebase" => ("S", "mFsXxC"),
-        _ => ("S", "mFCctXpu"),
-    };
-    let mut is_value = false;
-    for text in verb.before() {
-        if std::mem::take(&mut is_value) {
-            continue;
-        }
-        let long = text.split('=').next().unwrap_or_default();
-        let is_signing = |option: &str| is_option(long, option);
-        let of_tag = || verb.name == "tag" && (is_signing("--sign") || is_signing("--local-user"));
-        if is_signing("--gpg-sign") || of_tag() {
-            return true;
-        }
-        is_value = matches!(text.as_str(), "--message" | "--file" | "--template" | "--strategy" | "--author");
-        let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-        match letters.find(|letter| wanted.contains(letter) || valued.contains(letter)) {
-            Some(at) if letters[at..].starts_with(|letter| wanted.contains(letter)) => return true,
-            Some(at) => is_value = letters.len() == at + 1 && !letters.ends_with('u'),
-            None => {}
-        }
-    }
-    false
-}
-
-/// `git config commit.gpgsign true`
-fn configures_signing(verb: &Verb) -> bool {
-    let operands = verb.operands();
-    operands.windows(2).any(|pair| {
-        let key = pair[0].to_lowercase();
-        let value = pair[1].to_lowercase();
-        SIGNING.contains(&key.as_str()) && TRUE.contains(&value.as_str())
-    })
 }
 
 /// `git reset $(cat how)`: the output of a program other than git may be an option. A variable is taken for a

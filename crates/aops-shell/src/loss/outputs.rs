@@ -69,8 +69,8 @@ fn of_git(arguments: &[Word]) -> Option<Word> {
     Some(inner.map_or_else(|| file.clone(), |inner| file.from_folder(inner)))
 }
 
-/// `s/a/b/w file`, `w file`: the rest of the row names the file. If it is no command of the script, no file has
-/// this name.
+/// `s/a/b/w file`, `w file`: the rest of the row names the file. If it is not a command of the script, no
+/// such file exists.
 fn of_script(word: &Word) -> Vec<Word> {
     let text = word.lossy();
     let named = text.lines().flat_map(|row| row.match_indices("w ").map(|(at, _)| row[at + 2..].trim()));
