@@ -240,6 +240,9 @@ fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
     assert!(refused.ends_with("hint: use `git push --force-with-lease`"), "one way is enough: {refused}");
     let refused = session.ask_bash("hg push --force").reason();
     assert!(refused.contains("! command") && refused.contains("git-force-push = \"off\""), "{refused}");
+    // What the client's own shell prints is sent to the model.
+    let refused = session.ask_bash("cat .env").reason();
+    assert!(refused.contains("run it in another terminal") && !refused.contains("! command"), "{refused}");
     sandbox.person(&["why"]).said(&[
         "`danger` refused",
         "git-force-push",

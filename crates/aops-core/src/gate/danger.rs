@@ -112,14 +112,11 @@ fn values(danger: &Danger) -> Vec<(&'static str, String)> {
     let rule = danger.rule;
     // Then the alternative does the same, and no other way is needed.
     let is_enough = rule.id() == "git-force-push" && danger.what.starts_with("git ");
-    let others = if is_enough {
-        String::new()
-    } else {
-        format!(
-            "; the user can run it (`! command` in the prompt), or set `[danger] {} = \"off\"` in their configuration",
-            rule.id()
-        )
-    };
+    // What such a line prints in the prompt is sent to the model.
+    let shows = rule.id().starts_with("secret-");
+    let place = if shows { "in another terminal" } else { "(`! command` in the prompt)" };
+    let off = format!("set `[danger] {} = \"off\"` in their configuration", rule.id());
+    let others = if is_enough { String::new() } else { format!("; the user can run it {place}, or {off}") };
     vec![
         ("rule", rule.id().to_owned()),
         ("severity", rule.severity.word().to_owned()),

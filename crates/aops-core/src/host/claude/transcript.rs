@@ -92,7 +92,13 @@ pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Op
     let spoken =
         |record: &Json| record.text_of("type").is_some_and(|kind| kind == "user" || kind == "assistant");
     let of_next = |record: &Json| next.is_some() && record.text_of("promptId").as_deref() == next;
-    let mut told = records.filter(|record| spoken(record) && !is(record, "isSidechain") && !of_next(record));
+    // An agent's end that waited for the turn is written down behind the interruption; nobody answered it.
+    let is_notice = |record: &Json| {
+        let origin = record.get("origin").and_then(|origin| origin.text_of("kind"));
+        origin.as_deref() == Some("task-notification")
+    };
+    let passes = |record: &Json| is(record, "isSidechain") || of_next(record) || is_notice(record);
+    let mut told = records.filter(|record| spoken(record) && !passes(record));
     told.next().is_some_and(|last| {
         let by_person = !is(&last, "isMeta") && !is(&last, "interruptedByShutdown");
         by_person && last.text_of("promptId").as_deref() == Some(prompt_id) && says_interrupted(&last)
@@ -203,9 +209,11 @@ fn turn(record: &Json) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// What a `! command` of the person printed is left out: it may be what no agent should read.
 fn said(who: &str, text: &str) -> Option<String> {
     let text = text.trim();
-    (!text.is_empty()).then(|| format!("{who}: {}", one_line(&redact(text), 400)))
+    let is_output = ["<bash-stdout>", "<bash-stderr>"].iter().any(|begin| text.starts_with(begin));
+    (!text.is_empty() && !is_output).then(|| format!("{who}: {}", one_line(&redact(text), 400)))
 }
 
 /// The fields of a call's input that best say what it does.
@@ -279,8 +287,12 @@ mod tests {
         );
         let plain =
             format!(r#"{{"type":"user","promptId":"p1","message":{{"content":"{}"}}}}"#, INTERRUPTED[0]);
-        let rows: [(&str, Vec<&String>, bool); 9] = [
+        let notice = r#"{"type":"user","promptId":"p3","origin":{"kind":"task-notification"},"message":{"content":"<task-notification>"}}"#
+            .to_owned();
+        let rows: [(&str, Vec<&String>, bool); 11] = [
             ("by the person", vec![&assistant, &stopped], true),
+            ("an agent's end had waited", vec![&stopped, &notice, &next], true),
+            ("and was answered", vec![&stopped, &notice, &assistant], false),
             ("and more that is no conversation", vec![&stopped, &note], true),
             ("the next prompt is there", vec![&stopped, &next], true),
             ("the turn went on", vec![&stopped, &assistant], false),
@@ -323,6 +335,15 @@ mod tests {
             turns.lines().filter(|line| line.starts_with("result: ") || line.starts_with("failed: ")).count();
         assert!(calls > 0 && results > 0, "calls and results in one line each: {turns}");
         assert_eq!(last_turns("/nowhere", 100), "");
+    }
+
+    #[test]
+    fn what_the_persons_shell_printed_is_left_out() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = |text: &str| format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{text}\"}}}}\n");
+        let text = line("go on") + &line("<bash-stdout>TOKEN=abc</bash-stdout><bash-stderr></bash-stderr>");
+        std::fs::write(file.path(), text).unwrap();
+        assert_eq!(last_turns(file.path().to_str().unwrap(), 2000).trim(), "user: go on");
     }
 
     #[test]
