@@ -231,6 +231,13 @@ fn every_mode_but_observe_holds_them() {
     sandbox.person(&["why"]).said(&["`danger` would refuse this", "secret-file"]);
 }
 
+/// What the client's own shell prints is sent to the model.
+#[test]
+fn a_secret_is_for_another_terminal() {
+    let refused = begun(&guarding("")).ask_bash("cat .env").reason();
+    assert!(refused.contains("run it in another terminal") && !refused.contains("! command"), "{refused}");
+}
+
 #[test]
 fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
     let sandbox = guarding("");
@@ -240,9 +247,6 @@ fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
     assert!(refused.ends_with("hint: use `git push --force-with-lease`"), "one way is enough: {refused}");
     let refused = session.ask_bash("hg push --force").reason();
     assert!(refused.contains("! command") && refused.contains("git-force-push = \"off\""), "{refused}");
-    // What the client's own shell prints is sent to the model.
-    let refused = session.ask_bash("cat .env").reason();
-    assert!(refused.contains("run it in another terminal") && !refused.contains("! command"), "{refused}");
     sandbox.person(&["why"]).said(&[
         "`danger` refused",
         "git-force-push",
