@@ -22,7 +22,7 @@ mod powershell;
 
 pub use builtin::{only_prints, variables};
 pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
-pub use git::{carried, moved_branch, named as patched};
+pub use git::{before_verb, carried, moved_branch, named as patched};
 pub use options::shown;
 pub use powershell::class as powershell_class;
 pub use programs::writes as program_writes;

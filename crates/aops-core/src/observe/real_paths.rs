@@ -57,8 +57,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
     }
     // Whether a place exists matters only where its absence would make the call harmless.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
-    let whole = |act: Act| matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
-    let sweeping = reach.paths.iter().any(|target| whole(target.act) || sweeps(&target.path.bits));
+    let sweeping = reach.paths.iter().any(|target| target.act.goes_below() || sweeps(&target.path.bits));
     if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
         protected.on_disk.standing =

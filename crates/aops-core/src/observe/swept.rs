@@ -16,10 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Takes the places that stay from those that stand in the way.
 pub(super) fn leave_out(env: &Env, event: &Event, reach: &Targets, protected: &mut Protected) {
     let Some(standing) = &mut protected.on_disk.standing else { return };
-    let sweeps = |act: Act| act == Act::Sweep;
-    let removes = |act: Act| matches!(act, Act::Whole | Act::Spare | Act::SpareBoth);
-    let acts = || reach.paths.iter().map(|target| target.act);
-    if !acts().any(sweeps) || acts().any(removes) || !reach.runs.iter().all(is_as_configured) {
+    let below: Vec<Act> =
+        reach.paths.iter().map(|target| target.act).filter(|act| act.goes_below()).collect();
+    let sweeps = !below.is_empty() && below.iter().all(|act| *act == Act::Sweep);
+    if !sweeps || !reach.runs.iter().all(is_as_configured) {
         return;
     }
     let project = Path::new(&protected.project);

@@ -14,7 +14,7 @@ pub enum Act {
     Write,
     /// It and everything below it is removed, moved or changed.
     Whole,
-    /// Everything below it that git neither tracks nor ignores is removed.
+    /// Everything below it is removed or put back, except what git ignores.
     Sweep,
     /// Everything below it that git does not track is removed, except folders named `.claude`.
     Spare,
@@ -28,6 +28,13 @@ pub enum Act {
     Become,
     /// A second name or a copy is made of it.
     Copy,
+}
+
+impl Act {
+    /// It reaches what lies below a folder, and not only the path itself.
+    pub fn goes_below(self) -> bool {
+        matches!(self, Self::Whole | Self::Sweep | Self::Spare | Self::SpareBoth)
+    }
 }
 
 pub type Files = Vec<(Word, Act)>;

@@ -331,13 +331,18 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
     all
 }
 
-/// `git -C dir --work-tree=dir …`: the folder it changes to, its work tree, and the remaining arguments.
+/// The same with what the variable says of the work tree.
 fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
     let simple = command.simple;
-    let arguments = command.arguments;
     let set = simple.assigned.iter().zip(&simple.values).find(|(name, _)| *name == "GIT_WORK_TREE");
+    let (folder, tree, rest) = before_verb(command.arguments);
+    (folder, tree.or_else(|| set.map(|(_, value)| value.clone())), rest)
+}
+
+/// `git -C dir --work-tree=dir …`: the folder it changes to, its work tree, and the words from the verb on.
+pub fn before_verb(arguments: &[Word]) -> (Option<Word>, Option<Word>, &[Word]) {
     let mut folder: Option<Word> = None;
-    let mut tree = set.map(|(_, value)| value.clone());
+    let mut tree = None;
     let mut rest = arguments;
     while let [word, behind @ ..] = rest
         && word.is_option()

@@ -1,6 +1,7 @@
 //! Files that a program overwrites because an option, or a place among its words, names them.
 
 use super::{has, operands};
+use crate::commands::before_verb;
 use crate::danger::value_of;
 use crate::syntax::Word;
 
@@ -45,15 +46,7 @@ fn behind(arguments: &[Word], options: &[&str]) -> Vec<Word> {
 
 /// `git log --output=f`, `git archive -o f`, `git config -f f a.b c`, `git bundle create f`.
 fn of_git(arguments: &[Word]) -> Option<Word> {
-    let mut words = arguments;
-    let mut inner = None;
-    while let [option, behind @ ..] = words
-        && option.is_option()
-    {
-        let is_valued = option.is("-C") || option.is("-c");
-        inner = behind.first().filter(|_| option.is("-C")).or(inner);
-        words = behind.get(usize::from(is_valued)..)?;
-    }
+    let (inner, _, words) = before_verb(arguments);
     let (verb, words) = words.split_first()?;
     let file = match verb.literal()?.as_str() {
         "log" | "show" | "diff" | "format-patch" | "whatchanged" | "diff-tree" => {
@@ -66,7 +59,7 @@ fn of_git(arguments: &[Word]) -> Option<Word> {
         }
         _ => None,
     }?;
-    Some(inner.map_or_else(|| file.clone(), |inner| file.from_folder(inner)))
+    Some(inner.map_or_else(|| file.clone(), |inner| file.from_folder(&inner)))
 }
 
 /// `s/a/b/w file`, `w file`: the rest of the row names the file. If it is not a command of the script, no

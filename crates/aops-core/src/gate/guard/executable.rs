@@ -113,7 +113,7 @@ fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executabl
     match inner.last() {
         None => brings_whole.then_some(Executable::Text),
         // Removing the file brings nothing.
-        Some(_) if matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth) => None,
+        Some(_) if act.goes_below() => None,
         Some(last) if brings_whole || unnamed(last) || is_text(last) => Some(Executable::Text),
         Some(_) => Some(Executable::Beside(at + 2)),
     }

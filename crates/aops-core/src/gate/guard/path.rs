@@ -309,9 +309,7 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
         Some(CHECKPOINTS)
     } else if settings || managed || is(1, ".claude.json") || is(2, "managed-settings.d") {
         Some(SETTINGS)
-    } else if is(1, ".claude")
-        && matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth | Act::Into)
-    {
+    } else if is(1, ".claude") && (act.goes_below() || act == Act::Into) {
         Some(FOLDER)
     } else if is(2, "agents")
         && (is(3, ".claude") || pattern::exact(last))
@@ -392,9 +390,7 @@ fn touches(
         // The sessions' folder itself belongs to Claude Code; our folders in it have names of their own.
         Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
-            session
-                || matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth)
-                    && path.len() == names.len() + 1
+            session || act.goes_below() && path.len() == names.len() + 1
         }
         Some(Below) => place.tree,
         Some(Above) if act == Act::Whole => protected.stands(&place.path),

@@ -143,7 +143,7 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
         && path.len() > home.len()
         && home.iter().zip(path).all(|(name, part)| fits(part, name));
     // Removing a shell's or git's files loses a person's settings.
-    let removes = matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
+    let removes = act.goes_below();
     ROWS.iter().filter(|row| !removes || row.what == SHELL).find(|row| {
         row.paths.iter().any(|pattern| match row.root {
             Home => in_home && meets(&path[home.len()..], pattern, act),

@@ -9,6 +9,7 @@ use crate::system::git::{git_common_folder, git_folder, index_paths};
 use crate::system::glob;
 use crate::text::redact::redact;
 use crate::tool::danger::is_secret;
+use aops_shell::commands::before_verb;
 use aops_shell::quiet::Places;
 use aops_shell::syntax::{Bit, Line, Word};
 use std::borrow::Cow;
@@ -95,10 +96,7 @@ fn settings_to_hide(
 /// The verb of each command of git.
 fn verbs(line: &Line) -> impl Iterator<Item = String> {
     let gits = line.commands.iter().filter(|simple| simple.name() == Some("git"));
-    gits.map(|git| {
-        let verb = git.words.iter().skip(1).find(|word| !word.is_option());
-        verb.map(Word::lossy).unwrap_or_default()
-    })
+    gits.map(|git| before_verb(&git.words[1..]).2.first().map(Word::lossy).unwrap_or_default())
 }
 
 fn matched(pattern: &str, with_hidden: bool) -> Result<Vec<PathBuf>, String> {
