@@ -21,7 +21,7 @@ pub mod objects;
 pub use baseline::diff;
 pub use head::{HeadFiles, HeadPlace};
 pub use ignored::ignore_list;
-pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths};
+pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths, plain_paths};
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};
