@@ -12,6 +12,7 @@ use crate::config::policy::Address;
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
 use crate::text::json::cut;
+use crate::text::plain::on_a_line;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -142,7 +143,7 @@ fn is_answer(message: &Value) -> bool {
 
 /// A server's own words: one short line, without control characters and secrets.
 pub(super) fn plain(words: &str) -> String {
-    let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: String = words.chars().map(on_a_line).collect();
     cut(&crate::text::redact::redact(&words), 200).to_owned()
 }
 

@@ -7,6 +7,7 @@
 
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
+use crate::text::template::one_line;
 use serde::{Deserialize, Serialize};
 
 const UNTOLD: &str = "bd, version not told";
@@ -188,13 +189,7 @@ pub fn field(answer: &[u8], name: &str) -> Option<String> {
 
 /// Outside text as one short line without secrets.
 pub fn clean(text: &str, longest: usize) -> String {
-    let redacted = redact(text);
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = redacted.chars().map(plain).take(longest + 1).collect();
-    if line.chars().count() > longest {
-        line = line.chars().take(longest - 1).chain(['…']).collect();
-    }
-    line.trim().to_owned()
+    one_line(&redact(text), longest - 1).trim().to_owned()
 }
 
 /// `bd` 2.0 puts every answer in `data` next to `schema_version`, beads-rs in `data` next to `result`.
