@@ -146,7 +146,7 @@ impl<'a> Repository<'a> {
             let change = sha256(&[rest]);
             Some(CommitObject { id: id.to_owned(), parent, tree, made, change, records: read_records(rest)? })
         };
-        parsed().ok_or_else(|| odd("`git diff-tree` said something else"))
+        parsed().ok_or_else(|| odd("`git diff-tree` gave an unexpected answer"))
     }
 
     /// The oldest root of its history. In a shallow clone it is the commit where the history is cut; a full
@@ -195,7 +195,11 @@ impl<'a> Repository<'a> {
             rest = &more[1..];
             found.push(Some(Object { id: id.to_owned(), kind: kind.to_owned(), content: content.to_vec() }));
         }
-        if found.len() == names.len() { Ok(found) } else { Err(odd("git said less than it was asked")) }
+        if found.len() == names.len() {
+            Ok(found)
+        } else {
+            Err(odd("git answered only part of the question"))
+        }
     }
 
     /// The address of the remote, without user and password; `None` for one on this machine.

@@ -39,7 +39,7 @@ pub const COMMAND: Command = Command {
             "every session on this machine: when, live or ended, mode, phase, where, and its prompt",
         ),
         ("aops-hook sessions --project", "only those of the project you are in"),
-        ("aops-hook sessions --since 2d", "only those that went on in the last two days"),
+        ("aops-hook sessions --since 2d", "only those that were active in the last two days"),
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],

@@ -113,7 +113,7 @@ fn a_policy_is_in_force_on_fifty_machines() {
         machine.install(&second, &[]).said(&["this machine runs `admin.example/policy` 2, signed by"]);
         machine
             .install(&forged, &[])
-            .failed(4, &["is refused: no key that is trusted here signed it", "hint: "]);
+            .failed(4, &["is refused: it is not signed by a key that is trusted here", "hint: "]);
         machine.install(&unsigned, &[]).failed(4, &["is refused: it is not signed", "aops-hook bundle sign"]);
         machine
             .install(&first, &[])
@@ -234,7 +234,7 @@ fn neither_user_nor_project_loosens_it() {
     let lower = Machine(machine.0.with("AOPS_MODE", "observe"));
     let session = lower.0.session();
     let said = session.start("startup");
-    assert!(said.out.contains("the administrator's bundle holds the mode"), "{said:?}");
+    assert!(said.out.contains("the administrator's bundle sets the mode"), "{said:?}");
     lower.0.put(".aops/config.toml", "[danger]\ngit-clean = \"off\"\n");
     lower.0.session().prompt("go").refused(&["danger.git-clean", "a project may only raise this"]);
 }

@@ -200,7 +200,7 @@ fn a_hook_that_hangs() {
     fs::write(&path, text.replacen("\"timeout\": 10", "\"timeout\": 1", 1)).unwrap();
     let bad = findings(&home);
     assert!(
-        bad.iter().any(|(name, says, _)| name == "hooks" && says == "`Setup`: does not answer in its time"),
+        bad.iter().any(|(name, says, _)| name == "hooks" && says == "`Setup`: does not answer in time"),
         "{bad:?}"
     );
 }
@@ -537,7 +537,7 @@ fn other_hooks_that_answer_prompts() {
         ("settings.json", "of-user --token [redacted"),
         ("settings.local.json", "of-user-local"),
         (".claude/settings.json", "of-project"),
-        (".claude/settings.local.json", "a file that is no JSON"),
+        (".claude/settings.local.json", "a file that is not JSON"),
         ("managed-settings.json", "of-administrator"),
         ("managed-settings.d/10.json", "of-department"),
         ("hooks/hooks.json", "of-plugin"),

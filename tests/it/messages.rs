@@ -148,7 +148,7 @@ const VALUES: &[(&str, &str)] = &[
     ("times", "3"),
     ("timeout_ms", "10000"),
     ("what", "git push --force"),
-    ("why", "5 files, 140 lines; small is up to 3 files or 60 lines"),
+    ("why", "5 files, 140 lines: over both limits, 3 files and 60 lines"),
     ("workflow", "feature-dev"),
     ("writes", "6"),
 ];

@@ -66,7 +66,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
     sandbox.person(&["mode", "loop", "--yes"]).said(&[
         "mode `loop` is set in",
         "config.toml`\n",
-        "your next prompt works as usual while the task is small (up to 3 files or 60 lines)",
+        "your next prompt works as usual while the task is small; one with more than 3 files and more than 60 lines",
     ]);
     let wanted = format!("{mine}\n[mode]\nlevel = \"loop\"\n");
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);

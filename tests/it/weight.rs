@@ -114,7 +114,7 @@ fn too_many_files_are_refused_before_they_are_made() {
     // The same file again counts once, against the task's start.
     put(&sandbox, &session, "c.txt", &lines(18)).silent();
     put(&sandbox, &session, "d.txt", &lines(12)).refused(&[
-        "this task has outgrown a small edit (4 files, 62 lines; small is up to 3 files or 60 lines), so it needs a plan",
+        "this task has outgrown a small edit (4 files, 62 lines: over both limits, 3 files and 60 lines), so it needs a plan",
         "start the agent `prompt-hydrator`",
         "plan mode",
     ]);
@@ -281,7 +281,7 @@ fn a_command_is_measured_after_it_ran() {
     assert_eq!(session.state()["sandbox"], "shut");
     session
         .ask_bash("touch more")
-        .refused(&["(5 files, 140 lines; small is up to 3 files or 60 lines)", "edits so far are kept"]);
+        .refused(&["(5 files, 140 lines: over both limits, 3 files and 60 lines)", "edits so far are kept"]);
     assert!(sandbox.project().join("f5").exists());
     // Large work that had no plan is verified all the same.
     owes_only(&session.stop("Done."), &["qa-verifier"]);

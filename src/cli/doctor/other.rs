@@ -42,7 +42,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
         |(name, text): &(String, String)| files::read_text(folder.join(name)).is_ok_and(|is| is == *text);
     if !agents::files(client).iter().all(there) {
         wrong.push((
-            format!("an agent of ours is missing in {title}, or another is in its place"),
+            format!("one of our agents is missing in {title}, or another is in its place"),
             fix.clone(),
         ));
     }

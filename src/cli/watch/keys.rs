@@ -334,7 +334,7 @@ fn in_checkpoints(model: &mut Model, key: KeyCode) -> Vec<Wish> {
 pub(super) fn answer_host(project: &Path, verb: &str, rule: &str) -> (Order, String) {
     let words = match verb {
         "allow" => format!("commands in this project reach `{rule}` from now on"),
-        _ => format!("commands in this project never reach `{rule}`, and connections that stand end"),
+        _ => format!("commands in this project never reach `{rule}`, and open connections are closed"),
     };
     (Order::new(project.to_owned(), &["network", verb, rule]), words)
 }

@@ -112,7 +112,7 @@ impl Driver {
         let since = match now {
             Ok(now) if now == *sha256 => "",
             Ok(_) => " (changed since the run began)",
-            Err(_) => " (gone since the run began)",
+            Err(_) => " (deleted since the run began)",
         };
         format!("- `{}`{since}", one_line(path, 300).replace('`', "'"))
     }

@@ -201,7 +201,7 @@ impl Store {
 
     /// The last bytes of its text, at most this many.
     fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
-        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
+        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is missing"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
         let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
         Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)

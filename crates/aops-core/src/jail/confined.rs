@@ -58,7 +58,7 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<(), String> 
     close_on_exec();
     let policy = hold.is_none().then(|| in_force::policy(env, &env.cwd));
     let hold = match (hold, &policy) {
-        (Some(hold), _) => Hold::of(hold).ok_or("it is not known what holds it")?,
+        (Some(hold), _) => Hold::of(hold).ok_or("we do not know what confines it")?,
         (None, Some(Ok(policy))) if policy.jail.level == JailLevel::Off => Hold::Words,
         (None, _) => what_holds(&ground, Profile::Work)?.hold,
     };

@@ -285,7 +285,7 @@ fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             let folder = folder.display();
             Err(format!(
-                "`{folder}`: {error}; what guards may lie in it, so open it: `chmod u+rwx '{folder}'`"
+                "`{folder}`: {error}; files that guard the session may be in it, so make it readable: `chmod u+rwx '{folder}'`"
             ))
         }
         Err(error) => Err(format!("`{}`: {error}", folder.display())),

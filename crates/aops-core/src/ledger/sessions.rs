@@ -115,7 +115,7 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
         [one] => Ok(one.clone()),
         [] => Err(format!("no session `{given}`\nhint: `aops-hook sessions` lists them")),
         many => Err(format!(
-            "`{given}` begins {} session ids\nhint: type more of it; `aops-hook sessions` lists them",
+            "{} session ids begin with `{given}`\nhint: type more of it; `aops-hook sessions` lists them",
             many.len()
         )),
     }

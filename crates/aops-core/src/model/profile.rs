@@ -165,12 +165,12 @@ impl Losses {
             let are = if many { "are" } else { "is" };
             sentences.extend((!names.is_empty()).then(|| match loss {
                 Loss::Made => format!("{names} {are} gone."),
-                Loss::Changed => format!("The changes to {names} are gone."),
+                Loss::Changed => format!("The changes to {names} were discarded."),
                 Loss::Removed => format!("{names} {are} still there."),
             }));
         }
         sentences.extend(
-            (self.more > 0).then(|| format!("So are the changes to {} more.", count(self.more, "file"))),
+            (self.more > 0).then(|| format!("So were the changes to {} more.", count(self.more, "file"))),
         );
         let server = |port: &u16| format!("The server on port {port} was stopped.");
         sentences.extend(self.ports.iter().map(server));

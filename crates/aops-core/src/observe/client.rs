@@ -67,7 +67,7 @@ fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure>
     let in_force = in_force::load_in(env, None)?;
     let configured = in_force.policy.mode.level();
     let floor = in_force.origins.floor();
-    let held = || "the administrator's bundle holds the mode".to_owned();
+    let held = || "the administrator's bundle sets the mode".to_owned();
     let refused = match floor {
         Some(floor) if level < floor => Some(held()),
         _ if level < configured => lowered_by(env, event, level),
@@ -114,7 +114,7 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
 pub fn unheard(asked: &ModeAsked) -> Option<String> {
     let why = asked.refused.as_ref()?;
     Some(format!(
-        "`{MODE}={}` does not hold: {why}\nhint: set it where you start the client yourself, or run `{PROGRAM} mode`",
+        "`{MODE}={}` has no effect: {why}\nhint: set it where you start the client yourself, or run `{PROGRAM} mode`",
         asked.asked
     ))
 }

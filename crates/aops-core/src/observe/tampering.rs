@@ -330,7 +330,7 @@ pub fn settings(path: &str) -> String {
 
 fn program_gone(path: &Path) -> Option<String> {
     match fs::metadata(path) {
-        Err(_) => Some("our program is gone".to_owned()),
+        Err(_) => Some("our program is missing".to_owned()),
         Ok(meta) if meta.mode() & 0o111 == 0 => Some("our program can no longer be run".to_owned()),
         Ok(_) => None,
     }

@@ -120,8 +120,10 @@ fn key(wanted: &Fleet, serves: bool) -> Result<String, String> {
 
 fn listens(wanted: &Fleet) -> Result<String, String> {
     let Some(listen) = &wanted.listen else {
-        return Err("it is not said where the worker listens\nhint: set `fleet.listen`, as `10.0.0.5:9443`"
-            .to_owned());
+        return Err(
+            "no address is set for the worker to listen on\nhint: set `fleet.listen`, as `10.0.0.5:9443`"
+                .to_owned(),
+        );
     };
     let address: SocketAddr = listen.parse().map_err(|_| {
         format!("`fleet.listen` = \"{listen}\" is not ADDRESS:PORT\nhint: write it as `10.0.0.5:9443`")

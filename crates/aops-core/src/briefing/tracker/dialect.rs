@@ -9,7 +9,7 @@ use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 
-const UNTOLD: &str = "bd, version not told";
+const UNTOLD: &str = "bd, version unknown";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {

@@ -228,7 +228,7 @@ impl<'r> Gathered<'r> {
         let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
         if unknown {
             let known = ASSETS.iter().filter(|asset| asset.kind() == kind).map(super::Asset::id);
-            let what = format!("there is no template `{id}` to take the place of{}", meant(id, known));
+            let what = format!("there is no template `{id}` to replace{}", meant(id, known));
             return self.problems.push(Problem::new(path.display().to_string(), 1, what));
         }
         match text_at(self.reading, from, kind, id, path) {
