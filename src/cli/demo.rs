@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
     name: "demo",
     about: "Play a whole session through every gate, in a temporary folder",
     examples: &[
-        ("aops-hook demo", "each step, what the gates said, and the way on; nothing is installed"),
+        ("aops-hook demo", "each step, what the gates said, and the next step; nothing is installed"),
         ("aops-hook demo --json", "the same, for a program"),
     ],
     arguments: |row| row,

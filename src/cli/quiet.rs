@@ -21,7 +21,7 @@ pub const COMMAND: Command = Command {
     name: "quiet",
     about: "Show which of the client's questions are answered for you, and change it",
     examples: &[
-        ("aops-hook quiet", "the level, whether the jail holds it here, and what it did"),
+        ("aops-hook quiet", "the level, whether its jail works here, and what it did"),
         ("aops-hook quiet reading", "lines that only read need no approval"),
         ("aops-hook quiet reading --network gh", "`gh` may read over the network"),
         (

@@ -153,7 +153,7 @@ fn fields() -> Vec<Key> {
     network.publish: Form::Ports(Publish::WORDS), Keep, "ports of commands' servers that are opened on this machine's loopback";
     network.sockets: Form::Names, Lower, "unix sockets that commands see; a container engine's socket leads around the list";
     network.servers: Form::Flag, Raise, "the list also holds for hooks and servers that the client starts with a shell";
-    network.ech: Form::Flag, Lower, "a TLS hello may hide a second name, as those of browsers do";
+    network.ech: Form::Flag, Lower, "a TLS hello may hide a second name (ECH), as browsers' hellos do";
     quiet.allow: Form::OneOf(QuietLevel::WORDS), Lower,
         "which questions of the client are answered for you: none, those about lines proven to only read, or also those about lines that the jail contains";
     quiet.network: Form::Names, Lower, "programs that may use the network to read, such as `gh`";
