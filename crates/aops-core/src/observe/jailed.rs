@@ -165,7 +165,7 @@ fn unheeded(env: &Env) -> Option<String> {
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
     named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && starts_through_us(value)).map(|_| {
         format!(
-            "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged only by their text\nhint: start the client again, and check whether a project's settings set it anew",
+            "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged only by their text\nhint: start the client again, and check whether a project's settings set it again",
             file.display()
         )
     })
