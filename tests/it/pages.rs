@@ -233,3 +233,18 @@ fn pictures_are_made_and_shown() {
     }
     assert!(gallery.contains(install::VERSION), "of which client");
 }
+
+/// One line for each change, at most 20 words, and what breaks first.
+#[test]
+fn a_version_is_read_at_a_glance() {
+    let log = read("CHANGELOG.md");
+    let mut versions = log.split("\n## ");
+    assert_eq!(versions.next().unwrap().lines().filter(|line| line.starts_with("- ")).count(), 0);
+    for version in versions {
+        let mut areas = version.lines().filter(|line| line.starts_with("### "));
+        assert!(areas.by_ref().skip(1).all(|area| area != "### Breaking"), "{version}");
+        for line in version.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with("### ")) {
+            assert!(line.starts_with("- ") && line.split_whitespace().count() <= 21, "{line}");
+        }
+    }
+}
