@@ -127,8 +127,8 @@ impl<'a> Repository<'a> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
     }
 
-    /// The commit and its change, with one start of git. Where the history is cut here, its parent is
-    /// missing, and nothing is said of it.
+    /// The commit and its change, with one start of git. If the history is cut here, its parent is
+    /// missing, and we say nothing about it.
     pub fn commit(&self, id: &str) -> Result<CommitObject, Failure> {
         let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
         let more = ["--root", "--always", "--diff-merges=first-parent", "--format=%T %ct %P", id];
@@ -162,8 +162,9 @@ impl<'a> Repository<'a> {
         Ok(found.map(|object| (object.id, object.content)).collect())
     }
 
-    /// What each of these names is, in order; `None` if it is missing. Starts git once for all, or not at all
-    /// if they were expected; that is told once, since names may mean something else later.
+    /// What each of these names is, in order; `None` if it is missing. Starts git once for all of them, or
+    /// not at all if they were expected; this answer is given once, since names may mean something else
+    /// later.
     pub fn objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
         let known = self.known.take();
         if !names.is_empty() && names.iter().all(|name| known.contains_key(*name)) {

@@ -209,8 +209,8 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
     open_exports(env, file).map_err(storage)?.write_all(lines.as_bytes()).map_err(storage)
 }
 
-/// The client's file, whose folder every command can write to. So neither a link in its place nor a second
-/// name of another file is written through, and its folder is none of those that guard.
+/// The client's file, whose folder every command can write to. So we write through neither a link in its
+/// place nor a second name of another file, and its folder must not be a guarded one.
 fn open_exports(env: &Env, file: &Path) -> io::Result<fs::File> {
     let named = file.parent().zip(file.file_name()).ok_or(ErrorKind::InvalidInput)?;
     let folder = files::real(named.0)?;

@@ -49,7 +49,8 @@ pub fn is_paused(session: &Session, context: &Context) -> bool {
     context.defers && session.memory.calls.iter().any(is_waiting)
 }
 
-/// The notice for the person about a turn without a Stop that owed something. Nothing is refused for it.
+/// Tells the person about a turn that ended without a Stop and still owed something. Nothing is refused for
+/// it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
     context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();

@@ -2,9 +2,8 @@
 //! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first which kind of jail works here.
 //! Without a program it enters the jail and starts the programs that it is asked for.
 //!
-//! Becomes the program. Invariants: if the jail is on, the program runs inside it, or as it is where the
-//! kernel offers no jail; guarded are the files that our caller guards, wherever the program's own variables
-//! point.
+//! Becomes the program. Invariants: if the jail is on, the program runs inside it, or without one if the
+//! kernel offers none; our caller's guarded files are protected, wherever the program's own variables point.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::network;

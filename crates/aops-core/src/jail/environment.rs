@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Variables that a command line was judged with.
 const JUDGED_WITH: [&str; 2] = ["HOME", "PATH"];
 
-/// Why a command with these variables may do something else than its text says. `held`: folders in which an
-/// agent may put programs.
+/// Why a command with these variables may do something else than its text says. `held`: folders into which
+/// an agent can put programs.
 pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option<String> {
     let set = || variables.iter().filter(|(_, value)| !value.is_empty());
     let mut leading = set().filter_map(|(name, value)| Some((name, value, lead(name)?)));

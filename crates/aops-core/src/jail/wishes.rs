@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 pub enum Way {
     /// Unchanged, and on the same mount as the folder above it; it cannot be renamed or removed.
     Held,
-    /// The same, but on a mount of its own, which is copied into every namespace made from this one. The only
+    /// The same, on a separate mount, which is copied into every namespace made from this one. The only
     /// way to hold a symlink, which stays a symlink.
     Pinned,
     /// Changes go into a throwaway layer.

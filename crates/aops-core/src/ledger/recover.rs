@@ -419,7 +419,7 @@ impl StateFile {
         let digest = state.digest.take().filter(|_| state.schema == SCHEMA);
         let (Some(memory), Some(digest)) = (memory, digest) else { return StateFile::Untrusted(bytes) };
         if !matches(&state, &digest) {
-            // Somebody may have formatted the file anew.
+            // Somebody may have reformatted the file.
             if let Some(witness) = &mut state.ledger {
                 witness.memory = canonical_value(&memory);
             }

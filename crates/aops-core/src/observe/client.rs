@@ -2,7 +2,7 @@
 //!
 //! Reads the client's command line and settings when a session starts, and sessions on disk only if a lower
 //! mode is requested. Invariants: a lower mode counts only if a person outside of any tool call asked for it;
-//! an unreadable mode is none; unless something says otherwise, the client has agents.
+//! an unreadable mode does not count; unless something says otherwise, the client has agents.
 
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;

@@ -138,7 +138,7 @@ fn collect(json: &Json, all: &mut Vec<String>) {
     }
 }
 
-/// A program written to a place where it hides another of its name.
+/// A program that is written to a place where it hides another one of the same name.
 fn on_path(env: &Env, path: &Path) -> Option<Found> {
     let folder = path.parent()?;
     let name = path.file_name()?;

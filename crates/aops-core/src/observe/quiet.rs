@@ -123,8 +123,8 @@ fn look(
     Ok((answer, line))
 }
 
-/// Within a turn the configuration stays as it is, but a person who switches answers off means the next line.
-/// The texts for models say nothing about answers, so they are not read.
+/// Within a turn the configuration stays as it is; but if a person switches answers off, that applies from
+/// the next line. The texts for models say nothing about answers, so they are not read.
 fn still_wanted(env: &Reading, session: &Session) -> Result<(), String> {
     let chosen = session.memory.configured.mode.as_ref().and_then(|asked| asked.level);
     let now = in_force::policy_in(env, chosen).map_err(|failure| failure.to_string())?;

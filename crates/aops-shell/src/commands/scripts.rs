@@ -239,7 +239,7 @@ pub(super) fn awk_touched(command: &Invocation) -> Touched {
     Touched { files, programs, ..Touched::default() }
 }
 
-/// The last token, as far as it decides how the next one is read.
+/// What the last token says about how the next one must be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastToken {
     /// A `/` after it is a division.
