@@ -205,7 +205,7 @@ fn sign(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     value["key"] = json!(public.to_string());
     let words = format!(
         "signed `{}` {} with the key of `{}`\nhint: on each machine, as root: `aops-hook install --managed \
-        {name} --key '{public}'`; later without the key",
+        {name} --key '{public}'`; for later bundles without `--key`",
         bundle.name, bundle.version, public.name
     );
     io.answer(&value, words)

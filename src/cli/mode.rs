@@ -37,7 +37,7 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         let level = operand("level", "LEVEL", "The mode to set; nothing: show it")
             .value_parser(ModeLevel::WORDS.to_vec());
-        let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
+        let project = flag("project", "Only for this project, as a `[[project]]` row of your own file");
         let unset = flag("unset", "With `--project`: remove this project's row from your file")
             .conflicts_with("level");
         row.args([level, project, unset.requires("project"), yes()])
@@ -147,7 +147,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         writeln!(io.out, "{line}")?;
     }
     io.print(
-        "\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone, `--project \
+        "\nto change it: `aops-hook mode LEVEL`; with `--project` for this project only, `--project \
         --unset` to end that",
     )
 }

@@ -177,7 +177,7 @@ fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&
 
 fn lost_to_json(head: &Head) -> Value {
     json!({
-        "client": null, "person": null, "damage": "its folder is gone", "short": head.session_id,
+        "client": null, "person": null, "damage": "its folder is missing", "short": head.session_id,
         "live": false,
         "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
         "session_id": head.session_id, "folder": null,

@@ -142,7 +142,7 @@ fn registered_more_weakly_than_today() {
     let path = home.path("settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"", 1)).unwrap();
-    heals(&home, "registered", "not as this version registers");
+    heals(&home, "registered", "not registered the way this version does it");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn program_missing() {
     let mut home = installed();
     fs::rename(&home.program, home.root().join("aops-hook")).unwrap();
     home.program = home.root().join("aops-hook");
-    heals(&home, "program", "is registered and not there");
+    heals(&home, "program", "is registered but does not exist");
 }
 
 #[test]
@@ -488,7 +488,7 @@ fn another_client_that_reads_our_registration() {
     let (level, words) = rows(&home, "others").remove(0);
     assert_eq!(level, "note");
     assert!(
-        words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"),
+        words.starts_with("Copilot CLI, Cursor may read this registration too: their events pass"),
         "{words}"
     );
     assert_eq!(findings(&home), [], "nothing is wrong");

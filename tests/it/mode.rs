@@ -183,7 +183,7 @@ fn a_project_that_holds_it_higher_is_named() {
     let before = sandbox.files();
     for scope in [&[][..], &["--project"]] {
         let said = sandbox.person(&[&["mode", "loop", "--yes"], scope].concat());
-        said.failed(2, &["holds the mode at `strict`", ".aops/config.toml:2", "hint: "]);
+        said.failed(2, &["sets the mode to `strict`", ".aops/config.toml:2", "hint: "]);
     }
     // So is one that the new mode would make invalid.
     sandbox.put(".aops/config.toml", "[gates]\nqa = \"warn\"\n");

@@ -190,7 +190,7 @@ impl Heads {
     /// Makes `head` the newest of its ledger. The folder must exist. A head that names its boot was not
     /// flushed to the disk, so the index is renewed only at the next one that was.
     pub fn export(&self, head: &Head) -> Result<(), Failure> {
-        let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
+        let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "no longer exists"))?;
         let (file, long) = append(&dir, &(canonical(head) + "\n"))?;
         if head.boot.is_none() {
             file.sync_data().map_err(|e| Failure::storage(FILE, e))?;

@@ -72,7 +72,7 @@ pub(super) fn others(scene: &Scene) -> Report {
         return Ok(String::new());
     }
     let what = format!(
-        "{} may read this registration too: its events pass without checks and are not recorded",
+        "{} may read this registration too: their events pass without checks and are not recorded",
         names.join(", ")
     );
     bad(what, "nothing is wrong; only Claude Code is guarded")

@@ -131,7 +131,7 @@ fn entered(model: &mut Model, entry: Entry, typed: &str, about: &str) -> Vec<Wis
 /// Asks whether this may be done; if something is missing, says what.
 fn order(model: &mut Model, entry: Entry, typed: &str, about: &str) {
     let Some(row) = model.find(about) else {
-        model.said = Some(("this session is gone".to_owned(), Tone::Warn));
+        model.said = Some(("this session no longer exists".to_owned(), Tone::Warn));
         return;
     };
     match make(row, entry, typed) {

@@ -442,10 +442,13 @@ fn where_words_alone_hold_no_session_is_more_than_intact() {
         // Before its first command.
         assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
         let why = verify(&world.sandbox, &[&held.id])["why_not_next"].to_string();
-        assert!(why.contains("words alone held the commands") && why.contains(&unheld.id), "{why}");
+        assert!(why.contains("were judged only by their text") && why.contains(&unheld.id), "{why}");
         let doctor = world.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
         let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "key").unwrap().to_string();
-        assert!(row.contains("words alone held commands") && row.contains("key rotate"), "{row}");
+        assert!(
+            row.contains("commands were judged only by their text") && row.contains("key rotate"),
+            "{row}"
+        );
         let proof = world.sandbox.person(&["prove", &format!("{}:1", held.id), "--json"]).json();
         assert_eq!(proof["tier"], "intact");
         // New keys are no cure while such a session goes on.
@@ -471,8 +474,8 @@ fn where_words_alone_hold_no_session_is_more_than_intact() {
 fn another_program_in_the_variable_is_told() {
     for (value, told) in [
         ("/opt/logger.sh".to_owned(), "names another program"),
-        (BINARY.to_owned(), "not as the starter"),
-        (format!("{BINARY} --verbose"), "not as the starter"),
+        (BINARY.to_owned(), "not as the program that starts commands"),
+        (format!("{BINARY} --verbose"), "not as the program that starts commands"),
     ] {
         let sandbox = crate::support::Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", &value);
         let session = sandbox.session();

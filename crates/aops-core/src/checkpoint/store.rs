@@ -239,7 +239,8 @@ impl Store {
 
 /// Opens the root of a tree, which may be a symlink.
 fn tree(root: &Path) -> Result<OwnedFd, Failure> {
-    folder::enter(rustix::fs::CWD, root, true)?.ok_or_else(|| Failure::storage(root.display(), "is gone"))
+    folder::enter(rustix::fs::CWD, root, true)?
+        .ok_or_else(|| Failure::storage(root.display(), "no longer exists"))
 }
 
 pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {

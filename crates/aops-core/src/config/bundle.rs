@@ -341,7 +341,7 @@ mod tests {
         let own = SecretKey::new("admin.example", Use::Note, &[1; 32]).unwrap();
         let witness = SecretKey::new("w.example", Use::Cosignature, &[1; 32]).unwrap();
         assert_eq!(keys(&format!("# ours\n\n{}\n", own.public())).unwrap(), [own.public().clone()]);
-        assert!(keys(&witness.public().to_string()).unwrap_err().contains("signs no bundle"));
+        assert!(keys(&witness.public().to_string()).unwrap_err().contains("do not sign bundles"));
         assert!(keys("x").is_err());
     }
 }

@@ -202,8 +202,8 @@ mod tests {
         for (conditions, word) in [
             ("tool = \"bash\"", "write `Bash`"),
             ("tool = \"run_shell_command\"", "write `Bash`"),
-            ("tool = [\"Bsh\", \"Writ\"]", "no tool that we know is called `Bsh`"),
-            ("tool = \"Wr?\"", "no tool that we know"),
+            ("tool = [\"Bsh\", \"Writ\"]", "we know no tool called `Bsh`"),
+            ("tool = \"Wr?\"", "we know no tool"),
             ("tool = \"Read\"\neffect = \"write\"", "`Read` is never `write`"),
             (
                 "tool = [\"Read\", \"Grep\"]\neffect = [\"write\", \"spawn\"]",
@@ -220,7 +220,7 @@ mod tests {
             ("command = \"A=1 make\"", "`A=1` is a variable"),
             ("path = \"../other/*\"", "without `..`"),
             ("path = \"src//a\"", "has `//`"),
-            ("path = \"$HOME/.ssh\"", "variables mean nothing"),
+            ("path = \"$HOME/.ssh\"", "variables are not expanded"),
             ("path = \"~root/.ssh\"", "only your own home"),
             ("path = \"*.{js,ts}\"", "braces mean themselves"),
         ] {

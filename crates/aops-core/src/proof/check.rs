@@ -194,7 +194,7 @@ impl Examined {
         }
         // The end of the first turn may have been interrupted before it wrote a checkpoint.
         if self.seals > 1 && !remains.iter().any(|name| name == CHECKPOINT) {
-            self.faults.push("the checkpoint is gone".to_owned());
+            self.faults.push("the checkpoint is missing".to_owned());
         }
         let is_signed = !remains.is_empty() && (head.is_some() || self.seals > 0);
         if is_signed && known.is_empty() && !sight.is_hidden && sight.broken.is_none() {

@@ -274,8 +274,8 @@ impl Keys {
         };
         let path = path(env);
         make_all(&path)?;
-        let dir =
-            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        let dir = folder::enter(CWD, &path, false)?
+            .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))?;
         Ok(Self { dir, note, ml_dsa: Some(ml_dsa), old: old.to_vec(), rotation: Rotation::No })
     }
 

@@ -59,7 +59,8 @@ impl Speaker {
             }
             News::Gone(keys) => {
                 let gone = keys.iter().filter_map(|key| self.model.find(key)).filter(|_| !self.json);
-                let said = gone.map(|row| format!("{} {}: is gone", row.short(), row.project)).collect();
+                let said =
+                    gone.map(|row| format!("{} {}: no longer exists", row.short(), row.project)).collect();
                 self.model.learn(News::Gone(keys));
                 said
             }

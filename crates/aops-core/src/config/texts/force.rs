@@ -348,7 +348,7 @@ mod tests {
         let wanted = [
             "project/.aops/workflows/folder.md:1: is not a plain file",
             "project/.aops/workflows/out.md:1: is a link out of the project",
-            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to take the place of; did you mean `refusals/rule`?",
+            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to replace; did you mean `refusals/rule`?",
         ];
         assert_eq!(world.foreign().1, wanted);
         let project = world.project();

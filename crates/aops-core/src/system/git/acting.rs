@@ -57,7 +57,7 @@ impl Place<'_> {
             Ok(said) if said.cut => Err(wrong(format!("`git {}` printed too much", args[0]))),
             Ok(said) => Ok(said.stdout),
             Err(Asked::Unasked(why)) => Err(wrong(why)),
-            Err(_) => Err(wrong("the repository is gone".to_owned())),
+            Err(_) => Err(wrong("the repository no longer exists".to_owned())),
         }
     }
 }
