@@ -221,7 +221,11 @@ fn what_was_shown_is_run() {
 fn pictures_are_made_and_shown() {
     let readme = read("README.md");
     let first: String = readme.lines().take(25).collect::<Vec<_>>().join("\n");
-    assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
+    assert!(
+        first.contains("![") && first.contains("docs/pictures/guard.svg"),
+        "a picture in the first screen"
+    );
+    assert!(read("docs/pictures/guard.svg").contains("@keyframes"), "it moves");
     let gallery = read("docs/pictures/README.md");
     for name in [
         "demo.svg", "guard.svg", "page.png", "refusal.svg", "report.png", "watch.svg", "workflow.svg",
