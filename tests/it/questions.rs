@@ -336,7 +336,7 @@ fn a_plan_that_a_hook_may_approve_does_not_count() {
                 session.write("a.txt").silent();
             } else {
                 assert!(
-                    said.out.contains("approving this plan opens nothing here"),
+                    said.out.contains("your approval of this plan does not count"),
                     "{name} {text}: {said:?}"
                 );
                 assert!(!said.out.contains("\"decision\""), "{said:?}");

@@ -85,7 +85,7 @@ pub(super) fn lock(scene: &Scene) -> Report {
     match excludes {
         Ok(true) => Ok("a second writer has to wait".to_owned()),
         Ok(false) => bad(format!("two writers get the same lock in `{}`", config.display()), fix),
-        Err(error) => bad(format!("no lock to be had in `{}`: {error}", config.display()), fix),
+        Err(error) => bad(format!("cannot get a lock in `{}`: {error}", config.display()), fix),
     }
 }
 

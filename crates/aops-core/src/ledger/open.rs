@@ -94,7 +94,8 @@ impl Ledger {
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let place = session_folder::existing(path)?;
-        Self::enter(env, trace, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+        Self::enter(env, trace, place, true)?
+            .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))
     }
 
     /// Opens an existing folder; `None` if it belongs to another session.

@@ -70,7 +70,9 @@ impl SessionFiles<'_> {
         if let Some(seq) = lost {
             repairs.push(Fact::Recovery(Recovered {
                 lost_after: Some(walk.folded.seq),
-                what: format!("a power loss took entries up to {seq}; all that was synced is left"),
+                what: format!(
+                    "a power loss destroyed entries up to {seq}; everything that was synced is left"
+                ),
                 ..Recovered::default()
             }));
         }
@@ -296,7 +298,7 @@ pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
     if is_tear(rest) {
         return Ok(());
     }
-    let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
+    let what = format!("the bytes after entry {} are not an entry", walk.folded.seq);
     Err(Failure::new(Code::ChecksumMismatch, what))
 }
 
@@ -422,7 +424,7 @@ impl StateFile {
         };
         let text = StateText::of(&state);
         if !matches(&text, &witness, &digest) {
-            // Somebody may have formatted the file anew.
+            // Somebody may have reformatted the file.
             witness.memory = canonical_value(&memory);
             if !matches(&text, &witness, &digest) {
                 return StateFile::Untrusted(bytes);

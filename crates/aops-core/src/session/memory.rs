@@ -189,7 +189,7 @@ pub struct Timers {
     pub lost: bool,
 }
 
-/// What was recorded or said once.
+/// What we must not record or say a second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// It was recorded that an event named the folder of another project than the session's.

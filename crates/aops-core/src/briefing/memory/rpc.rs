@@ -223,7 +223,7 @@ fn save(env: &Env, server: &Address, learnt: &Learnt) {
     }
 }
 
-/// Saves the session if it was opened anew.
+/// Saves the session if it was opened again.
 pub(super) fn keep_session(env: &Env, known: Option<Learnt>, client: &Client) {
     if let Some(known) = known.filter(|known| known.session != client.session) {
         save(env, client.server, &Learnt { session: client.session.clone(), ..known });

@@ -10,7 +10,7 @@ use crate::text::redact::redact;
 use crate::text::template::one_line;
 use serde::{Deserialize, Serialize};
 
-const UNTOLD: &str = "bd, version not told";
+const UNTOLD: &str = "bd, version unknown";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
