@@ -6,8 +6,8 @@
 //! error, never an empty list.
 
 use crate::text::json::{self, Json};
+use crate::text::plain::on_a_line;
 use crate::text::redact::redact;
-use crate::text::template::one_line;
 use serde::{Deserialize, Serialize};
 
 const UNTOLD: &str = "bd, version unknown";
@@ -189,7 +189,11 @@ pub fn field(answer: &[u8], name: &str) -> Option<String> {
 
 /// Outside text as one short line without secrets.
 pub fn clean(text: &str, longest: usize) -> String {
-    one_line(&redact(text), longest - 1).trim().to_owned()
+    let mut line: String = redact(text).chars().map(on_a_line).take(longest + 1).collect();
+    if line.chars().count() > longest {
+        line = line.chars().take(longest - 1).chain(['…']).collect();
+    }
+    line.trim().to_owned()
 }
 
 /// `bd` 2.0 puts every answer in `data` next to `schema_version`, beads-rs in `data` next to `result`.
