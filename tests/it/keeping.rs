@@ -346,7 +346,7 @@ fn where_git_fails_everything_is_kept() {
     }
     let said = session.ask_bash("git checkout -- .");
     assert_eq!(decision(&said), "ask", "{}", said.out);
-    assert!(said.out.contains("git does not tell"), "{}", said.out);
+    assert!(said.out.contains("git could not tell"), "{}", said.out);
 }
 
 /// In the place of `crontab`, with its table in a file.
@@ -614,8 +614,8 @@ fn a_folder_that_another_session_works_in_is_asked_about() {
     assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
 }
 
-/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of what
-/// was kept.
+/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of
+/// what was kept.
 #[test]
 fn a_file_that_a_refused_call_left_may_be_edited() {
     let sandbox = guarded();

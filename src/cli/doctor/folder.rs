@@ -187,7 +187,7 @@ pub(super) fn configuration(scene: &Scene) -> Report {
     let mut idle = idle::find(&found.policy, &found.origins);
     idle.extend(never::find(&found.policy, &found.origins));
     let idle = idle.into_iter().map(|idle| idle.to_string());
-    let well = workflows(scene).is_ok().then(|| "it and the workflows can be read".to_owned());
+    let well = workflows(scene).is_ok().then(|| "the configuration and the workflows can be read".to_owned());
     Ok(well.into_iter().chain(idle).collect::<Vec<_>>().join("; "))
 }
 

@@ -62,7 +62,7 @@ fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verd
     match &call.guard.settings {
         Some(SettingsEdit::Loses(why)) => {
             let words = format!(
-                "this edit is not made: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
+                "this edit was blocked: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
             );
             return Verdict::deny(GATE, words);
         }

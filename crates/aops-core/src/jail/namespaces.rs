@@ -200,7 +200,6 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let around = open_at(around)?;
     let view = if alone { copy_of(&around, OpenTreeFlags::empty()) } else { Err(rustix::io::Errno::INVAL) };
     // The kernel refuses this if one of the mounts below must not be uncovered; then copy those, too.
-    // them.
     view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }
 

@@ -132,7 +132,12 @@ impl Acting<'_> {
             // A copy, since the store's own file must not change together with the restored one.
             Content::Link(_) => {
                 let fill = |file: &mut File| {
-                    let gone = || Failure::storage(name::shown(path), "its content is gone");
+                    let gone = || {
+                        Failure::storage(
+                            name::shown(path),
+                            "its content is missing, so it cannot be brought back",
+                        )
+                    };
                     let kept = open_link(store, self.plan.number, goal)?.ok_or_else(gone)?;
                     copy_content(&kept, goal.mode, file).map_err(|e| Failure::storage(name::shown(path), e))
                 };

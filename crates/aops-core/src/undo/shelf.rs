@@ -282,9 +282,9 @@ pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<O
         let what = format!("what was kept as {number}: `{}`: {why}", name::shown(&kept.path));
         Failure::new(Code::ChecksumMismatch, what)
     };
-    let folder = folder(store, number)?.ok_or_else(|| wrong("is gone"))?;
+    let folder = folder(store, number)?.ok_or_else(|| wrong("no longer exists"))?;
     let found = crate::system::folder::open(&folder, &link.name, OFlags::RDONLY)?;
-    let (file, size) = found.ok_or_else(|| wrong("its content is gone"))?;
+    let (file, size) = found.ok_or_else(|| wrong("its content is missing, so it cannot be brought back"))?;
     let about = file.metadata().map_err(|e| Failure::storage(name::shown(&kept.path), e))?;
     let modified = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
     let same = about.ino() == link.inode && size == kept.size && modified == link.modified;
