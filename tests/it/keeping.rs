@@ -347,7 +347,7 @@ fn where_git_fails_everything_is_kept() {
     }
     let said = session.ask_bash("git checkout -- .");
     assert_eq!(decision(&said), "ask", "{}", said.out);
-    assert!(said.out.contains("git does not tell"), "{}", said.out);
+    assert!(said.out.contains("git could not tell"), "{}", said.out);
 }
 
 /// In the place of `crontab`, with its table in a file.
@@ -440,7 +440,7 @@ fn many_copies_are_one_file_and_come_back() {
     let pack = fs::read(kept.join("pack")).unwrap();
     let mut damaged = pack.clone();
     damaged[pack.len() / 2] ^= 1;
-    for (bytes, why) in [(&damaged[..], "damaged"), (&pack[..9], "gone")] {
+    for (bytes, why) in [(&damaged[..], "damaged"), (&pack[..9], "missing")] {
         fs::write(kept.join("pack"), bytes).unwrap();
         let said = sandbox.person(&["undo", "1", "--yes"]);
         assert!(said.code != Some(0) && said.err.contains(&format!("its content is {why}")), "{said:?}");
@@ -738,8 +738,8 @@ fn a_folder_that_another_session_works_in_is_asked_about() {
     assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
 }
 
-/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of what
-/// was kept.
+/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of
+/// what was kept.
 #[test]
 fn a_file_that_a_refused_call_left_may_be_edited() {
     let sandbox = guarded();

@@ -97,7 +97,7 @@ fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
         let is_other = other.session_id != session.state.session_id;
         is_other && is_late && sessions::session(other).is_some_and(|other| clients::is_live(&other, &boot))
     };
-    // A line that is only tried stands for a session of its own, which may be the open one.
+    // For a line that is only tried, we assume a session of its own, which may be the open one.
     let others = usize::from(session.state.session_id == Session::TRIED);
     rollback::sessions_in(env, root, "").iter().filter(|other| works(other)).count() > others
 }

@@ -113,7 +113,7 @@ impl Command<'_> {
                 Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &[], quick: false };
             return look_at_all(place, &line, self.bounds).map_err(|unkept: Unkept| unkept.to_string());
         }
-        let losses = told(&line, &place, &rules).ok_or("the line no longer tells what it would lose")?;
+        let losses = told(&line, &place, &rules).ok_or("the line no longer shows what it would lose")?;
         let place =
             Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules, quick: false };
         look(place, &losses, self.bounds).map_err(|unkept: Unkept| unkept.to_string())

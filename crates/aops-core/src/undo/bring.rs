@@ -97,7 +97,9 @@ pub fn finish_pending(env: &Env, root: &Path, own: Option<&mut Ledger>) -> Resul
 
 fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]) -> Result<Option<Brought>, Failure> {
     let Some(plan) = shelf::plan(env, store)? else { return Ok(None) };
-    let gone = || Failure::new(Code::ChecksumMismatch, format!("what was kept as {} is gone", plan.present));
+    let gone = || {
+        Failure::new(Code::ChecksumMismatch, format!("what was kept as {} no longer exists", plan.present))
+    };
     let present = shelf::read(env, store, plan.present)?.ok_or_else(gone)?;
     carry_out(env, store, &plan, &present, ledgers).map(Some)
 }

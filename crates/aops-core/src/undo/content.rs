@@ -73,7 +73,7 @@ pub(super) fn share_pack(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
 pub(super) fn packed(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<Vec<u8>>, Failure> {
     let Content::Packed(piece) = &kept.content else { return Ok(None) };
     let wrong = |why: &str| wrong(number, kept, why);
-    let gone = || wrong("its content is gone");
+    let gone = || wrong("its content is missing, so it cannot be brought back");
     let folder = shelf::folder(store, number)?.ok_or_else(gone)?;
     let (file, long) = folder::open(&folder, PACK, OFlags::RDONLY)?.ok_or_else(gone)?;
     let is_inside = piece.at.checked_add(piece.long).is_some_and(|end| end <= long);
@@ -91,9 +91,9 @@ pub(super) fn packed(store: &Store, number: u64, kept: &KeptFile) -> Result<Opti
 pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<File>, Failure> {
     let Content::Link(link) = &kept.content else { return Ok(None) };
     let wrong = |why: &str| wrong(number, kept, why);
-    let folder = shelf::folder(store, number)?.ok_or_else(|| wrong("is gone"))?;
+    let folder = shelf::folder(store, number)?.ok_or_else(|| wrong("no longer exists"))?;
     let found = folder::open(&folder, &link.name, OFlags::RDONLY)?;
-    let (file, size) = found.ok_or_else(|| wrong("its content is gone"))?;
+    let (file, size) = found.ok_or_else(|| wrong("its content is missing, so it cannot be brought back"))?;
     let about = file.metadata().map_err(|e| Failure::storage(name::shown(&kept.path), e))?;
     let modified = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
     let same = about.ino() == link.inode && size == kept.size && modified == link.modified;

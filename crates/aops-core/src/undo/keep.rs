@@ -202,7 +202,7 @@ fn open_folder(store: &Store, folder: &Path) -> io::Result<Option<OwnedFd>> {
         real => real?,
     };
     if store.is_guarded_place(&real) {
-        return Err(io::Error::other("it is where the record lies"));
+        return Err(io::Error::other("it is in the folder of our records"));
     }
     match files::open_real(&real, OFlags::PATH | OFlags::DIRECTORY) {
         Err(error) if is_gone(&error) => Ok(None),

@@ -168,7 +168,7 @@ impl fmt::Display for Unkept {
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
             Self::NoRoom => write!(f, "there is no room on the disk to keep it"),
             Self::Full(mb) => write!(f, "{mb} MB were kept within a day, and `undo.keep_mb` allows no more"),
-            Self::Git(why) => write!(f, "git does not tell what would be lost: {why}"),
+            Self::Git(why) => write!(f, "git could not tell what would be lost: {why}"),
         }
     }
 }

@@ -151,7 +151,7 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
             work.cleans.push(None);
             repositories.push(None);
             let words = format!(
-                "the repository `{}` is gone: its branches, stashes and index stay away",
+                "the repository `{}` no longer exists, so its branches, stashes and index cannot come back",
                 name::shown(&kept.git)
             );
             conflicts.push(words);
@@ -181,7 +181,7 @@ fn table_before(env: &Env, kept: Sum, conflicts: &mut Vec<String>) -> Option<Vec
     match crontab::listed(env) {
         Ok(now) => Some(now).filter(|now| Sum::of(now) != kept),
         Err(why) => {
-            conflicts.push(format!("the table of `crontab` stays away: {why}"));
+            conflicts.push(format!("the table of `crontab` cannot come back: {why}"));
             None
         }
     }
@@ -265,8 +265,10 @@ impl Work<'_> {
             return Ok(Vec::new());
         };
         if !repository.has_commit(head) {
-            conflicts
-                .push(format!("{} committed files stay away: their commit is gone", kept.committed.len()));
+            conflicts.push(format!(
+                "{} committed files cannot come back: their commit no longer exists",
+                kept.committed.len()
+            ));
             return Ok(Vec::new());
         }
         let there = repository.files(head)?;

@@ -180,7 +180,7 @@ fn short_entry<'a>(rest: &'a [u8], id: usize, path: &mut Vec<u8>) -> Option<&'a 
     (told == path.len().min(usize::from(LONG))).then(|| &text[long + 1..])
 }
 
-/// What follows the entries may be left out where its name begins with a capital letter; a split or sparse
+/// What follows the entries may be skipped if its name begins with a capital letter; a split or sparse
 /// index has others.
 fn extensions(mut rest: &[u8]) -> Option<()> {
     while !rest.is_empty() {

@@ -383,7 +383,7 @@ impl Look<'_> {
         let Some(name) =
             common.and_then(|common| git.strip_prefix(common.join("worktrees")).ok().map(Path::to_owned))
         else {
-            return Err(Unkept::Git(format!("`{}` is not a working tree beside another", path.display())));
+            return Err(Unkept::Git(format!("`{}` is not a linked working tree", path.display())));
         };
         self.removed(std::slice::from_ref(&path.join(".git")))?;
         let below: Vec<PathBuf> = names(&path)?.into_iter().map(|name| path.join(name)).collect();
