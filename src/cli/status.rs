@@ -159,13 +159,13 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
 fn describe_jail(session: &Session) -> String {
     let Some(jail) = &session.memory.client.jail else {
         return match session.policy().jail.level {
-            JailLevel::Off => "off: shell commands are judged by their words alone",
+            JailLevel::Off => "off: shell commands are judged only by their text",
             JailLevel::Auto => {
-                "none: the client does not start commands through us, so they are judged by their words alone"
+                "none: the client does not start commands through us, so they are judged only by their text"
             }
             JailLevel::Require => {
-                "none: the client does not start commands through us, and the jail is required: none is let \
-                go"
+                "none: the client does not start commands through us, and the jail is required: no command \
+                may run"
             }
         }
         .to_owned();
@@ -175,11 +175,11 @@ fn describe_jail(session: &Session) -> String {
         (Hold::Namespaces, _) if session.policy().gates.sandbox != Level::Enforce => {
             "namespaces: no command can change what guards the session".to_owned()
         }
-        (Hold::Namespaces, true) => "namespaces: what is not known runs in a throwaway layer".to_owned(),
+        (Hold::Namespaces, true) => "namespaces: unknown commands run in a throwaway layer".to_owned(),
         (Hold::Namespaces, false) => format!("namespaces, without throwaway layers{why}"),
         (Hold::Seatbelt, _) => format!("the sandbox of macOS, untested, without throwaway layers{why}"),
         (Hold::Landlock, _) => format!("Landlock, without throwaway layers{why}"),
-        (Hold::Words, _) => format!("none: shell commands are judged by their words alone{why}"),
+        (Hold::Words, _) => format!("none: shell commands are judged only by their text{why}"),
     }
 }
 
@@ -338,7 +338,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
         Level::Off => {}
         Level::Warn => parts.push("sandbox warns".to_owned()),
         Level::Enforce if is_shut(session, env.now_ms) => {
-            parts.push("sandbox shut (a prompt with `.` goes without)".to_owned());
+            parts.push("sandbox shut (start a prompt with `.` to skip it)".to_owned());
         }
         Level::Enforce => parts.push(format!("sandbox {}", sandbox(session, env.now_ms).name())),
     }

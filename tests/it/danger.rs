@@ -101,7 +101,7 @@ fn a_grave_rule_speaks_for_the_guard() {
         }
         sandbox.person(&["why"]).said(&["`guard` refused", "kill-all", "end a process that you started"]);
         assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"guard": 4}));
-        session.ask_bash("rm -rf .claude").refused(&["holds settings of ours"]);
+        session.ask_bash("rm -rf .claude").refused(&["folder with our settings"]);
     }
     let words = ["danger rule `system-write`", "could change what guards this session"];
     begun(&guarding("")).ask_bash("rm /usr/bin/env").refused(&words);

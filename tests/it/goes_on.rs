@@ -175,7 +175,7 @@ fn a_hydrator_that_gave_no_plan_does_not_bring_up_the_one_before() {
     let said = plan(false);
     assert!(!said.contains("plan in force"), "{said}");
     let said = plan(true);
-    assert!(said.contains("the plan in force goes by workflow `minor-edit`"), "{said}");
+    assert!(said.contains("the plan in force follows workflow `minor-edit`"), "{said}");
 }
 
 /// All verdicts, not the last of each agent.

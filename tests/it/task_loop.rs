@@ -555,9 +555,9 @@ fn a_gate_that_warns_names_the_debts() {
     session.hydrate("feature-dev", "new");
     let told = |said: &Answer| said.json()["systemMessage"].as_str().unwrap().to_owned();
     let said = told(&session.write("hello.txt"));
-    assert!(said.contains("would be refused") && said.contains("critic"), "{said}");
+    assert!(said.contains("would be blocked") && said.contains("critic"), "{said}");
     let said = told(&session.stop("Done."));
-    for owed in ["would be refused", "1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"] {
+    for owed in ["would be blocked", "1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"] {
         assert!(said.contains(owed), "{owed}: {said}");
     }
     assert_eq!(

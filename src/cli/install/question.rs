@@ -113,7 +113,7 @@ pub(super) fn ending(env: &Env, command: &str) -> Vec<String> {
         Ok(now) => vec![mode::next_prompt(&now.policy), how],
         Err(_) => vec![
             format!(
-                "the configuration has a problem, and until it is mended every guarded event is refused: \
+                "the configuration has a problem, and until it is fixed, every guarded event is blocked: \
                 `{program} policy show`"
             ),
             how,

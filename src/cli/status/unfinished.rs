@@ -31,7 +31,7 @@ fn describe_task(session: &Session) -> Option<NamedFact> {
     if !is_left(session) {
         return Some(("task", words, Tone::Plain));
     }
-    let next = "`aops-hook task` shows it; ask to go on with it, or let it go with `aops-hook task drop`";
+    let next = "`aops-hook task` shows it; ask to continue it, or drop it with `aops-hook task drop`";
     Some(("unfinished", format!("{words}; {next}"), Tone::Warn))
 }
 

@@ -95,7 +95,7 @@ fn prompts(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     }
     if prompts.untold.lines > 0 {
         let about = prompts.untold.estimated();
-        writeln!(io.out, "and by estimate about {} more, in older records that do not say it", about.lines)?;
+        writeln!(io.out, "and an estimated {} more, in older records that do not say it", about.lines)?;
         writeln!(io.out, "  {} (estimate)", describe_answerable(about))?;
     }
     Ok(())
@@ -127,7 +127,10 @@ fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
             limits.push(words.replace("{}", &number.to_string()));
         }
     };
-    say(tally.gone, "calls in folders that are gone: {}; what stood there is judged as if it were not");
+    say(
+        tally.gone,
+        "calls in folders that no longer exist: {}; they are judged as if nothing had been there",
+    );
     say(tally.unjudged, "calls that could not be judged: {}");
     say(tally.counts.unknown, "records that are not known: {}");
     say(tally.counts.too_long, "lines that are too long to be read: {}");

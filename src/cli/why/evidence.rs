@@ -105,8 +105,7 @@ impl<'a> Past<'a> {
 
     fn audit(&self) -> Vec<Clue> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.ended().drawn == Some(true)));
-        let drawn =
-            drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
+        let drawn = drawn.map(|clue| Clue { what: format!("this change was drawn: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
         let late = missing(&format!("{}, and no start of `custodiet`", count(writes, "change")));
         drawn.into_iter().chain([late]).collect()

@@ -139,7 +139,7 @@ pub struct AgentStopContext {
 pub struct StopContext {
     /// The turn ends with a question to the user.
     pub asks: bool,
-    /// What went on after VERIFIED changed the tree.
+    /// A command that was still running after VERIFIED changed the tree.
     pub outdated: bool,
     /// The last push since the prompt failed.
     pub push_failed: bool,

@@ -40,8 +40,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if !without_git(session, context) {
         return verdict;
     }
-    let words = "there is no git repository here, so neither commit nor push is asked for";
-    verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
+    let words = "this is not a git repository, so no commit or push is required";
+    verdict
+        .join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; you see this only once")))
 }
 
 /// The client ends without making a call; the step or session continues with it later.
@@ -49,7 +50,8 @@ pub fn is_paused(session: &Session, context: &Context) -> bool {
     context.defers && session.memory.calls.iter().any(is_waiting)
 }
 
-/// The notice for the person about a turn without a Stop that owed something. Nothing is refused for it.
+/// Tells the person about a turn that ended without a Stop and still owed something. Nothing is refused for
+/// it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
     context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();
@@ -334,7 +336,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         let others = if foreign.is_empty() {
             foreign
         } else {
-            format!("; changed by somebody else, not asked for: {foreign}")
+            format!("; changed by somebody else, so not required: {foreign}")
         };
         let values = vec![("files", files), ("others", others)];
         debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", values) });

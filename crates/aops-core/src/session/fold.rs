@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// One folder more than are remembered is none of them, so the client asks about it.
+    /// A folder beyond the remembered ones does not count as one of them, so the client asks about it.
     fn add_folder(&mut self, folder: Option<String>) {
         let added = &mut self.memory.place.added;
         added.extend(folder.filter(|folder| added.len() < MOST_ADDED && !added.contains(folder)));

@@ -22,7 +22,7 @@ pub mod objects;
 pub use baseline::diff;
 pub use head::{HeadFiles, HeadPlace};
 pub use ignored::ignore_list;
-pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths};
+pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths, plain_paths};
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};
@@ -145,7 +145,7 @@ pub fn owed(
     let elsewhere = Some(project).filter(|project| project.is_absolute() && *project != cwd);
     let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline, deeds));
     match tree.asked {
-        Asked::NoRepository => unasked("the repository in which the session began is gone"),
+        Asked::NoRepository => unasked("the repository in which the session began no longer exists"),
         _ => tree,
     }
 }
@@ -349,7 +349,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The complete answer, or why there is none.
 fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
     match tried(env, cwd, args, (&[], b""), (PATIENCE, LONGEST))? {
-        said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
+        said if said.cut => Err(Asked::Unasked(format!("`git {}` printed too much", args[0]))),
         said => Ok(said.stdout),
     }
 }
@@ -411,7 +411,7 @@ pub fn run(
     timeout: Duration,
 ) -> Result<Vec<u8>, String> {
     match tried(env, cwd, words, (&[], input), (timeout, LONGEST)) {
-        Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
+        Ok(said) if said.cut => Err(format!("`git {}` printed too much", words[0])),
         Ok(said) => Ok(said.stdout),
         Err(Asked::Unasked(why)) => Err(why),
         Err(_) => Err("it is not a repository".to_owned()),

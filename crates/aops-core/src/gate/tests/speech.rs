@@ -46,7 +46,7 @@ fn nobody_talks_to_an_agent_of_ours() {
     ] {
         let event = with_input("SendMessage", input);
         if refuses {
-            refused(&session, &event, &Context::default(), "report", "no message reaches it");
+            refused(&session, &event, &Context::default(), "report", "messages do not reach it");
         } else {
             passes(&session, &event, &Context::default());
         }

@@ -195,19 +195,18 @@ impl Session {
         let (files, lines) = growth.count();
         let (most_files, most_lines) = small.most();
         let figures = format!("{}, {}", count(files, "file"), count(lines, "line"));
-        let most =
-            |files, joined, lines| format!("{} {joined} {}", count(files, "file"), count(lines, "line"));
+        let most = |files, lines| format!("{} and {}", count(files, "file"), count(lines, "line"));
         if files > small.files && lines > small.lines {
-            return Some(format!("{figures}; small is up to {}", most(small.files, "or", small.lines)));
+            return Some(format!("{figures}: over both limits, {}", most(small.files, small.lines)));
         }
         if files > most_files || lines > most_lines {
-            return Some(format!("{figures}; small is up to {}", most(most_files, "and", most_lines)));
+            return Some(format!("{figures}; small is up to {}", most(most_files, most_lines)));
         }
         let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
         let (path, pattern) =
             named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
         Some(format!(
-            "it changes `{path}`, and a change of `{pattern}` is never small: `small.never` of the configuration says so"
+            "it changes `{path}`, and a change of `{pattern}` is never small (`small.never` in the configuration)"
         ))
     }
 

@@ -144,7 +144,7 @@ fn a_git_that_cannot_be_asked_is_no_missing_repository() {
         asked => panic!("{asked:?}"),
     };
     fs::rename(env.cwd.join(".git/HEAD"), env.cwd.join(".git/DAEH")).unwrap();
-    assert!(why(&env, &env.cwd.clone(), &before).contains("is gone"));
+    assert!(why(&env, &env.cwd.clone(), &before).contains("no longer exists"));
     fs::rename(env.cwd.join(".git/DAEH"), env.cwd.join(".git/HEAD")).unwrap();
     // If there is no repository, git need not be asked.
     assert_eq!(owed(&env, &elsewhere, &elsewhere, &BTreeMap::new(), &Deeds::ALL).asked, Asked::NoRepository);
