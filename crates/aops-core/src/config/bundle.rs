@@ -333,7 +333,7 @@ mod tests {
         assert!(Bundle::parse(&odd.text()).unwrap_err().contains("cannot name"));
         let mut long = bundle(1);
         long.files.insert("AXIOMS.md".to_owned(), Packed::new("x".repeat(LONGEST)));
-        assert!(Bundle::parse(&long.text()).unwrap_err().contains("bytes long"));
+        assert!(Bundle::parse(&long.text()).unwrap_err().contains("are allowed"));
     }
 
     #[test]
