@@ -4,6 +4,7 @@ mod steps;
 mod moved;
 mod limits;
 mod through_gateway;
+mod encrypted;
 mod questions;
 mod kept;
 mod answers;
