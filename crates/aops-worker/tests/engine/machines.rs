@@ -51,6 +51,13 @@ impl World {
         machine
     }
 
+    /// A machine with the label `real` on which this script stands in for `aops-hook`.
+    pub(crate) fn finishing(&self, name: &'static str, script: &Path) -> Machine {
+        let mut machine = self.at_home(name);
+        self.start_worker_with(&mut machine, &["--label", "real", "--hook", script.to_str().unwrap()]);
+        machine
+    }
+
     pub(crate) fn start_worker(&self, machine: &mut Machine, labels: &[&str]) {
         let key = self.key();
         let mut more = vec!["--gateway-key", key.as_str()];

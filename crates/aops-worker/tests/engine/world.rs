@@ -48,10 +48,15 @@ impl Drop for Running {
 }
 
 #[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(PATIENCE, what, holds);
+}
+
+#[track_caller]
+pub(crate) fn within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < patience, "never: {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -5,7 +5,7 @@
 //! change it.
 
 use crate::agent::Agents;
-use crate::world::{AGENT, World, until};
+use crate::world::{AGENT, World, within};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,7 +41,7 @@ fn every_keyed_effect_once_whoever_is_killed() {
     let runs = number("AOPS_FLEET_RUNS", 40);
     let kills = number("AOPS_FLEET_KILLS", 40);
     let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
-    let mut world = World::new(&[STEP, AGENT, STEP], &["--lost-after", "8", "--per-repository", "0"]);
+    let mut world = World::new(&[STEP, AGENT, STEP], &["--lost-after", "8", "--per-repository", "8"]);
     let agents = Agents::new();
     std::fs::write(world.at("model"), &agents.url).unwrap();
     let mut machines = NAMES.map(|name| world.machine(name, &[]));
@@ -85,7 +85,7 @@ fn every_keyed_effect_once_whoever_is_killed() {
         }
         list.len() == ids.len() && list.iter().all(|run| run["state"] == "over")
     };
-    until("all runs are over", all_over);
+    within(Duration::from_mins(40), "all runs are over", all_over);
     let took = began.elapsed();
     for run in &ids {
         world.passed(run);
