@@ -67,7 +67,7 @@ fn delivered(branch: String, commit: String, remote: Option<String>) -> Delivere
 }
 
 fn status_of(work: &Work) -> Result<Status, String> {
-    git::status(work.env, work.root).ok_or_else(|| "git does not say what changed".to_owned())
+    git::status(work.env, work.root).ok_or_else(|| "git could not tell what changed".to_owned())
 }
 
 fn some_of(paths: &[String]) -> String {

@@ -634,7 +634,7 @@ fn without_a_start_no_prompt_waives_anything() {
     let sandbox = Sandbox::repository("0");
     let session = sandbox.session();
     let said = session.prompt(". go");
-    assert!(said.out.contains("until one is, no prompt waives anything"), "{said:?}");
+    assert!(said.out.contains("until we see a start, prompts waive nothing"), "{said:?}");
     assert!(said.out.contains("waives nothing") && said.out.contains("claude --resume"), "{said:?}");
     session.write("a.txt").refused(&["plan"]);
     let again = session.prompt(". go on");

@@ -243,8 +243,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One row of such a text: tried as a whole, then statement by statement, then between any two
-    /// separators.
+    /// Judges one row of such a text: first as a whole, then statement by statement, then between
+    /// any two separators.
     fn row(&mut self, row: &str, unread: usize, ground: &Ground) {
         const SIGNS: [char; 8] = [';', '&', '|', '(', ')', '{', '}', '`'];
         let inner = row.rsplit_once("$(").map(|(_, inner)| inner);

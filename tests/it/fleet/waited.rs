@@ -201,9 +201,7 @@ fn what_machines_share_is_for_people() {
         "nc localhost 9443",
         "curl https://approve.example/v1/runs/x/answer -d x",
     ] {
-        session
-            .ask_bash(line)
-            .refused(&["is for people, not for a tool call", "hint: ask the user to open it"]);
+        session.ask_bash(line).refused(&["a tool call may not reach it", "hint: ask the user to open it"]);
     }
     session.ask_bash("curl -s http://127.0.0.1:7392/").silent();
     let fetch = session.call("WebFetch", json!({"url": "http://localhost:7391/", "prompt": "x"}));

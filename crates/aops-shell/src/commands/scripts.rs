@@ -22,7 +22,7 @@ pub(super) fn sed(command: &Invocation) -> Class {
     match texts {
         _ if shown => Ok(Effect::Read),
         Some(texts) if !texts.is_empty() && sed_only_reads(&texts.join("\n"), true) => Ok(Effect::Read),
-        _ => Err("the `sed` program is not known to only read".to_owned()),
+        _ => Err("the `sed` program may do more than read".to_owned()),
     }
 }
 
@@ -267,7 +267,7 @@ pub(super) fn awk(command: &Invocation) -> Class {
     }
     match sorted.operands.first().and_then(|word| text(word, command.line)) {
         Some(program) if awk_only_reads(&program) => Ok(Effect::Read),
-        _ => Err(format!("the `{}` program is not known to only read", command.name)),
+        _ => Err(format!("the `{}` program may do more than read", command.name)),
     }
 }
 
@@ -284,7 +284,7 @@ pub(super) fn awk_touched(command: &Invocation) -> Touched {
     Touched { files, programs, ..Touched::default() }
 }
 
-/// The last token, as far as it decides how the next one is read.
+/// What the last token says about how the next one must be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastToken {
     /// A `/` after it is a division.

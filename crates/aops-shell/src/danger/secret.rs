@@ -176,7 +176,7 @@ pub(crate) fn names_secret(simple: &Simple, word: &Word) -> bool {
     holds(word) || word.named.iter().any(holds)
 }
 
-/// Whether a pattern really matches a file of secrets. Where too much is to be looked at, it counts if it
+/// Whether a pattern really matches a file of secrets. If there are too many to look at, it counts if it
 /// could match the name of one. A search through everything is not a pattern of names.
 fn finds(place: &Place, around: &[Rc<Simple>], simple: &Simple, word: &Word) -> bool {
     let Some(disk) = place.disk else { return false };

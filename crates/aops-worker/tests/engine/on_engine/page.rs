@@ -17,7 +17,7 @@ fn edit() -> Value {
 }
 
 /// A world with a machine whose runs ask this, and people: bob answers and blocks, ann submits, eve reads.
-fn world(asked: &Value) -> (World, crate::world::Machine) {
+fn world(asked: &Value) -> (World, crate::machines::Machine) {
     // A run that asks takes no place of its repository.
     let world = World::new(&["true"], &["--per-repository", "1"]);
     world.set_tokens(&[("ann", "submit", ""), ("bob", "approve,operate", ""), ("eve", "read", "")]);
@@ -99,8 +99,8 @@ fn a_question_shows_the_call_the_rule_and_what_happens() {
         "-    old();",
         EVIL,
         "\"replace_all\": false",
-        "The run goes on and makes exactly this call, once, on a.",
-        "The run ends as BLOCKED, the call is not made, and the client is told.",
+        "The run continues and makes exactly this call, once, on a.",
+        "The run ends as BLOCKED, the call is not made, and the client learns it.",
         "The run ends now, whatever it is doing, and nothing of its step is left running.",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
