@@ -881,3 +881,26 @@ fn a_branch_or_worktree_by_any_spelling_is_kept_or_asked_about() {
         assert_eq!(decision(&session.ask_bash(line)), "ask", "{line}");
     }
 }
+
+/// What is kept without a rule counts like the rest, and nobody is offered an undo that was done.
+#[test]
+fn what_is_kept_without_a_rule_is_counted_too() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for (number, line) in ["rm notes.txt", "git reset --hard", "echo x > notes.txt"].iter().enumerate() {
+        sandbox.put("notes.txt", &format!("the only copy, {number}\n"));
+        sandbox.put("a.txt", "mine\n");
+        let _ = run(&session, &sandbox, line);
+    }
+    let listed = sandbox.person(&["undo", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3, "{listed:#}");
+    session.stop("done").silent();
+    let insights = sandbox.person(&["insights", "--json"]).json();
+    let kept = |rule: &str| insights["rules"][format!("danger:{rule}")]["kept"].clone();
+    assert_eq!((kept("only-copy"), kept("git-discard")), (json!(2), json!(1)), "{insights:#}");
+    sandbox.person(&["report"]).said(&["work kept before 3 commands"]);
+    sandbox.person(&["status"]).said(&["3 times; `aops-hook undo 3` brings back the last"]);
+    let _ = sandbox.person(&["undo", "--yes"]);
+    let said = sandbox.person(&["status"]).out;
+    assert!(said.contains("3 times; the last, 3, was brought back; `aops-hook undo list`"), "{said}");
+}

@@ -455,7 +455,8 @@ impl Ledger {
 
 fn stands(session: &Session) -> Standing {
     let step = session.memory.run.as_ref().map(|step| step.phase);
-    Standing { phase: session.state.phase, step, over: session.state.ended_at.is_some() }
+    let state = &session.state;
+    Standing { phase: state.phase, planned: session.is_planned(), step, over: state.ended_at.is_some() }
 }
 
 #[cfg(test)]

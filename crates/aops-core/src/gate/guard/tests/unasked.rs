@@ -165,7 +165,7 @@ fn a_hooked_client_is_started_plainly() {
         );
     }
     assert!(
-        codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which no hook of ours sees"))
+        codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which our hooks do not see"))
     );
     let unhooked = said(Client::Claude, &[], "codex exec x").unwrap();
     assert!(
