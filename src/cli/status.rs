@@ -22,7 +22,7 @@ use parked::{describe_parked, find_parked};
 use questions::{describe_questions, describe_quiet};
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
-use unfinished::{describe_left, describe_task};
+use unfinished::{describe_left, describe_tasks, is_between};
 use waived::{describe_waivers, waivers};
 
 use super::table::{NamedFact, Tone, clean};
@@ -113,7 +113,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     // Shown only to people: in a tool call the model would read this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.client.is_around));
     rows.extend(describe_questions(&session, io.env.now_ms));
-    rows.extend(describe_kept(&session));
+    rows.extend(describe_kept(&session, project.as_deref()));
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked:", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
@@ -146,8 +146,8 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     };
     rows.push(("sandbox", words.to_owned(), tone));
     rows.push(("jail", describe_jail(session), Tone::Plain));
-    rows.extend(describe_task(session));
-    if let Some(workflow) = &state.state.current_workflow {
+    rows.extend(describe_tasks(session));
+    if let Some(workflow) = state.state.current_workflow.as_ref().filter(|_| !is_between(session)) {
         let gates = &session.memory.progress.plan.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", join_names(gates)) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));

@@ -46,6 +46,22 @@ fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     };
     payload("bypassPermissions", "t-bypass").refused(&["git-force-push"]);
     payload("dontAsk", "t-never").refused(&["git-force-push"]);
+    // The way to the question is named where a person sits, and only there.
+    let ask = |sandbox: &Sandbox, mode: &str, line: &str| {
+        let session = begun(sandbox);
+        let call = json!({"tool_name": "Bash", "tool_use_id": "t-way", "tool_input": {"command": line}});
+        let mut all = session.payload("PreToolUse", call);
+        all["permission_mode"] = json!(mode);
+        sandbox.hook("PreToolUse", &all)
+    };
+    let way = "mode `auto` asks nobody: the user leaves it with Shift+Tab and is asked then";
+    ask(&attended, "auto", "git gc --prune=now").refused(&["git-history", "! command", way]);
+    asks(&ask(&attended, "default", "git gc --prune=now"), &["git-history"]);
+    for (sandbox, line) in [(&sandbox, "git gc --prune=now"), (&attended, "rm -rf /usr")] {
+        let said = ask(sandbox, "auto", line);
+        said.refused(&["Blocked"]);
+        assert!(!said.err.contains("Shift+Tab"), "{said:?}");
+    }
     asks(&payload("acceptEdits", "t-edits"), &["git-force-push"]);
 }
 

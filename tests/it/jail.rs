@@ -55,7 +55,7 @@ fn a_line_that_is_not_known_runs_before_the_plan_and_leaves_nothing() {
         "{ran:?}"
     );
     assert_eq!(world.tree(), before);
-    assert!(ran.told.contains("made.txt was discarded. a.txt is still there."), "{ran:?}");
+    assert!(ran.told.contains("made.txt is gone. a.txt is still there."), "{ran:?}");
     assert_eq!(ran.profile(), "trial");
     // It was no work: nothing is owed, nothing was counted.
     assert_eq!(session.inner.state()["task"], json!(null));

@@ -648,3 +648,20 @@ fn another_working_directory_hides_no_debt() {
     stop["cwd"] = json!(sandbox.tmp());
     sandbox.hook("Stop", &stop).refused(&["`commit`", "hello.txt"]);
 }
+
+/// Mode `loop`: the plan of a task that began small is no failure of what was done before it.
+#[test]
+fn a_small_task_that_gets_a_plan_has_passed_so_far() {
+    for outgrown in [false, true] {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.configure("audit.rate = 0\nmode.level = \"loop\"\nsmall.files = 0\nsmall.lines = 0\n");
+        let session = sandbox.begun("add a greeting");
+        if outgrown {
+            session.write("a.txt").refused(&["outgrown"]);
+        }
+        session.hydrate("feature-dev", "new");
+        session.critic("PROCEED").silent();
+        let wanted = [("execute", "PASS"), ("review", "PASS")];
+        assert_eq!(ends(&session), wanted.map(|(phase, outcome)| (phase.to_owned(), outcome.to_owned())));
+    }
+}

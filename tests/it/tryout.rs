@@ -357,3 +357,12 @@ fn agents_and_a_moved_folder_are_found() {
     fs::rename(sandbox.home().join(".claude"), moved).unwrap();
     assert_eq!(sandbox.person(&["tryout", "--json"]).json()["calls"], 2);
 }
+
+/// Where nothing would be kept, nothing is said about that.
+#[test]
+fn nothing_is_said_about_keeping_where_nothing_is_kept() {
+    let sandbox = sandbox();
+    Past::new(&sandbox, "s1", 15).bash("git push --force", PERSON).write();
+    let said = sandbox.person(&["tryout"]).out;
+    assert!(said.contains("git-force-push: 1 asked") && !said.contains("of these would pass"), "{said}");
+}

@@ -63,11 +63,14 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         }
     }
     let kept = tried.tally.kept();
-    let lines = count(kept, "line");
-    writeln!(
-        io.out,
-        "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back\n"
-    )?;
+    if kept > 0 {
+        let lines = count(kept, "line");
+        writeln!(
+            io.out,
+            "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back"
+        )?;
+    }
+    writeln!(io.out)?;
     Ok(())
 }
 

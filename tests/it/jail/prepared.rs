@@ -213,7 +213,7 @@ fn a_command_in_a_jail_that_waited_is_as_in_its_own() {
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}/new\n", world.project().display()));
     let ended = waiting.session.inner.post(&call).json();
     let told = ended["reason"].as_str().unwrap();
-    assert!(told.contains("new/a was discarded."), "{told}");
+    assert!(told.contains("new/a is gone."), "{told}");
     assert!(!world.project().join("new").exists());
 }
 

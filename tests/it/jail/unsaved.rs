@@ -21,7 +21,7 @@ fn world() -> Jailed {
 fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() {
     let world = world();
     let session = world.prompted();
-    let words = format!("Not saved: \"make build\" {WHY} out/app was discarded.");
+    let words = format!("Not saved: \"make build\" {WHY} out/app is gone.");
     let ran = session.ran("make build");
     assert_eq!(
         (ran.out.as_str(), ran.told.as_str()),
@@ -40,7 +40,7 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
     let _ = session.inner.prompt("and now build it");
     assert!(session.ran("make build").noticed.starts_with(&words));
     let log = world.sandbox.person(&["log", &session.inner.id]);
-    log.said(&["not saved", "make build", "out/app was discarded."]);
+    log.said(&["not saved", "make build", "out/app is gone."]);
     world
         .sandbox
         .person(&["insights", &session.inner.id])
@@ -64,7 +64,7 @@ fn a_generated_folder_that_is_gone_is_one_name() {
     let session = world.prompted();
     let ran = session.ran("sh install.sh");
     let words = format!(
-        "Not saved: \"sh install.sh\" {WHY} .venv/, node_modules/ and web/dist/app.js were discarded. {NEXT}"
+        "Not saved: \"sh install.sh\" {WHY} .venv/, node_modules/ and web/dist/app.js are gone. {NEXT}"
     );
     assert_eq!(ran.told, words, "{ran:?}");
     // In a folder that is there, it is the file.
@@ -89,12 +89,12 @@ fn a_formatter_a_migration_and_a_command_that_fails_say_what_is_gone() {
     let ran = session.ran("python3 format.py");
     assert_eq!(
         ran.told,
-        format!("Not saved: \"python3 format.py\" {WHY} The changes to a.py were discarded. {NEXT}")
+        format!("Not saved: \"python3 format.py\" {WHY} The changes to a.py are gone. {NEXT}")
     );
     let ran = session.ran("python3 migrate.py");
-    assert!(ran.told.contains("db.sqlite3 was discarded."), "{ran:?}");
+    assert!(ran.told.contains("db.sqlite3 is gone."), "{ran:?}");
     let ran = session.ran("python3 fix.py");
-    assert!(ran.code == Some(1) && ran.told.contains("The changes to a.py were discarded."), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.told.contains("The changes to a.py are gone."), "{ran:?}");
     // A commit of a script.
     world.sandbox.git(&["config", "user.email", "a@b.c"]);
     world.sandbox.git(&["config", "user.name", "a"]);
@@ -133,7 +133,7 @@ fn a_test_run_that_made_only_by_products_says_nothing() {
     let ran = session.ran("make -s -f Makefile snap");
     assert!(ran.told.contains("new.snap") && ran.told.contains("target/debug/app"), "{ran:?}");
     world.sandbox.put("Makefile", "test:\n\t@echo x > new.snap\n");
-    assert!(session.ran("make test").told.contains("new.snap was discarded."));
+    assert!(session.ran("make test").told.contains("new.snap is gone."));
 }
 
 /// Temporary files are nobody's; what the line prints there is named, since the layer takes it along.
@@ -149,7 +149,7 @@ fn an_unknown_command_may_print_into_a_temporary_file() {
         (Some(0), "hello\n", "trial"),
         "{ran:?}"
     );
-    assert!(ran.told.contains(&format!("{out} was discarded.")) && ran.told.ends_with(NEXT), "{ran:?}");
+    assert!(ran.told.contains(&format!("{out} is gone.")) && ran.told.ends_with(NEXT), "{ran:?}");
     assert!(!std::path::Path::new(&out).exists());
     for line in ["python3 say.py > out.txt", "python3 say.py > ~/out.txt", "python3 say.py > \"$OUT\""] {
         session.inner.ask_bash(line).refused(&["plan"]);
@@ -209,7 +209,7 @@ fn the_same_is_said_where_no_jail_waits() {
     assert!(session.line("make build").output().unwrap().status.success());
     let said = session.inner.post(&call).json();
     assert_eq!(said["decision"], "block", "{said}");
-    assert!(said["reason"].as_str().unwrap().contains("out/app was discarded."), "{said}");
+    assert!(said["reason"].as_str().unwrap().contains("out/app is gone."), "{said}");
 }
 
 /// What a reviewer tries out is meant to be gone: it learns so, and the person is not bothered.
@@ -221,6 +221,6 @@ fn a_reviewer_is_told_without_a_next_step() {
     let _ = session.inner.begin_agent("a1", "qa-verifier");
     let ran = session.ran_by("make build", Some(("a1", "qa-verifier")));
     assert_eq!(ran.profile(), "trial", "{ran:?}");
-    assert!(ran.told.contains("like every command of `qa-verifier`. out/app was discarded."), "{ran:?}");
+    assert!(ran.told.contains("like every command of `qa-verifier`. out/app is gone."), "{ran:?}");
     assert!(ran.noticed.is_empty() && !ran.told.contains("Start"), "{ran:?}");
 }

@@ -87,7 +87,7 @@ fn tests_and_builds_run_before_the_plan_and_leave_nothing() {
     assert_eq!(session.state()["task"]["writes"], 1);
     let told: Vec<Value> = model.requests().iter().map(|request| request.body["messages"].clone()).collect();
     let told = told.last().unwrap().to_string();
-    assert!(told.contains("made.txt was discarded. Start prompt-hydrator, then run it again."), "{told}");
+    assert!(told.contains("made.txt is gone. Start prompt-hydrator, then run it again."), "{told}");
     verifies(&sandbox, &session);
 }
 

@@ -58,9 +58,9 @@ fn a_build_a_formatter_and_a_migration_before_the_plan() {
     assert!(!all[1].contains("Not saved"), "a plain test run: {}", all[1]);
     let last = all.last().unwrap();
     for (line, gone) in [
-        ("make build", "out/app was discarded."),
-        ("python3 format.py", "The changes to a.py were discarded."),
-        ("python3 migrate.py", "db.sqlite3 was discarded."),
+        ("make build", "out/app is gone."),
+        ("python3 format.py", "The changes to a.py are gone."),
+        ("python3 migrate.py", "db.sqlite3 is gone."),
     ] {
         assert!(last.contains(&format!("Not saved: \"{line}\" {WHY} {gone} {NEXT}")), "{line}: {last}");
     }
@@ -82,7 +82,7 @@ fn the_person_at_the_terminal_reads_it_once() {
     let screen = terminal.screen();
     let flat: String = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(flat.matches("The agent got the same message.").count(), 1, "{screen}");
-    assert!(flat.contains("out/app was discarded."), "{screen}");
+    assert!(flat.contains("out/app is gone."), "{screen}");
 }
 
 fn is_left(sandbox: &Sandbox) -> bool {

@@ -19,7 +19,7 @@ fn a_command_that_reviews_or_verifies_cannot_change_the_tree() {
     assert_eq!(world.effects(), ["built"]);
     assert!(world.there("README.md") && !world.there("target"));
     assert_eq!(world.git(&["log", "-1", "--format=%s"]), "built\n");
-    let told = "not saved, because it ran in a throwaway layer: effects and target/x were discarded. README.md is still there.";
+    let told = "not saved, because it ran in a throwaway layer: effects and target/x are gone. README.md is still there.";
     let said = answer.out.lines().find(|line| line.contains("thrown away")).unwrap_or_default();
     assert!(said.contains("\"step\":\"look\"") && said.contains(told), "{answer:?}");
 }

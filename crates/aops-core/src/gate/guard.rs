@@ -7,6 +7,7 @@
 use crate::model::client::{Ability, Client};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
+use crate::text::template::one_line;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 
 pub mod page;
@@ -127,11 +128,5 @@ fn refuse_hidden(mark: &str) -> String {
 
 /// Shortened for a message, without control characters.
 fn clip(text: &str) -> String {
-    let clean: String =
-        text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>())
-    } else {
-        clean
-    }
+    one_line(&text.replace('`', " "), SHOWN - 1)
 }

@@ -156,21 +156,21 @@ impl Losses {
         self.more += over as u64;
     }
 
-    /// `out/app and out/lib.so were discarded. The changes to a.py were discarded. x is still there.`
+    /// `out/app and out/lib.so are gone. The changes to a.py are gone. x is still there.`
     pub fn describe(&self) -> String {
         let mut sentences: Vec<String> = Vec::new();
         for loss in Loss::ALL {
             let files = self.files.iter().filter(|file| file.loss == loss);
             let (names, many) = Self::list(&files.map(|file| file.path.as_str()).collect::<Vec<_>>());
-            let (were, are) = if many { ("were", "are") } else { ("was", "is") };
+            let are = if many { "are" } else { "is" };
             sentences.extend((!names.is_empty()).then(|| match loss {
-                Loss::Made => format!("{names} {were} discarded."),
-                Loss::Changed => format!("The changes to {names} were discarded."),
+                Loss::Made => format!("{names} {are} gone."),
+                Loss::Changed => format!("The changes to {names} are gone."),
                 Loss::Removed => format!("{names} {are} still there."),
             }));
         }
         sentences.extend(
-            (self.more > 0).then(|| format!("So were the changes to {} more.", count(self.more, "file"))),
+            (self.more > 0).then(|| format!("So are the changes to {} more.", count(self.more, "file"))),
         );
         let server = |port: &u16| format!("The server on port {port} was stopped.");
         sentences.extend(self.ports.iter().map(server));
@@ -207,14 +207,14 @@ mod tests {
             let files = files.iter().map(|(loss, path)| LostFile { loss: *loss, path: (*path).to_owned() });
             Losses { files: files.collect(), more, ..Losses::default() }.describe()
         };
-        assert_eq!(of(&[(Loss::Made, "out/app")], 0), "out/app was discarded.");
+        assert_eq!(of(&[(Loss::Made, "out/app")], 0), "out/app is gone.");
         let three =
             of(&[(Loss::Made, "a"), (Loss::Changed, "b"), (Loss::Made, "c"), (Loss::Removed, "d")], 0);
-        assert_eq!(three, "a and c were discarded. The changes to b were discarded. d is still there.");
+        assert_eq!(three, "a and c are gone. The changes to b are gone. d is still there.");
         let many: Vec<String> = (0..8).map(|n| n.to_string()).collect();
         let many: Vec<(Loss, &str)> = many.iter().map(|name| (Loss::Made, name.as_str())).collect();
         let words = of(&many, 2);
-        assert_eq!(words, "0, 1, 2, 3, 4 and 3 more were discarded. So were the changes to 2 files more.");
+        assert_eq!(words, "0, 1, 2, 3, 4 and 3 more are gone. So are the changes to 2 files more.");
         let full = Losses { full_mb: Some(16), ..Losses::default() };
         assert!(!full.is_empty());
         assert_eq!(full.describe(), "The layer was full: 16 MB, `[jail] layer_mb`.");

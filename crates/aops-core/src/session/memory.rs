@@ -48,6 +48,9 @@ pub struct Witness {
     pub seq: u64,
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
+    /// Digest of the rest of the file, computed when it was read; not in the file.
+    #[serde(skip)]
+    pub state: String,
     /// When the file was written, in seconds and nanoseconds; not in the file.
     #[serde(skip)]
     pub written: Option<(i128, i128)>,

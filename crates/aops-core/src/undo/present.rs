@@ -146,8 +146,9 @@ impl Present {
     pub fn is(&self, kept: &KeptFile, linked: Option<Sum>) -> bool {
         match (self, &kept.content) {
             (Present::Absent, Content::Absent) => true,
-            (Present::File { mode, sum, .. }, Content::Blob(known)) => sum == known && *mode == kept.mode,
-            (Present::File { mode, sum, .. }, Content::Link(_)) => Some(*sum) == linked && *mode == kept.mode,
+            (Present::File { mode, sum, .. }, known) => {
+                Some(*sum) == known.sum().or(linked) && *mode == kept.mode
+            }
             (Present::Link(target), Content::Symlink(known)) => target == known,
             _ => false,
         }

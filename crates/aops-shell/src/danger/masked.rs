@@ -185,5 +185,11 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     }
     let mut parts = upper.split('_');
     let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");
-    key || parts.any(|part| WORDS.contains(&part))
+    // The address of a database holds its password.
+    const ADDRESSES: &[&str] = &[
+        "AMQP_URL", "DATABASE_URL", "_DSN", "MONGODB_URI", "MONGO_URI", "MONGO_URL", "POSTGRES_URL",
+        "REDIS_URL",
+    ];
+    let address = ADDRESSES.iter().any(|end| upper.ends_with(end));
+    key || address || parts.any(|part| WORDS.contains(&part))
 }

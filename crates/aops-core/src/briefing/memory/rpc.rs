@@ -7,11 +7,12 @@
 //! but those below.
 
 use super::Trouble;
-use super::http::{Reply, post};
+use super::http::{Reply, ask};
 use crate::config::policy::Address;
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
 use crate::text::json::cut;
+use crate::text::plain::on_a_line;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -75,7 +76,7 @@ impl<'a> Client<'a> {
             headers.push(("MCP-Protocol-Version", PROTOCOL));
             headers.extend(Some(("Mcp-Session-Id", id.as_str())).filter(|_| !id.is_empty()));
         }
-        post(self.server, None, &headers, &message.to_string(), self.deadline)
+        ask(self.server, None, &headers, Some(&message.to_string()), self.deadline)
     }
 }
 
@@ -142,7 +143,7 @@ fn is_answer(message: &Value) -> bool {
 
 /// A server's own words: one short line, without control characters and secrets.
 pub(super) fn plain(words: &str) -> String {
-    let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: String = words.chars().map(on_a_line).collect();
     cut(&crate::text::redact::redact(&words), 200).to_owned()
 }
 

@@ -243,7 +243,7 @@ fn call(json: &Json) -> ToolCall {
     let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
     ToolCall {
         key: CallKey::of(&tool, json::cut(&id, 256)),
-        clipped: json::clipped(input, LONGEST_TEXT, LARGEST_PAYLOAD),
+        clipped: json::clipped_form(input, &whole, LONGEST_TEXT, LARGEST_PAYLOAD),
         input_sha256,
         duration_ms: json.number_of("duration_ms"),
         error: json
