@@ -183,7 +183,14 @@ fn the_program_of_the_engine_is_packed_apart() {
     let archive = bench.packed(".tar.gz");
     bench.done("tar", &["xzf", archive.to_str().unwrap(), "--strip-components=1", "-C", "root"]);
     assert_eq!(bench.inside(&["/aops-fleet", "--version"]), format!("aops-fleet {VERSION}\n"));
-    for file in ["systemd/aops-fleet-worker.service", "observe/alarms.yaml", "LICENSE"] {
+    for file in [
+        "systemd/aops-fleet-worker.service",
+        "systemd/aops-hook-policy.timer",
+        "observe/alarms.yaml",
+        "helm/aops-fleet/templates/worker.yaml",
+        "container/Containerfile",
+        "LICENSE",
+    ] {
         assert!(bench.path("root").join(file).exists(), "{file}");
     }
 }

@@ -12,6 +12,7 @@ mod login;
 mod acts;
 mod looks;
 mod page;
+mod bundles;
 mod events;
 mod route;
 
@@ -43,14 +44,14 @@ impl Gateway {
         }
         let people = Arc::clone(&door);
         thread::spawn(move || people.listen(&listener));
-        let here = door.gateway.address.clone().unwrap_or_else(|| format!("http://{}", door.gateway.runs));
+        let here = door.gateway.address.clone().unwrap_or_else(|| door.gateway.runs.address());
         let admin = door.gateway.admin.clone();
         thread::spawn(move || announce::deployment(&admin, &here));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        let Gateway { runs, admin, per_repository, identity, .. } = &door.gateway;
-        runtime.block_on(serve_runs(*runs, admin.clone(), *per_repository, identity.as_deref(), trusted))
+        let Gateway { runs, admin, per_repository, .. } = &door.gateway;
+        runtime.block_on(serve_runs(runs, admin.clone(), *per_repository, trusted))
     }
 }

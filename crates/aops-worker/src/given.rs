@@ -45,6 +45,15 @@ impl Given {
         text.parse().map_err(|_| format!("`--{name} {text}`: write ADDRESS:PORT"))
     }
 
+    /// `on` or `off`.
+    pub fn is_on(&self, name: &str) -> Result<bool, String> {
+        match self.last(name) {
+            None | Some("off") => Ok(false),
+            Some("on") => Ok(true),
+            Some(odd) => Err(format!("`--{name} {odd}`: write `on` or `off`")),
+        }
+    }
+
     pub fn all(&self, name: &str) -> Vec<String> {
         self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone()).collect()
     }

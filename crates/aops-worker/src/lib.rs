@@ -4,8 +4,10 @@ pub mod tree; // the processes below one process, and their end
 pub mod hold; // one program, ended together with all its child processes
 pub mod alone; // one worker per machine and user
 pub mod given; // the options of a verb
+pub mod port; // a port that the engine's server calls
 pub mod order; // data passed between the engine, a machine and `aops-hook`
 pub mod signed; // the key with which the gateway signs
+pub mod identity; // the key with which the server signs its calls
 pub mod client; // asks the engine's server
 pub mod announce; // announces our services to the engine
 pub mod doors; // the engine's server, as a machine needs it

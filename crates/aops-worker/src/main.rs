@@ -4,15 +4,18 @@ use aops_core::config::in_force;
 use aops_core::config::policy::Fleet;
 use aops_core::system::env::Env;
 use aops_worker::gateway::Gateway;
-use aops_worker::{hold, worker};
+use aops_worker::{hold, identity, worker};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: aops-fleet worker --ingress URL --admin URL [--name NAME] [--listen ADDRESS]
-  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--reattach TIME] [--grace TIME]
-  [--lost-after TIME] [--gateway-key KEY]…
+  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--certificate FILE --certificate-key FILE]
+  [--plain on] [--reattach TIME] [--grace TIME] [--lost-after TIME] [--gateway-key KEY]…
        aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--key FILE] [--oidc FILE] [--four-eyes on]
-  [--runs ADDRESS] [--address URL] [--identity KEY] [--per-repository NUMBER] [--lost-after TIME]
+  [--runs ADDRESS] [--address URL] [--identity KEY] [--certificate FILE --certificate-key FILE] [--plain on]
+  [--bundles DIR] [--per-repository NUMBER] [--lost-after TIME]
+       aops-fleet identity FILE      the server's public key; the key in FILE is made if it is missing
 what no option says is read from `[fleet]` in your configuration
 hint: `docs/fleet.md` says how a server and its workers are set up";
 
@@ -39,6 +42,9 @@ fn main() -> ExitCode {
         Some((verb, rest)) if verb == "serve" => {
             configured().and_then(|(_, fleet)| Gateway::read(rest, &fleet)).and_then(Gateway::serve)
         }
+        Some((verb, [file])) if verb == "identity" => identity::open(Path::new(file)).map(|key| {
+            let _ = writeln!(std::io::stdout(), "{key}");
+        }),
         _ => Err(USAGE.to_owned()),
     };
     match done {

@@ -43,6 +43,9 @@ pub struct Machine {
     /// Since when it is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// The bundle that it runs, and its version; null if none is installed.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub bundle: Value,
     /// How many seconds a step has between SIGTERM and SIGKILL.
     #[serde(default)]
     pub grace_s: u64,

@@ -5,6 +5,7 @@
 //! its processes are gone; an answer counts for one digest, and once; a run moves to another machine only
 //! when its step on this one was ended, or has had time to end.
 
+mod serve;
 mod machines;
 mod slots;
 mod answers;

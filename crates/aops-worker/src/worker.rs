@@ -13,15 +13,16 @@ use crate::doors::Doors;
 use crate::given::Given;
 use crate::hold;
 use crate::order::Machine;
+use crate::port::{OPTIONS, Port};
 use crate::service;
 use crate::way::{Through, Way};
+use aops_core::config::bundle;
 use aops_core::config::policy::Fleet;
 use aops_core::system::env::Env;
 use aops_core::system::fleet_home::machine;
 use aops_remote::signed::Trusted;
 use std::fs;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -33,25 +34,26 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How often a worker asks whether its machine is still assigned runs.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-const KNOWN: [&str; 13] = [
-    "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach",
-    "grace", "lost-after", "gateway-key",
+const KNOWN: [&str; 12] = [
+    "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "reattach", "grace",
+    "lost-after", "gateway-key",
 ];
 
 /// The options that a worker was started with.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub name: String,
-    pub listen: SocketAddr,
-    /// The address at which the server reaches it, if it is not `listen`.
+    pub port: Port,
+    /// The address at which the server reaches it, if it is not that of the port.
     pub address: Option<String>,
     pub way: Way,
     pub folder: PathBuf,
     pub hook: PathBuf,
     pub labels: Vec<String>,
-    pub identity: Option<String>,
     pub reattach: Duration,
     pub grace: Duration,
+    /// Where this machine's own bundle is found.
+    env: Env,
     /// Only answers that one of these gateways signed are acted on.
     pub trusted: Trusted,
 }
@@ -59,7 +61,7 @@ pub struct Options {
 impl Options {
     /// What no option says, the user's configuration does.
     pub fn read(words: &[String], env: &Env, fleet: &Fleet) -> Result<Self, String> {
-        let given = Given::read(words, &KNOWN)?;
+        let given = Given::read(words, &[&KNOWN[..], &OPTIONS].concat())?;
         let listen = given.last("listen").or(fleet.listen.as_deref()).ok_or(
             "where should it listen?\nhint: set `fleet.listen` in your configuration, or give `--listen ADDRESS:PORT`",
         )?;
@@ -67,15 +69,7 @@ impl Options {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
         }
-        let listen: SocketAddr =
-            listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?;
-        let identity = given.last("identity").or(fleet.identity.as_deref());
-        if identity.is_none() && !listen.ip().is_loopback() {
-            return Err(format!(
-                "`--listen {listen}` without `--identity`: whoever reaches it could run programs here\n\
-                 hint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
-            ));
-        }
+        let port = Port::read(&given, fleet, "listen", listen)?;
         let reattach = given.period("reattach", fleet.reattach)?;
         let grace = given.period("grace", fleet.grace)?;
         let lost_after = given.period("lost-after", fleet.lost_after)?;
@@ -88,7 +82,7 @@ impl Options {
             Some(given.all(name)).filter(|all| !all.is_empty()).unwrap_or_else(|| usual.to_vec())
         };
         Ok(Self {
-            listen,
+            port,
             address: given.last("address").map(str::to_owned),
             way: way(&given, env, fleet, &name)?,
             folder: given
@@ -96,10 +90,10 @@ impl Options {
                 .map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
             hook: given.last("hook").map_or_else(|| find_hook(env), |path| Ok(PathBuf::from(path)))?,
             labels: all("label", &fleet.labels),
-            identity: identity.map(str::to_owned),
             reattach: reattach.duration(),
             grace: grace.duration(),
             trusted: Trusted::read(&all("gateway-key", &fleet.gateway_keys))?,
+            env: env.clone(),
             name,
         })
     }
@@ -164,8 +158,7 @@ pub fn work(options: &Options) -> Result<(), String> {
     thread::spawn(move || clean_up_daily(&program));
     let announced = options.clone();
     thread::spawn(move || stay_known(&announced));
-    let Options { listen, identity, trusted, .. } = options;
-    runtime.block_on(service::serve_machine(steps, *listen, identity.as_deref(), trusted.clone()))
+    runtime.block_on(service::serve_machine(steps, &options.port, options.trusted.clone()))
 }
 
 /// Removes what runs left behind, as `aops-hook` knows it.
@@ -179,10 +172,11 @@ fn clean_up_daily(program: &Path) {
     }
 }
 
-/// Announces this machine to the engine and to the other machines, again if it was considered lost.
+/// Announces this machine to the engine and to the other machines, again if it was considered lost or has
+/// another bundle.
 fn stay_known(options: &Options) {
-    let here = options.address.clone().unwrap_or_else(|| format!("http://{}", options.listen));
-    let machine = Machine {
+    let here = options.address.clone().unwrap_or_else(|| options.port.address());
+    let mut machine = Machine {
         name: options.name.clone(),
         labels: options.labels.clone(),
         grace_s: options.grace.as_secs(),
@@ -192,6 +186,8 @@ fn stay_known(options: &Options) {
     let mut told = String::new();
     loop {
         let mut pause = Duration::from_secs(1);
+        let known = bundle::in_words(&options.env);
+        machine.bundle = serde_json::from_str(&known).unwrap_or_default();
         while let Err((_, words)) = options.way.hello(&machine, &here) {
             if words != told {
                 let _ = writeln!(std::io::stderr(), "aops-fleet: not known to the engine yet: {words}");
@@ -200,7 +196,7 @@ fn stay_known(options: &Options) {
             thread::sleep(pause);
             pause = (pause * 2).min(ASK_AGAIN);
         }
-        while options.way.counts(&options.name) != Ok(false) {
+        while options.way.counts(&options.name) != Ok(false) && bundle::in_words(&options.env) == known {
             thread::sleep(ASK_AGAIN);
         }
     }
@@ -212,7 +208,7 @@ mod tests {
     use aops_core::config::policy::Period;
 
     #[test]
-    fn a_network_is_served_only_with_the_servers_key() {
+    fn what_is_missing_or_odd_is_told() {
         let env = Env::read();
         let fleet = Fleet::default();
         let read = |listen: &str, more: &[&str]| {
@@ -222,18 +218,9 @@ mod tests {
                 words.iter().chain(&["--hook", "/bin/true"]).chain(more).map(|word| (*word).to_owned());
             Options::read(&words.collect::<Vec<_>>(), &env, &fleet)
         };
-        for open in ["10.0.0.5:9080", "0.0.0.0:9080", "[::]:9080"] {
-            let said = read(open, &[]).unwrap_err();
-            assert!(said.contains(open) && said.contains("hint:"), "{said}");
-            assert!(read(open, &["--identity", "publickeyv1_x"]).is_ok(), "{open}");
-        }
-        for here in ["127.0.0.1:9080", "[::1]:9080"] {
-            assert!(read(here, &[]).is_ok(), "{here}");
-        }
         let without =
             |fleet: &Fleet| Options::read(&["--listen".to_owned(), "127.0.0.1:1".to_owned()], &env, fleet);
         assert!(without(&fleet).unwrap_err().contains("`fleet.engine`"));
-        assert!(read("here", &[]).unwrap_err().contains("ADDRESS:PORT"));
         for (more, is_fine) in
             [(["--reattach", "57"], true), (["--reattach", "58"], false), (["--lost-after", "64"], false)]
         {
@@ -256,15 +243,16 @@ mod tests {
             let words: Vec<String> = words.iter().chain(more).map(|word| (*word).to_owned()).collect();
             Options::read(&words, &Env::read(), &fleet)
         };
-        let said = read(&[]).unwrap();
-        let shown = (said.listen.to_string(), said.identity, said.labels, said.reattach.as_secs());
+        let said = read(&["--plain", "on"]).unwrap();
+        let Port { listen, identity, .. } = said.port;
+        let shown = (listen.to_string(), identity, said.labels, said.reattach.as_secs());
         assert_eq!(shown, ("10.0.0.5:9443".to_owned(), fleet.identity.clone(), fleet.labels.clone(), 20));
         let said = read(&["--label", "mac", "--listen", "127.0.0.1:1", "--reattach", "3"]).unwrap();
         assert_eq!(
-            (said.listen.port(), said.labels, said.reattach.as_secs()),
+            (said.port.listen.port(), said.labels, said.reattach.as_secs()),
             (1, vec!["mac".to_owned()], 3)
         );
-        let said = read(&["--reattach", "2m"]).unwrap_err();
+        let said = read(&["--reattach", "2m", "--plain", "on"]).unwrap_err();
         assert!(["(2m)", "(2s)", "`lost_after`"].iter().all(|part| said.contains(part)), "{said}");
     }
 }

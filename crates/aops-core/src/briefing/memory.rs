@@ -54,7 +54,19 @@ pub fn post(
     body: &str,
     deadline: Instant,
 ) -> Result<(u16, Vec<u8>), Trouble> {
-    let reply = http::post(server, tls, headers, body, deadline)?;
+    whole(http::ask(server, tls, headers, Some(body), deadline)?)
+}
+
+/// One GET. Returns the status and the answer's body.
+pub fn get(
+    server: &Address,
+    tls: Option<&dyn Encrypt>,
+    deadline: Instant,
+) -> Result<(u16, Vec<u8>), Trouble> {
+    whole(http::ask(server, tls, &[], None, deadline)?)
+}
+
+fn whole(reply: http::Reply) -> Result<(u16, Vec<u8>), Trouble> {
     let status = reply.status;
     let (body, _) = reply.read_until(|_| None::<()>)?;
     Ok((status, body))

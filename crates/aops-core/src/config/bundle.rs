@@ -209,11 +209,16 @@ pub fn revoked(folder: &Path) -> Result<Vec<String>, String> {
         Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
         Ok(list) => list,
     };
+    digests(&list).map_err(|why| format!("`{}`: {why}", path.display()))
+}
+
+/// The digests in such a list.
+pub fn digests(list: &str) -> Result<Vec<String>, String> {
     let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let digests: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_lowercase).collect();
     let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match digests.iter().find(|text| !is_digest(text)) {
-        Some(odd) => Err(format!("`{}`: `{odd}` is not the digest of a bundle", path.display())),
+        Some(odd) => Err(format!("`{odd}` is not the digest of a bundle")),
         None => Ok(digests),
     }
 }
@@ -333,7 +338,7 @@ mod tests {
         assert!(Bundle::parse(&odd.text()).unwrap_err().contains("cannot name"));
         let mut long = bundle(1);
         long.files.insert("AXIOMS.md".to_owned(), Packed::new("x".repeat(LONGEST)));
-        assert!(Bundle::parse(&long.text()).unwrap_err().contains("bytes long"));
+        assert!(Bundle::parse(&long.text()).unwrap_err().contains("are allowed"));
     }
 
     #[test]

@@ -222,7 +222,7 @@ mod tests {
             ("path = \"src//a\"", "has `//`"),
             ("path = \"$HOME/.ssh\"", "variables are not expanded"),
             ("path = \"~root/.ssh\"", "only your own home"),
-            ("path = \"*.{js,ts}\"", "braces mean themselves"),
+            ("path = \"*.{js,ts}\"", "braces are not expanded"),
         ] {
             let said = told(conditions).unwrap_or_default();
             assert!(said.starts_with("`rule.x` (f:"), "{conditions}: {said}");

@@ -98,6 +98,51 @@ fn sed_only_reads(script: &str, opens: bool) -> bool {
     }
 }
 
+/// The lines that a script of `sed` runs: `e line`, `s/a/line/e`; what arrives is unknown.
+pub fn lines_of_sed(script: &str) -> Vec<String> {
+    const UNKNOWN: &str = "${_unknown}";
+    let mut lines = Vec::new();
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        if rest.peek().is_none() || !address(&mut rest) {
+            return lines;
+        }
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, '{')).is_some() {}
+        match rest.peek().copied() {
+            Some('e') => {
+                let line: String = rest.by_ref().skip(1).take_while(|c| *c != '\n').collect();
+                lines.push(if line.trim().is_empty() { UNKNOWN.to_owned() } else { line.trim().to_owned() });
+            }
+            Some('s') => {
+                rest.next();
+                let Some(sign) = rest.next() else { return lines };
+                if !delimited(&mut rest, sign, true) {
+                    return lines;
+                }
+                let mut new: String = rest.clone().collect();
+                if !delimited(&mut rest, sign, false) {
+                    return lines;
+                }
+                new.truncate(new.len() - rest.clone().map(char::len_utf8).sum::<usize>() - sign.len_utf8());
+                let mut flags = String::new();
+                while let Some(flag) = rest.next_if(char::is_ascii_alphanumeric) {
+                    flags.push(flag);
+                }
+                if flags.contains('e') {
+                    let line = (1..10).fold(new, |new, n| new.replace(&format!("\\{n}"), UNKNOWN));
+                    let line = line.replace('&', UNKNOWN);
+                    // What the pattern does not take follows.
+                    lines.push(format!("{line}{UNKNOWN}"));
+                    lines.push(line);
+                }
+            }
+            _ if !function(&mut rest) => return lines,
+            _ => {}
+        }
+    }
+}
+
 /// Skips zero, one or two addresses, and `!`.
 fn address(rest: &mut Peekable<Chars>) -> bool {
     while let Some(&c) = rest.peek() {

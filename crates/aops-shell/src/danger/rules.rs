@@ -155,7 +155,7 @@ pub static RULES: &[Rule] = &[
         [&["cat x | sh", "eval \"$CMD\"", "bash -c \"$CMD\"", "./gen | python3"],
          &["echo ls | sh", "eval \"$(ssh-agent -s)\"", "cat x | python3 -m json.tool", "bash x.sh"]]),
     asked("danger.unread-line", High,
-        ["is too long, too deeply nested or has too many words to be checked", "split it into several calls, and write long content to a file in a separate call"],
+        ["is too long, too deeply nested, has too many words or a NUL, and so cannot be checked", "split it into several calls, and write long content to a file in a separate call"],
         [&["eval eval eval eval eval eval eval eval eval eval eval eval eval ls"], &["eval eval ls", "sudo nice env time ls"]]),
     denied("danger.reverse-shell", Critical,
         ["gives another machine a shell on this one", "use ssh"],

@@ -4,7 +4,8 @@ use super::Search;
 use super::call::{Call, may_be};
 use super::masked::{self, is_secret_name};
 use super::place::Place;
-use crate::syntax::{Bit, Simple, Word};
+use crate::commands::given;
+use crate::syntax::{Bit, Simple, Word, globbed};
 use std::rc::Rc;
 
 /// File names that are secret in any folder.
@@ -259,6 +260,11 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let leaves_out = call.has(&["-v", "--invert-match"]) && call.name.ends_with("grep");
     if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) && !leaves_out {
         search.add("secret-print", call.simple);
+    }
+    if matches!(call.name, "grep" | "rg" | "ag") {
+        let patterns = given(call.words, &["--include", "--glob", "-g"]);
+        let shown: Vec<Word> = patterns.iter().filter(|word| !word.starts_with("!")).map(globbed).collect();
+        named(search, call.simple, &shown, "secret-file");
     }
     let explicit = call.has(&["-e", "-f", "--regexp"]);
     let operands = call.operands();

@@ -3,6 +3,7 @@
 use crate::client::Address;
 use crate::given::Given;
 use crate::oidc::Oidc;
+use crate::port::{OPTIONS, Port};
 use crate::tokens::Tokens;
 use aops_core::config::policy::Fleet;
 use std::net::SocketAddr;
@@ -22,13 +23,13 @@ pub struct Gateway {
     pub audit: PathBuf,
     /// The file of the key that answers are signed with.
     pub key: PathBuf,
+    /// The folder of signed policies that machines pull.
+    pub bundles: Option<PathBuf>,
     /// The issuer of identities whom people log in with, and what their names and groups may do.
     pub oidc: Option<PathBuf>,
-    /// The address at which the engine calls the handlers of runs, and how the engine finds it.
-    pub runs: SocketAddr,
+    /// The port on which the engine calls the handlers of runs, and how the engine finds it.
+    pub runs: Port,
     pub address: Option<String>,
-    /// The server's key: only the server may call those handlers.
-    pub identity: Option<String>,
     /// How many runs of one repository may run at a time; 0 means any number.
     pub per_repository: usize,
     /// A machine that cannot be reached for this long loses its steps.
@@ -36,34 +37,25 @@ pub struct Gateway {
 }
 
 const KNOWN: [&str; 13] = [
-    "listen", "ingress", "admin", "tokens", "audit", "key", "four-eyes", "runs", "address", "identity",
-    "per-repository", "lost-after", "oidc",
+    "listen", "ingress", "admin", "tokens", "audit", "key", "four-eyes", "runs", "address", "per-repository",
+    "lost-after", "oidc", "bundles",
 ];
 
 impl Gateway {
     /// What no option says, the user's configuration does.
     pub fn read(words: &[String], fleet: &Fleet) -> Result<Self, String> {
-        let given = Given::read(words, &KNOWN)?;
+        let given = Given::read(words, &[&KNOWN[..], &OPTIONS].concat())?;
         let tokens = PathBuf::from(given.must("tokens")?);
         Tokens::read(&tokens)?;
-        let four_eyes = match given.last("four-eyes") {
-            None | Some("off") => false,
-            Some("on") => true,
-            Some(odd) => return Err(format!("`--four-eyes {odd}`: write `on` or `off`")),
-        };
+        let four_eyes = given.is_on("four-eyes")?;
         let oidc = given.last("oidc").map(PathBuf::from);
         oidc.as_deref().map(Oidc::read).transpose()?;
         let audit = PathBuf::from(given.must("audit")?);
         let key = given.last("key").map_or_else(|| audit.with_file_name("gateway.key"), PathBuf::from);
         let per_repository =
             given.last("per-repository").map_or_else(|| fleet.per_repository.to_string(), str::to_owned);
-        let identity = given.last("identity").or(fleet.identity.as_deref());
-        let runs = given.address("runs", given.last("runs").unwrap_or("127.0.0.1:7392"))?;
-        if identity.is_none() && !runs.ip().is_loopback() {
-            return Err(format!(
-                "`--runs {runs}` without `--identity`\nhint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
-            ));
-        }
+        let runs = given.last("runs").unwrap_or("127.0.0.1:7392");
+        let runs = Port::read(&given, fleet, "runs", runs)?;
         Ok(Self {
             listen: given.address("listen", given.must("listen")?)?,
             ingress: Address::read(given.must("ingress")?)?,
@@ -72,10 +64,10 @@ impl Gateway {
             four_eyes,
             audit,
             key,
+            bundles: given.last("bundles").map(PathBuf::from),
             oidc,
             runs,
             address: given.last("address").map(str::to_owned),
-            identity: identity.map(str::to_owned),
             per_repository: per_repository
                 .parse()
                 .map_err(|_| format!("`--per-repository {per_repository}`: write a number"))?,

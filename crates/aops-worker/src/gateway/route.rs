@@ -1,8 +1,9 @@
 //! Which request asks for what.
 //!
-//! Listens; each connection has a thread of its own. Invariant: but for the page's own files and the question
-//! whether the gateway lives, nothing is answered without a token.
+//! Listens; each connection has a thread of its own. Invariant: but for the page's own files, signed policies
+//! and the question whether the gateway lives, nothing is answered without a token.
 
+use super::bundles;
 use super::door::{Caller, Door};
 use super::page;
 use super::reply::{Reply, Said, problem};
@@ -49,7 +50,9 @@ impl Door {
         if (request.method.as_str(), request.path.as_str()) == ("GET", "/v1/events") {
             return self.events(stream, &request, peer);
         }
-        let file = Some(&request.path).filter(|_| request.method == "GET").and_then(|path| page::file(path));
+        let bundles = self.gateway.bundles.as_deref();
+        let of = |path: &String| page::file(path).or_else(|| bundles::file(bundles, path));
+        let file = Some(&request.path).filter(|_| request.method == "GET").and_then(of);
         file.unwrap_or_else(|| self.act(&request, peer).into()).write(stream)
     }
 

@@ -5,20 +5,20 @@
 
 #![expect(deprecated, reason = "the newer form of a service has no name that is set at run time")]
 
+use super::serve::serve;
 use crate::attend::Steps;
 use crate::order::{Leg, LegEnd, name_of};
+use crate::port::Port;
 use aops_remote::signed::Trusted;
 use restate_sdk::prelude::*;
 use restate_sdk::service::Discoverable;
 use restate_sdk::service::macro_support::service_definition;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::net::TcpListener;
 
 pub(super) const CANCELLED: &str = "cancelled; nothing of the step is left";
 
@@ -71,12 +71,7 @@ async fn unless(
 }
 
 /// Serves the steps of this machine; never returns unless it fails.
-pub async fn serve_machine(
-    steps: Arc<Steps>,
-    listen: SocketAddr,
-    identity: Option<&str>,
-    trusted: Trusted,
-) -> Result<(), String> {
+pub async fn serve_machine(steps: Arc<Steps>, port: &Port, trusted: Trusted) -> Result<(), String> {
     let mut here = <ServeHere<OnMachine> as Discoverable>::discover();
     let name = name_of(&steps.machine);
     here.name = name.clone().try_into().map_err(|_| format!("`{name}` is not the name of a service"))?;
@@ -90,11 +85,5 @@ pub async fn serve_machine(
         .retry_policy_max_attempts(50)
         .retry_policy_pause_on_max_attempts();
     let machine = service_definition(OnMachine(steps, trusted).serve(), here).options(options);
-    let mut endpoint = Endpoint::builder().bind(machine);
-    if let Some(key) = identity {
-        endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
-    }
-    let listener = TcpListener::bind(listen).await.map_err(|error| format!("`{listen}`: {error}"))?;
-    HttpServer::new(endpoint.build()).serve(listener).await;
-    Ok(())
+    serve(Endpoint::builder().bind(machine), port).await
 }

@@ -8,20 +8,20 @@ use super::answers::{self, ANSWERS, ASKED, Answers, FORGET, STANDING, TOLD, prom
 use super::here::CANCELLED;
 use super::machines::{MACHINES, Machines, Wanted};
 use super::question::Question;
+use super::serve::serve;
 use super::slots::{SLOTS, Slots, Wants, key_of};
 use crate::client::{Address, SOON};
 use crate::order::{
     ALL, Decision, LONGEST_WORDS, Leg, LegEnd, LogLine, Machine, Order, PROTOCOL, Standing, Told, name_of,
 };
+use crate::port::Port;
 use aops_core::system::env::now_ms;
 use aops_core::text::time::timestamp;
 use aops_remote::signed::Trusted;
 use restate_sdk::context::{InvocationHandle, RequestTarget};
 use restate_sdk::prelude::*;
 use serde_json::Value;
-use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::TcpListener;
 
 /// How long a run waits for a machine with its labels before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -340,22 +340,16 @@ fn is_taken(error: &TerminalError) -> bool {
 
 /// Serves runs and what they share; never returns unless it fails.
 pub async fn serve_runs(
-    listen: SocketAddr,
+    port: &Port,
     admin: Address,
     per_repository: usize,
-    identity: Option<&str>,
     trusted: Trusted,
 ) -> Result<(), String> {
-    let mut endpoint = Endpoint::builder()
+    let endpoint = Endpoint::builder()
         .bind(Question { trusted: trusted.clone() })
         .bind(Run { admin, trusted })
         .bind(Machines)
         .bind(Slots { per_repository })
         .bind(Answers);
-    if let Some(key) = identity {
-        endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
-    }
-    let listener = TcpListener::bind(listen).await.map_err(|error| format!("`{listen}`: {error}"))?;
-    HttpServer::new(endpoint.build()).serve(listener).await;
-    Ok(())
+    serve(endpoint, port).await
 }

@@ -11,7 +11,10 @@
 )]
 
 mod world;
+mod machines;
 mod brought;
+mod agent;
 mod tab;
 mod issuer;
 mod on_engine;
+mod chart;

@@ -4,12 +4,14 @@ mod steps;
 mod moved;
 mod limits;
 mod through_gateway;
+mod encrypted;
 mod questions;
 mod kept;
 mod answers;
 mod page;
 mod login;
 mod chaos;
+mod many;
 
 /// Says that it was begun, under which key, and where.
 const BEGUN: &str = r#"echo "$AOPS_STEP $AOPS_IDEMPOTENCY_KEY $(basename "$HOME")" >> "$EFFECTS/begun"; "#;

@@ -1,5 +1,6 @@
 //! A server, a gateway, machines and a remote, in a folder of their own and on loopback.
 
+use crate::agent;
 use crate::brought::server_program;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 use tempfile::TempDir;
 
+/// A step that an agent does.
+pub(crate) const AGENT: &str = "";
 pub(crate) const FLEET: &str = env!("CARGO_BIN_EXE_aops-fleet");
 /// Ends what would never end. No test measures by it.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -45,10 +48,15 @@ impl Drop for Running {
 }
 
 #[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(PATIENCE, what, holds);
+}
+
+#[track_caller]
+pub(crate) fn within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < patience, "never: {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -62,16 +70,8 @@ pub(crate) struct World {
     server: Option<Running>,
     gateway: Option<Running>,
     /// Of the gateway: for people, and for the engine.
-    ports: (u16, u16),
+    pub(crate) ports: (u16, u16),
     options: Vec<String>,
-}
-
-/// A machine with a home of its own.
-pub(crate) struct Machine {
-    pub(crate) name: &'static str,
-    home: PathBuf,
-    pub(crate) port: u16,
-    pub(crate) worker: Option<Running>,
 }
 
 pub(crate) const CONFIG: &str = "tracker.command = \"none\"\naudit.rate = 0\n[mode]\nlevel = \"strict\"\n[deliver]\npull_request = \"none\"\n";
@@ -103,8 +103,10 @@ impl World {
         let mut text =
             "---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n".to_owned();
         for (n, line) in steps.iter().enumerate() {
-            let line = line.replace('\'', "''");
-            text += &format!("  - id: s{n}\n    name: S{n}\n    description: a step\n    run: '{line}'\n");
+            text += &format!("  - id: s{n}\n    name: S{n}\n    description: a step\n");
+            if *line != AGENT {
+                text += &format!("    run: '{}'\n", line.replace('\'', "''"));
+            }
         }
         fs::write(self.at("project/.aops/workflows/w.md"), text + "---\n\n# T\n").unwrap();
     }
@@ -132,6 +134,17 @@ impl World {
             ("RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL".into(), "1s".into()),
             ("RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT".into(), "1s".into()),
         ];
+        if let Ok(model) = fs::read_to_string(self.at("model")) {
+            variables.push(("AOPS_CLAUDE".into(), agent::client().into()));
+            variables.push(("ANTHROPIC_BASE_URL".into(), model.into()));
+            variables.push(("ANTHROPIC_API_KEY".into(), "made-up".into()));
+        }
+        let files =
+            [("SSL_CERT_FILE", "ca.pem"), ("RESTATE_REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE", "identity.pem")];
+        let there = files.map(|(name, file)| (name.to_owned(), self.at(file)));
+        variables.extend(
+            there.into_iter().filter(|(_, file)| file.exists()).map(|(name, file)| (name, file.into())),
+        );
         for who in ["AUTHOR", "COMMITTER"] {
             variables.push((format!("GIT_{who}_NAME"), "t".into()));
             variables.push((format!("GIT_{who}_EMAIL"), "t@example.invalid".into()));
@@ -153,7 +166,7 @@ impl World {
         self.git(&[&["--git-dir", &bare], args].concat())
     }
 
-    fn start(&self, program: &Path, args: &[&str], home: &Path, log: &str) -> Running {
+    pub(crate) fn start(&self, program: &Path, args: &[&str], home: &Path, log: &str) -> Running {
         let log = File::options().append(true).create(true).open(self.at(log)).unwrap();
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(self.variables(home)).current_dir(self.at("tmp"));
@@ -173,7 +186,7 @@ impl World {
         self.server.take().unwrap().kill();
     }
 
-    fn doors(&self) -> [String; 2] {
+    pub(crate) fn doors(&self) -> [String; 2] {
         ["ingress", "admin"]
             .map(|name| format!("unix:{}", self.at("server").join(format!("n/{name}.sock")).display()))
     }
@@ -225,84 +238,9 @@ impl World {
         self.gateway.take().unwrap().kill();
     }
 
-    pub(crate) fn machine(&self, name: &'static str, labels: &[&str]) -> Machine {
-        let home = self.at(name);
-        fs::create_dir_all(home.join(".config/aops")).unwrap();
-        fs::write(home.join(".config/aops/config.toml"), CONFIG).unwrap();
-        let mut machine = Machine { name, home, port: free_port(), worker: None };
-        self.start_worker(&mut machine, labels);
-        machine
-    }
-
-    /// A machine on which a script stands in for `aops-hook`: each run asks this, and ends with the answer.
-    pub(crate) fn acting(&self, name: &'static str, asked: &Value) -> Machine {
-        let script = self.at(&format!("{name}-hook"));
-        let account = json!({"steps": [{"step": "build", "outcome": "PASS", "reason": "", "duration_ms": 1500}],
-            "cost": 12_340_000, "tokens": 4321});
-        let end =
-            json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed", "account": account});
-        let text = format!(
-            "#!/usr/bin/env python3\nimport hashlib, json, sys\nleg = json.load(open(sys.argv[2]))\nend = json.loads({:?})\nanswer = leg.get('answer')\nif not answer:\n    about = hashlib.sha256(leg['run'].encode()).hexdigest()\n    end = {{'kind': 'asks', 'question': 'may this be done?', 'about': about, 'pinned': True, 'asked': json.loads({:?}), 'account': end['account']}}\nelif not answer['approve']:\n    end.update(outcome='BLOCKED', reason=answer['who'] + ' rejected it')\njson.dump(end, open(sys.argv[3], 'w'))\n",
-            end.to_string(),
-            asked.to_string()
-        );
-        fs::write(&script, text).unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-        let home = self.at(name);
-        fs::create_dir_all(&home).unwrap();
-        let mut machine = Machine { name, home, port: free_port(), worker: None };
-        let key = self.key();
-        let more = ["--gateway-key", &key, "--hook", script.to_str().unwrap()];
-        self.start_worker_with(&mut machine, &more);
-        machine
-    }
-
     /// What the gateway's answers are checked with.
     pub(crate) fn key(&self) -> String {
         fs::read_to_string(self.at("gateway.key.pub")).unwrap().trim().to_owned()
-    }
-
-    pub(crate) fn start_worker(&self, machine: &mut Machine, labels: &[&str]) {
-        let key = self.key();
-        let mut more = vec!["--gateway-key", key.as_str()];
-        more.extend(labels.iter().flat_map(|label| ["--label", label]));
-        self.start_worker_with(machine, &more);
-    }
-
-    pub(crate) fn start_worker_with(&self, machine: &mut Machine, more: &[&str]) {
-        let hook = Path::new(FLEET).with_file_name("aops-hook");
-        assert!(hook.exists(), "`aops-hook` is not built\nhint: `cargo build -p aops-hook --bins`");
-        let [ingress, admin] = self.doors();
-        let listen = format!("127.0.0.1:{}", machine.port);
-        let mut args = vec!["worker", "--name", machine.name, "--listen", &listen, "--ingress", &ingress];
-        args.extend(["--admin", &admin, "--hook", hook.to_str().unwrap(), "--grace", "1", "--reattach", "2"]);
-        args.extend(["--lost-after", "8"]);
-        args.extend(more);
-        machine.worker =
-            Some(self.start(Path::new(FLEET), &args, &machine.home, &format!("{}.log", machine.name)));
-        until("the engine knows the machine", || self.machines()[machine.name]["away"] == false);
-    }
-
-    /// A machine that is configured, reaches the engine only through the gateway, and has the token `far`.
-    pub(crate) fn far_machine(&self) -> Machine {
-        let home = self.at("far");
-        let port = free_port();
-        let keys = home.join(".claude/aops/keys");
-        fs::create_dir_all(&keys).unwrap();
-        fs::write(keys.join("worker.token"), "farfar\n").unwrap();
-        fs::create_dir_all(home.join(".config/aops")).unwrap();
-        let fleet = format!(
-            "[fleet]\nengine = \"http://127.0.0.1:{}\"\nlisten = \"127.0.0.1:{port}\"\nlabels = [\"far\"]\ngateway_keys = [\"{}\"]\nreattach = \"2s\"\ngrace = \"1s\"\nlost_after = \"8s\"\n",
-            self.ports.0,
-            self.key()
-        );
-        fs::write(home.join(".config/aops/config.toml"), CONFIG.to_owned() + &fleet).unwrap();
-        let mut machine = Machine { name: "far", home, port, worker: None };
-        let hook = Path::new(FLEET).with_file_name("aops-hook");
-        let args = ["worker", "--name", "far", "--hook", hook.to_str().unwrap()];
-        machine.worker = Some(self.start(Path::new(FLEET), &args, &machine.home, "far.log"));
-        until("the engine knows the machine", || self.machines()["far"]["away"] == false);
-        machine
     }
 
     pub(crate) fn machines(&self) -> Value {
@@ -414,21 +352,5 @@ impl World {
 
     pub(crate) fn go(&self, name: &str) {
         fs::write(self.at("effects").join(name), "").unwrap();
-    }
-
-    /// Processes of steps of this machine, their holders among them.
-    pub(crate) fn held(&self, machine: &Machine) -> usize {
-        let folder = machine.home.join(".local/state/aops/worker");
-        let mark = format!("AOPS_HOLD={}", folder.display()).into_bytes();
-        let has = |path: PathBuf| {
-            let variables = fs::read(path.join("environ")).unwrap_or_default();
-            variables.split(|byte| *byte == 0).any(|variable| variable == mark)
-        };
-        fs::read_dir("/proc").unwrap().flatten().filter(|item| has(item.path())).count()
-    }
-
-    /// The clone of this run on this machine.
-    pub(crate) fn clone_of(&self, machine: &Machine, run: &str) -> PathBuf {
-        machine.home.join(".local/state/aops/runs").join(run)
     }
 }

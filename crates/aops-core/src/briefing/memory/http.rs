@@ -1,4 +1,4 @@
-//! One POST over a new connection: reads the answer's head, then its body in one of three encodings.
+//! One request over a new connection: reads the answer's head, then its body in one of three encodings.
 //!
 //! Invariants: the remaining time is measured before every connect, write and read, so that a slow server
 //! cannot delay the prompt; head and body are bounded; the connection is closed at the end.
@@ -42,12 +42,12 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Sends one request and reads the head of its answer.
-pub(super) fn post(
+/// Sends one request, a GET if it has no body, and reads the head of its answer.
+pub(super) fn ask(
     server: &Address,
     tls: Option<&dyn Encrypt>,
     headers: &[(&str, &str)],
-    body: &str,
+    body: Option<&str>,
     deadline: Instant,
 ) -> Result<Reply, Trouble> {
     let plain = connect(server, deadline)?;
@@ -86,7 +86,9 @@ fn connect(server: &Address, deadline: Instant) -> Result<TcpStream, Trouble> {
     Err(trouble)
 }
 
-fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
+fn request(server: &Address, headers: &[(&str, &str)], body: Option<&str>) -> String {
+    let method = if body.is_some() { "POST" } else { "GET" };
+    let body = body.unwrap_or_default();
     let long = body.len().to_string();
     let ours = [
         ("Host", server.host.as_str()),
@@ -98,7 +100,7 @@ fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
     ];
     let lines: Vec<String> =
         ours.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!("POST {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
+    format!("{method} {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
 }
 
 /// Status and headers, up to the empty line; `None` if this is not HTTP.

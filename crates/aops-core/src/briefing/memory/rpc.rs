@@ -7,7 +7,7 @@
 //! but those below.
 
 use super::Trouble;
-use super::http::{Reply, post};
+use super::http::{Reply, ask};
 use crate::config::policy::Address;
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
@@ -76,7 +76,7 @@ impl<'a> Client<'a> {
             headers.push(("MCP-Protocol-Version", PROTOCOL));
             headers.extend(Some(("Mcp-Session-Id", id.as_str())).filter(|_| !id.is_empty()));
         }
-        post(self.server, None, &headers, &message.to_string(), self.deadline)
+        ask(self.server, None, &headers, Some(&message.to_string()), self.deadline)
     }
 }
 

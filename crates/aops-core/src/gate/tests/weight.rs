@@ -175,7 +175,7 @@ fn a_small_task_is_not_told_of_git() {
         ..Context::default()
     };
     passes(&small(|_| {}), &event("Stop"), &context());
-    told(&working(), &event("Stop"), &context(), "owed", "no git repository");
+    told(&working(), &event("Stop"), &context(), "owed", "not a git repository");
 }
 
 #[test]

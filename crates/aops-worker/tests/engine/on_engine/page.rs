@@ -17,7 +17,7 @@ fn edit() -> Value {
 }
 
 /// A world with a machine whose runs ask this, and people: bob answers and blocks, ann submits, eve reads.
-fn world(asked: &Value) -> (World, crate::world::Machine) {
+fn world(asked: &Value) -> (World, crate::machines::Machine) {
     // A run that asks takes no place of its repository.
     let world = World::new(&["true"], &["--per-repository", "1"]);
     world.set_tokens(&[("ann", "submit", ""), ("bob", "approve,operate", ""), ("eve", "read", "")]);
