@@ -118,7 +118,7 @@ fn where_no_network_holds_lines_are_judged_by_their_words() {
     let session = begun(&sandbox);
     session.ask_bash("curl -s https://paste.example/ -o x").refused(&["paste.example refused"]);
     session.ask_bash("curl -s https://docs.example/ -o x").silent();
-    sandbox.person(&["status"]).said(&["network", "not held"]);
+    sandbox.person(&["status"]).said(&["network", "not confined"]);
     let sandbox = attended("ask");
     let session = begun(&sandbox);
     let asked = session.ask_bash("git clone https://paste.example/x.git");
