@@ -381,7 +381,7 @@ fn no_agent_decides_for_everybody() {
         admin.0.inside(line).failed(2, &["needs a person at a terminal"]);
     }
     admin.0.person(&["bundle", "sign", file]).failed(2, &["needs a person at a terminal"]);
-    admin.0.inside(&["bundle", "verify", file, "--key", &admin.key()]).said(&["is whole"]);
+    admin.0.inside(&["bundle", "verify", file, "--key", &admin.key()]).said(&["is complete"]);
     admin.0.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     let session = admin.0.session();
     assert_eq!(session.start("startup").code, Some(0));
@@ -408,7 +408,7 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     let make = |more: &[&str]| admin.0.person(&[&["bundle", "make", "policy", "-o", "p"], more].concat());
     make(&[]).failed(2, &["--name example.com/policy"]);
     make(&["--name", NAME])
-        .failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: mend it"]);
+        .failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: fix it"]);
     assert!(!admin.0.project().join("p").exists());
     fs::remove_dir_all(admin.0.project().join("policy/templates")).unwrap();
     admin.put("config.toml", &config("one"));
@@ -430,7 +430,7 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     admin
         .0
         .person(&["bundle", "verify", "policy/config.toml", "--key", &admin.key()])
-        .failed(4, &["it is not a bundle", "fetch it again"]);
+        .failed(4, &["it is not a bundle", "fetch the original again"]);
 }
 
 /// The policy is in the session's state: an event pays nothing for the bundle.

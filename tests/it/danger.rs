@@ -454,14 +454,14 @@ fn the_last_words_of_an_unwatched_session_name_a_way_that_works() {
     let last = session.end();
     let way = "`aops-hook danger off git-force-push`";
     assert!(
-        last.err.contains("was refused") && last.err.contains(way) && !last.err.contains("AOPS_MODE"),
+        last.err.contains("was blocked") && last.err.contains(way) && !last.err.contains("AOPS_MODE"),
         "{last:?}"
     );
     sandbox.person(&["danger", "off", "git-force-push", "--yes"]).said(&["is set"]);
     let session = begun(&sandbox);
     session.ask_bash("git push --force").silent();
     // What the guard holds, it holds in every mode: only a person can do it.
-    session.ask_bash("rm -rf .claude").refused(&["settings of ours"]);
+    session.ask_bash("rm -rf .claude").refused(&["folder with our settings"]);
     let last = session.end();
     assert!(last.err.contains("in a terminal of your own") && !last.err.contains("AOPS_MODE"), "{last:?}");
 }

@@ -76,7 +76,7 @@ fn follow(home: &Home, fix: &str) -> Option<()> {
         for path in [home.project(".aops/config.toml"), home.project(".aops/workflows/release.md")] {
             let _ = fs::remove_file(path);
         }
-    } else if fix.starts_with("build") {
+    } else if fix.starts_with("rebuild") {
         replace(home, PROGRAM.as_ref());
     } else {
         return None;

@@ -581,7 +581,7 @@ fn without_git_closing_is_skipped_and_told_once() {
         session.reflect().silent();
         let said = session.stop("Done.");
         assert_eq!(said.code, Some(0), "{said:?}");
-        assert_eq!(said.out.contains("no git repository"), n == 0, "{said:?}");
+        assert_eq!(said.out.contains("not a git repository"), n == 0, "{said:?}");
         assert_eq!(session.state()["phase"], "done");
     }
 }

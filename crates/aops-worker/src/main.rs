@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: aops-fleet worker --ingress URL --admin URL [--name NAME] [--listen ADDRESS]
-  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--certificate FILE --certificate-key FILE]
+  [--address URL] [--folder DIR] [--hook PROGRAM] [--label NAME]… [--identity KEY] [--certificate FILE]
   [--plain on] [--reattach TIME] [--grace TIME] [--lost-after TIME] [--gateway-key KEY]…
        aops-fleet serve --listen ADDRESS --ingress URL --admin URL --tokens FILE --audit FILE [--key FILE] [--oidc FILE] [--four-eyes on]
-  [--runs ADDRESS] [--address URL] [--identity KEY] [--certificate FILE --certificate-key FILE] [--plain on]
+  [--runs ADDRESS] [--address URL] [--identity KEY] [--certificate FILE] [--plain on]
   [--bundles DIR] [--per-repository NUMBER] [--lost-after TIME]
        aops-fleet identity FILE      the server's public key; the key in FILE is made if it is missing
 what no option says is read from `[fleet]` in your configuration

@@ -8,8 +8,9 @@ use aops_core::config::policy::Fleet;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt::Display;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The engine's server speaks HTTP/2 and nothing else.
@@ -23,15 +24,13 @@ pub struct Port {
     pub certificate: Option<Certificate>,
 }
 
-/// A certificate with those of its authorities, and its private key, as files of PEM.
+/// A file of PEM with a certificate and those of its authorities. Its private key is in the file beside it with
+/// the ending `key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Certificate {
-    chain: PathBuf,
-    key: PathBuf,
-}
+pub struct Certificate(PathBuf);
 
 /// The options that a port is set with, but for its address.
-pub const OPTIONS: [&str; 4] = ["identity", "certificate", "certificate-key", "plain"];
+pub const OPTIONS: [&str; 3] = ["identity", "certificate", "plain"];
 
 impl Port {
     /// What no option says, the user's configuration does. `name` is the option with the address.
@@ -40,18 +39,7 @@ impl Port {
         let either =
             |name: &str, usual: &Option<String>| given.last(name).map(str::to_owned).or(usual.clone());
         let identity = either("identity", &fleet.identity);
-        let certificate = match (
-            either("certificate", &fleet.certificate),
-            either("certificate-key", &fleet.certificate_key),
-        ) {
-            (Some(chain), Some(key)) => Some(Certificate { chain: chain.into(), key: key.into() }),
-            (None, None) => None,
-            _ => {
-                return Err("a certificate needs its key\nhint: give both `--certificate` and \
-                    `--certificate-key`, or set `fleet.certificate` and `fleet.certificate_key`"
-                    .to_owned());
-            }
-        };
+        let certificate = either("certificate", &fleet.certificate).map(|file| Certificate(file.into()));
         let is_plain = given.is_on("plain")?;
         let is_network = !listen.ip().is_loopback();
         if is_network && identity.is_none() {
@@ -63,7 +51,7 @@ impl Port {
         if is_network && certificate.is_none() && !is_plain {
             return Err(format!(
                 "`--{name} {listen}` without a certificate: whoever is on the way could read the runs\n\
-                 hint: give `--certificate` and `--certificate-key`; `--plain on` if a tunnel encrypts it"
+                 hint: give `--certificate`, or `--plain on` if a tunnel encrypts it"
             ));
         }
         // A file that cannot be read is told now.
@@ -81,17 +69,17 @@ impl Port {
 impl Certificate {
     /// As the files are now.
     pub fn read(&self) -> Result<Arc<ServerConfig>, String> {
-        let at = |path: &PathBuf, why: String| format!("`{}`: {why}", path.display());
-        let chain =
-            CertificateDer::pem_file_iter(&self.chain).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let chain = chain.map_err(|error| at(&self.chain, error.to_string()))?;
-        let key =
-            PrivateKeyDer::from_pem_file(&self.key).map_err(|error| at(&self.key, error.to_string()))?;
+        let Self(chain) = self;
+        let key = chain.with_extension("key");
+        let at = |path: &Path, why: &dyn Display| format!("`{}`: {why}", path.display());
+        let certificates =
+            CertificateDer::pem_file_iter(chain).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let certificates = certificates.map_err(|error| at(chain, &error))?;
+        let secret = PrivateKeyDer::from_pem_file(&key).map_err(|error| at(&key, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
-        let mut config =
-            config.with_single_cert(chain, key).map_err(|error| at(&self.chain, error.to_string()))?;
+        let mut config = config.with_single_cert(certificates, secret).map_err(|error| at(chain, &error))?;
         config.alpn_protocols = vec![SPOKEN.to_vec()];
         Ok(Arc::new(config))
     }
@@ -122,9 +110,6 @@ mod tests {
         }
         assert!(read("here", &[]).unwrap_err().contains("ADDRESS:PORT"));
         assert!(read("127.0.0.1:1", &["--plain", "yes"]).unwrap_err().contains("`on` or `off`"));
-        let half = read("127.0.0.1:1", &["--certificate", "/nowhere"]).unwrap_err();
-        assert!(half.contains("needs its key"), "{half}");
-        let files = ["--certificate", "/nowhere", "--certificate-key", "/nowhere"];
-        assert!(read("127.0.0.1:1", &files).unwrap_err().contains("`/nowhere`"));
+        assert!(read("127.0.0.1:1", &["--certificate", "/nowhere"]).unwrap_err().contains("`/nowhere`"));
     }
 }

@@ -49,7 +49,7 @@ fn without_namespaces_landlock_holds_and_says_so() {
     world.sandbox.put("work.sh", "echo x > x; echo y > $OUT/y; echo z > $TMPDIR/z\n");
     let session = world.sandbox.session();
     let started = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
-    assert!(started.out.contains("held by Landlock"), "{started:?}");
+    assert!(started.out.contains("Landlock confines shell commands"), "{started:?}");
     let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": "add a greeting"}));
     // There is nothing to throw away: it waits for the plan, as ever.
     let call = session.call("Bash", json!({"command": "sh work.sh"}));

@@ -1,5 +1,5 @@
-//! What npm and pip bring once for this target folder: the engine's server, the checker of pages, and what reads
-//! the chart.
+//! What npm and pip bring once for this target folder: the engine's server, the checker of pages, and what
+//! reads the chart.
 
 use crate::world::FLEET;
 use std::fs::{self, File};

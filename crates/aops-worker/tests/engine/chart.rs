@@ -1,5 +1,5 @@
-//! The chart and the image: rendered by Helm itself, checked against the schemas of Kubernetes, and what it starts
-//! read by the program that it starts. No cluster and no container engine is asked.
+//! The chart and the image: rendered by Helm itself, checked against the schemas of Kubernetes, and what it
+//! starts read by the program that it starts. No cluster and no container engine is asked.
 
 use crate::brought::{helm, kubernetes};
 use aops_core::config::policy::{self, Fleet, Source};

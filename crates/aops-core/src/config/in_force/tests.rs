@@ -200,7 +200,6 @@ fn what_decides_has_a_digest_of_its_own() {
         "fleet.page = \"https://a\"",
         "fleet.listen = \"127.0.0.1:1\"",
         "fleet.certificate = \"/a\"",
-        "fleet.certificate_key = \"/a\"",
         "fleet.otlp = \"https://a\"",
         "fleet.engine = \"https://a\"",
         "fleet.identity = \"publickeyv1_x\"",

@@ -12,11 +12,9 @@ const LOST_AFTER: Period = Period::seconds(120);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
     pub announce: Option<String>,
-    /// The certificate of the port on which the engine's server reaches this machine, and its key.
+    /// The certificate of the port on which the engine's server reaches this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate_key: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub defer: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +80,6 @@ impl Default for Fleet {
         Self {
             announce: None,
             certificate: None,
-            certificate_key: None,
             defer: false,
             engine: None,
             gateway_keys: Vec::new(),

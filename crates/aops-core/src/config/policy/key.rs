@@ -174,8 +174,7 @@ fn fields() -> Vec<Key> {
     fleet.identity: Form::Text, Keep, "the key of the engine's server, as `publickeyv1_…`: a worker accepts only calls signed with it";
     fleet.gateway_keys: Form::Names, Keep, "the keys of the gateways whose answers count here, each as in `gateway.key.pub`";
     fleet.listen: Form::Text, Keep, "the address and port on which the engine's server reaches the worker of this machine";
-    fleet.certificate: Form::Text, Keep, "the file with the certificate of that port (PEM), which then speaks TLS";
-    fleet.certificate_key: Form::Text, Keep, "the file with its private key (PEM)";
+    fleet.certificate: Form::Text, Keep, "the certificate of that port (PEM), with its key beside it as `.key`: the port speaks TLS";
     fleet.labels: Form::Names, Keep, "labels of this machine: runs that ask for them come here";
     fleet.reattach: Form::Period, Keep, "how long a step continues on a machine that is cut off from the engine";
     fleet.grace: Form::Period, Keep, "how long a step has to end itself before it is killed";

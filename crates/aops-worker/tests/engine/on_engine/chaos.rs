@@ -1,5 +1,5 @@
-//! Five workers on three machines, the gateway and the server killed at random: each keyed effect once, no run
-//! lost, never two copies, agents' steps among them.
+//! Five workers on three machines, the gateway and the server killed at random: each keyed effect once, no
+//! run lost, never two copies, agents' steps among them.
 //!
 //! Minutes, so `tests/long-run.d/fleet` runs it; `AOPS_FLEET_RUNS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED`
 //! change it.

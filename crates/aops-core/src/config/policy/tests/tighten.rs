@@ -181,8 +181,6 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.listen", "", "\"0.0.0.0:1\"", Err(())),
     ("fleet.certificate", "\"/a\"", "\"/a\"", Ok("\"/a\"")),
     ("fleet.certificate", "", "\"/evil\"", Err(())),
-    ("fleet.certificate_key", "\"/a\"", "\"/a\"", Ok("\"/a\"")),
-    ("fleet.certificate_key", "", "\"/evil\"", Err(())),
     ("fleet.identity", "\"k\"", "\"k\"", Ok("\"k\"")),
     ("fleet.identity", "", "\"k\"", Err(())),
     ("fleet.gateway_keys", "[\"k\"]", "[\"k\"]", Ok("[\"k\"]")),

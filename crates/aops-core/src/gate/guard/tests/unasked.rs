@@ -169,12 +169,12 @@ fn a_hooked_client_is_started_plainly() {
     );
     let unhooked = said(Client::Claude, &[], "codex exec x").unwrap();
     assert!(
-        unhooked.contains("Codex CLI, which no hook")
+        unhooked.contains("Codex CLI, which our hooks")
             && unhooked.contains("`aops-hook install --client codex`")
     );
     let claude = said(Client::Codex, &[], "claude -p x").unwrap();
     assert!(
-        claude.contains("Claude Code, which no hook") && claude.contains("`aops-hook install` in"),
+        claude.contains("Claude Code, which our hooks") && claude.contains("`aops-hook install` in"),
         "{claude}"
     );
     assert_eq!(said(Client::Codex, &[Client::Claude], "claude -p x"), None);
