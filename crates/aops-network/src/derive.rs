@@ -166,6 +166,23 @@ mod tests {
             ("pyproject.toml", "Homepage = \"https://a.test\"", None),
             ("deno.lock", "    \"https://a.test/std/x.ts\": \"0a\",", Some("a.test")),
             ("pubspec.lock", "      url: \"https://a.test\"", Some("a.test")),
+            (".npmrc", "@scope:registry=https://user:pw@a.test/npm/", Some("a.test")),
+            ("package-lock.json", "\"resolved\": \"https://10.0.0.1/x.tgz\"", None),
+            ("package-lock.json", "\"resolved\": \"file:../x\"", None),
+        ] {
+            let found: Vec<String> = of_project_line(path, line).iter().map(ToString::to_string).collect();
+            assert_eq!(found, Vec::from_iter(host), "{path}: {line}");
+        }
+        let whole = "{\"packages\":{\"a\":{\"resolved\":\"https://a.test/a.tgz\",\"funding\":{\"url\":\"https://fund.test\"}},\
+            \"b\":{\"resolved\":\"https://b.test/b.tgz\"}}}";
+        let found: Vec<String> =
+            of_project_line("package-lock.json", whole).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["a.test", "b.test"], "a file of one line");
+    }
+
+    #[test]
+    fn lock_files_of_every_kind_name_hosts() {
+        for (path, line, host) in [
             ("bun.lock", "    \"x\": [\"x@git+ssh://git@a.test/x.git#1\", {}, \"1\"],", Some("a.test")),
             ("Cartfile.resolved", "git \"https://a.test/x.git\" \"1.0\"", Some("a.test")),
             ("Chart.lock", "  repository: https://a.test/charts", Some("a.test")),
@@ -199,18 +216,10 @@ mod tests {
             ("yarn.lock", "  resolution: \"x@https://a.test/x.tgz\"", Some("a.test")),
             ("yarn.lock", "# see https://a.test", None),
             ("go.sum", "a.test/x v1.0.0 h1:1=", None),
-            (".npmrc", "@scope:registry=https://user:pw@a.test/npm/", Some("a.test")),
-            ("package-lock.json", "\"resolved\": \"https://10.0.0.1/x.tgz\"", None),
-            ("package-lock.json", "\"resolved\": \"file:../x\"", None),
         ] {
             let found: Vec<String> = of_project_line(path, line).iter().map(ToString::to_string).collect();
             assert_eq!(found, Vec::from_iter(host), "{path}: {line}");
         }
-        let whole = "{\"packages\":{\"a\":{\"resolved\":\"https://a.test/a.tgz\",\"funding\":{\"url\":\"https://fund.test\"}},\
-            \"b\":{\"resolved\":\"https://b.test/b.tgz\"}}}";
-        let found: Vec<String> =
-            of_project_line("package-lock.json", whole).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["a.test", "b.test"], "a file of one line");
     }
 
     #[test]

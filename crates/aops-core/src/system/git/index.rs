@@ -42,7 +42,8 @@ pub fn plain_paths(index: &Path) -> Option<Vec<Vec<u8>>> {
     const ODD: u16 = TRUSTED | EXTENDED | STAGE;
     let bytes = files::read(index).ok()?;
     IDS.into_iter().find_map(|id| {
-        let (mut all, mut is_plain) = (Vec::new(), true);
+        let mut all = Vec::new();
+        let mut is_plain = true;
         each(&bytes, id, &mut |head, path| {
             let mode = head.get(MODE..).and_then(number);
             is_plain &= mode.is_some_and(|mode| mode != SUBMODULE);
@@ -142,7 +143,8 @@ fn flags(head: &[u8], id: usize) -> Option<u16> {
 
 /// The length of an entry's head, and of its path as far as that fits.
 fn head(rest: &[u8], id: usize) -> Option<(usize, usize)> {
-    let (at, flags) = (STAT + id, flags(rest, id)?);
+    let at = STAT + id;
+    let flags = flags(rest, id)?;
     Some((at + if flags & EXTENDED == 0 { 2 } else { 4 }, usize::from(flags & LONG)))
 }
 

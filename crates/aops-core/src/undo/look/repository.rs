@@ -104,7 +104,8 @@ impl RepositoryWant {
         let mut state = Self::of(root).ok()?;
         let tracked = plain_paths(&state.git.join("index"))?;
         let head = HeadFiles { git: state.git.clone(), root: root.to_owned() }.look(look.place.env);
-        (state.head, state.head_ref) = (Some(head.commit?), head.branch);
+        state.head = Some(head.commit?);
+        state.head_ref = head.branch;
         let said = look.ask(root, &["diff-index", "-z", "--no-renames", "HEAD", "--"]).ok()?;
         let mut fields = said.split(|byte| *byte == 0).filter(|field| !field.is_empty());
         while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
