@@ -266,7 +266,7 @@ class Statement:
         if self.facts["files"] is not None:
             self.records = {(unspell(file["path"]), tuple(file["before"]), tuple(file["after"])) for file in self.facts["files"]}
             if hashlib.sha256(self.bytes()).hexdigest() != self.change:
-                raise Rejected("FORM", "the list of files is not the change")
+                raise Rejected("FORM", "the list of files does not match the change")
 
     def bytes(self):
         out = b""

@@ -127,8 +127,8 @@ impl<'a> Repository<'a> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
     }
 
-    /// The commit and its change, with one start of git. Where the history is cut here, its parent is
-    /// missing, and nothing is said of it.
+    /// The commit and its change, with one start of git. If the history is cut here, its parent is
+    /// missing, and we say nothing about it.
     pub fn commit(&self, id: &str) -> Result<CommitObject, Failure> {
         let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];
         let more = ["--root", "--always", "--diff-merges=first-parent", "--format=%T %ct %P", id];
@@ -146,7 +146,7 @@ impl<'a> Repository<'a> {
             let change = sha256(&[rest]);
             Some(CommitObject { id: id.to_owned(), parent, tree, made, change, records: read_records(rest)? })
         };
-        parsed().ok_or_else(|| odd("`git diff-tree` said something else"))
+        parsed().ok_or_else(|| odd("`git diff-tree` gave an unexpected answer"))
     }
 
     /// The oldest root of its history. In a shallow clone it is the commit where the history is cut; a full
@@ -162,8 +162,9 @@ impl<'a> Repository<'a> {
         Ok(found.map(|object| (object.id, object.content)).collect())
     }
 
-    /// What each of these names is, in order; `None` if it is missing. Starts git once for all, or not at all
-    /// if they were expected; that is told once, since names may mean something else later.
+    /// What each of these names is, in order; `None` if it is missing. Starts git once for all of them, or
+    /// not at all if they were expected; this answer is given once, since names may mean something else
+    /// later.
     pub fn objects(&self, names: &[&str]) -> Result<Vec<Option<Object>>, Failure> {
         let known = self.known.take();
         if !names.is_empty() && names.iter().all(|name| known.contains_key(*name)) {
@@ -195,7 +196,11 @@ impl<'a> Repository<'a> {
             rest = &more[1..];
             found.push(Some(Object { id: id.to_owned(), kind: kind.to_owned(), content: content.to_vec() }));
         }
-        if found.len() == names.len() { Ok(found) } else { Err(odd("git said less than it was asked")) }
+        if found.len() == names.len() {
+            Ok(found)
+        } else {
+            Err(odd("git answered only part of the question"))
+        }
     }
 
     /// The address of the remote, without user and password; `None` for one on this machine.

@@ -82,7 +82,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Removes it: nothing is left to do.
+    /// Removes it when nothing is left to do.
     pub fn end(self) {
         let _ = fs::remove_file(&self.path);
     }

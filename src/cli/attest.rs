@@ -27,7 +27,7 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         row.arg(operand("commit", "COMMIT", "A commit of this repository").required(true)).arg(
-            option("output", "FILE", "Where to write it; default: tell how many lines there are").short('o'),
+            option("output", "FILE", "Where to write it; default: print how many lines there are").short('o'),
         )
     },
     run,

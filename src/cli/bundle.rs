@@ -74,7 +74,7 @@ pub(super) static VERBS: &[Command] = &[
     },
     Command {
         name: "verify",
-        about: "Check what `install --managed` would: signature, digests, version",
+        about: "Check signature, digests and version, as `install --managed` does",
         examples: &[
             ("aops-hook bundle verify policy.bundle", "against the keys that this machine trusts"),
             ("aops-hook bundle verify policy.bundle --key KEY", "against this key"),
@@ -84,7 +84,7 @@ pub(super) static VERBS: &[Command] = &[
     },
     Command {
         name: "diff",
-        about: "Show what another bundle would change; signatures are not looked at",
+        about: "Show what another bundle would change; signatures are not checked",
         examples: &[
             ("aops-hook bundle diff policy.bundle", "against the one that this machine runs"),
             ("aops-hook bundle diff old.bundle new.bundle", "two files"),
@@ -188,7 +188,7 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
     if !problems.is_empty() {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return refused(format!(
-            "nothing was packed:\n{}\nhint: mend it, then make the bundle again",
+            "nothing was packed:\n{}\nhint: fix it, then make the bundle again",
             lines.join("\n")
         ));
     }
@@ -220,7 +220,7 @@ fn sign(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     value["key"] = json!(public.to_string());
     let words = format!(
         "signed `{}` {} with the key of `{}`\nhint: on each machine, as root: `aops-hook install --managed \
-        {name} --key '{public}'`; later without the key",
+        {name} --key '{public}'`; for later bundles without `--key`",
         bundle.name, bundle.version, public.name
     );
     io.answer(&value, words)
@@ -237,8 +237,8 @@ pub(super) fn keys(given: &ArgMatches, folder: &Path) -> anyhow::Result<Vec<Publ
     }
     if all.is_empty() {
         return refused(
-            "no key is trusted here, so no bundle is\n\
-            hint: add `--key KEY`, as `aops-hook key export` prints it where bundles are signed",
+            "this machine trusts no key, so it accepts no bundle\n\
+            hint: add `--key KEY`, as `aops-hook key export` prints it on the machine that signs bundles",
         );
     }
     Ok(all)
@@ -253,10 +253,10 @@ pub(super) fn judge(
 ) -> anyhow::Result<(Bundle, String)> {
     let hint = match bundle::open(file) {
         Ok(_) => {
-            "have it signed by who keeps the key: `aops-hook bundle sign`; a new key is trusted with `--key \
+            "have the owner of the key sign it: `aops-hook bundle sign`; a new key is trusted with `--key \
                 KEY`"
         }
-        Err(_) => "fetch it again, as it was made; `aops-hook bundle make` packs one",
+        Err(_) => "fetch the original again; `aops-hook bundle make` packs one",
     };
     let distrusted = |why| Refused { code: 4, words: format!("`{name}` is refused: {why}\nhint: {hint}") };
     let (bundle, signer) = bundle::verify(file, keys).map_err(distrusted)?;
@@ -296,7 +296,7 @@ fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut value = described(&bundle);
     value["signer"] = json!(signer);
     let words = format!(
-        "`{}` {} is whole and signed by `{signer}`\n{}",
+        "`{}` {} is complete and signed by `{signer}`\n{}",
         bundle.name,
         bundle.version,
         bundle.digest()

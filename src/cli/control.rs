@@ -132,7 +132,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let words = if was { "is no longer blocked" } else { "was not blocked" };
     let hint = if lost {
-        format!("\nits ledger is gone\nhint: `aops-hook verify {id} --quarantine` begins a new one")
+        format!("\nits ledger is missing\nhint: `aops-hook verify {id} --quarantine` begins a new one")
     } else {
         String::new()
     };

@@ -60,21 +60,21 @@ pub(super) static VERBS: &[Command] = &[
     },
     Command {
         name: "on",
-        about: "Set a rule as it is shipped",
+        about: "Reset a rule to its default",
         examples: &[("aops-hook danger on git-discard", "a person is asked again")],
         arguments,
         run: |given, io| switch(given, io, None),
     },
     Command {
         name: "keep",
-        about: "Keep what would be lost and let it pass; ask a person where it cannot be kept",
+        about: "Keep what would be lost and let it pass; ask a person if it cannot be kept",
         examples: &[("aops-hook danger keep git-discard", "`aops-hook undo` brings it back")],
         arguments,
         run: |given, io| switch(given, io, Some(DangerLevel::Keep)),
     },
     Command {
         name: "ask",
-        about: "Ask a person about what a rule finds; block it where none is there",
+        about: "Ask a person about what a rule finds; block it if nobody is there",
         examples: &[("aops-hook danger ask rm-system", "instead of blocking it at once")],
         arguments,
         run: |given, io| switch(given, io, Some(DangerLevel::Ask)),
@@ -90,7 +90,7 @@ pub(super) static VERBS: &[Command] = &[
 
 fn arguments(row: clap::Command) -> clap::Command {
     let id = operand("rule", "RULE", "A rule's name, as `aops-hook danger` shows it").required(true);
-    row.args([id, flag("here", "In this project alone, as a `[[project]]` row of your own file")])
+    row.args([id, flag("here", "Only in this project, as a `[[project]]` row of your own file")])
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -162,10 +162,10 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
     let means = match level {
         DangerLevel::Off => "passes",
         DangerLevel::Keep => {
-            "what it would lose is kept first, and `aops-hook undo` brings it back; needs your approval \
-            where it cannot be kept"
+            "what it would lose is kept first, and `aops-hook undo` brings it back; if it cannot be kept, \
+            the command needs your approval"
         }
-        DangerLevel::Ask => "needs your approval; blocked where nobody is there to ask",
+        DangerLevel::Ask => "needs your approval; blocked if nobody is there to ask",
         DangerLevel::Deny => "blocked",
     };
     let lines = |lines: &[&str]| lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>().join(", ");
@@ -287,7 +287,7 @@ impl Wanted {
         };
         let Some(new) = new else {
             return refused(format!(
-                "`{shown}` has `danger` or `project` in a form that cannot be edited\n\
+                "`{shown}` has `danger` or `project` in a form that we cannot edit\n\
                 hint: write `[danger]` and `{id} = \"{}\"` there yourself",
                 level.name()
             ));
@@ -315,7 +315,7 @@ impl Wanted {
 
     fn describe_place(&self, file: &str, old: &str, new: &str) -> String {
         match (self.as_shipped, new.len().cmp(&old.len())) {
-            (true, Ordering::Less) => format!(", as it is shipped: its line was removed from `{file}`"),
+            (true, Ordering::Less) => format!(", its default: its line was removed from `{file}`"),
             (true, Ordering::Equal) if old == new => ", as it is shipped".to_owned(),
             _ => format!(" in `{file}`"),
         }

@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
     name: "demo",
     about: "Play a whole session through every gate, in a temporary folder",
     examples: &[
-        ("aops-hook demo", "each step, what the gates said, and the way on; nothing is installed"),
+        ("aops-hook demo", "each step, what the gates said, and the next step; nothing is installed"),
         ("aops-hook demo --json", "the same, for a program"),
     ],
     arguments: |row| row,
@@ -257,7 +257,7 @@ impl Player<'_, '_> {
         let id = format!("a{:07}", self.beats.len());
         let heard = self.stage.hook("SubagentStart", json!({"agent_id": id, "agent_type": name}))?;
         self.agent = (name.to_owned(), id, call);
-        let said = format!("briefed by us, out of the ledger ({} characters)", heard.context.chars().count());
+        let said = format!("got its context from the ledger ({} characters)", heard.context.chars().count());
         let does = format!("starts `{name}`");
         Ok((Beat { who: MAIN.to_owned(), does, event: "SubagentStart", said, ..Beat::default() }, heard))
     }

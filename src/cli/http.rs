@@ -3,7 +3,7 @@
 //! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however
 //! slowly it arrives, two of them for its head, and the answer has the same limit; the number of open
 //! connections is bounded. A new one beyond that replaces the oldest one that has not sent its request, so
-//! that slow clients keep nobody out; if all are being answered, the new one is told so.
+//! that slow clients cannot keep others out; if all are being answered, the new one gets an error.
 
 use aops_core::system::wire::Timed;
 use std::collections::VecDeque;

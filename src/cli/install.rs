@@ -175,7 +175,7 @@ fn client() -> Arg {
     let help =
         one_of(&names).replacen(Client::default().name(), &format!("{} (the default)", Client::default()), 1);
     option(CLIENT, "NAME", "")
-        .help(format!("The client whose files are meant: {help}"))
+        .help(format!("The client whose files to change: {help}"))
         .value_parser(names)
         .hide_possible_values(true)
         .conflicts_with("level")
@@ -254,7 +254,7 @@ fn try_out(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<()
 
 /// Shown for a shared settings file, which cannot name a program that others may not have: none of their
 /// commands would start.
-const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the \
+const UNJAILED: &str = "note: shell commands are judged only by their text: this file is shared, and the \
     jail is for each person\n\
     hint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 

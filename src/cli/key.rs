@@ -20,7 +20,7 @@ pub const COMMAND: Command = Command {
     name: "key",
     about: "The key that signs the log over all sessions",
     examples: &[
-        ("aops-hook key show", "the public key, as a witness wants it, and how far the log is signed"),
+        ("aops-hook key show", "the public key, as a witness needs it, and how far the log is signed"),
         ("aops-hook key init", "make the key; `install` has done it"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
@@ -30,18 +30,22 @@ pub const COMMAND: Command = Command {
 pub(super) static VERBS: &[Command] = &[
     Command {
         name: "init",
-        about: "Make the key, and the log where there is none",
+        about: "Make the key, and the log if there is none",
         examples: &[
-            ("aops-hook key init", "under a name drawn by chance"),
-            ("aops-hook key init --origin example.com/ledger", "under a name of your own"),
+            ("aops-hook key init", "with a random name"),
+            ("aops-hook key init --origin example.com/ledger", "with a name of your own"),
             (
                 "aops-hook key init --ssh-agent me@laptop",
                 "with an Ed25519 key of your ssh-agent, by its comment",
             ),
         ],
         arguments: |row| {
-            row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever"))
-                .args(agents())
+            row.arg(option(
+                "origin",
+                "NAME",
+                "The log's name, without blanks and `+`; it cannot be changed later",
+            ))
+            .args(agents())
         },
         run: init,
     },
@@ -56,7 +60,7 @@ pub(super) static VERBS: &[Command] = &[
         name: "rotate",
         about: "Make a new key for the same log; the old one vouches for it",
         examples: &[
-            ("aops-hook key rotate", "witnesses must be told the new key"),
+            ("aops-hook key rotate", "then give your witnesses the new key"),
             ("aops-hook key rotate --new-log", "set a damaged log aside and begin another"),
         ],
         arguments: |row| {
@@ -70,12 +74,12 @@ pub(super) static VERBS: &[Command] = &[
         about: "Print a public key, or the key with which seals are checked",
         examples: &[
             ("aops-hook key export", "the public key, for a witness or for `verify_ledger.py`"),
-            ("aops-hook key export --ml-dsa", "the one that quantum computers cannot forge either"),
+            ("aops-hook key export --ml-dsa", "the one that is also safe from quantum computers"),
             ("aops-hook key export --pem", "the same key for other tools that read attestations"),
             ("aops-hook key export --seal", "keep it on another machine: it checks every seal from now on"),
         ],
         arguments: |row| {
-            let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs beside the other");
+            let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs together with the other");
             let pem = flag("pem", "The public key as PEM").conflicts_with_all(["ml-dsa", "seal"]);
             row.args([ml_dsa.conflicts_with("seal"), pem, flag("seal", "The key of the next seal, a secret")])
         },

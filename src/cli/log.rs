@@ -28,7 +28,7 @@ pub const COMMAND: Command = Command {
         verdicts",
     examples: &[
         ("aops-hook log", "the newest session of this project"),
-        ("aops-hook log -f", "the same, and go on as entries come"),
+        ("aops-hook log -f", "the same, and follow new entries"),
         ("aops-hook log 3f2a -n 20", "the last twenty lines of the session whose id begins with 3f2a"),
         (
             "aops-hook log --refused",
@@ -39,7 +39,7 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         row.args(session_arguments())
-            .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
+            .arg(flag("follow", "Follow new entries until interrupted").short('f'))
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
             .arg(flag("refused", "Only refusals, and what needed approval with its answer"))
             .arg(

@@ -401,7 +401,7 @@ pub fn policy_here(io: &Io) -> anyhow::Result<InForce> {
         let files = if problems.len() == 1 { "is a problem" } else { "are problems" };
         refused(format!(
             "there {files} in the configuration:{}\n\
-            hint: until it is mended every guarded event is refused; `docs/configuration.md` has each key",
+            hint: until it is fixed, every guarded event is blocked; `docs/configuration.md` has each key",
             lines.concat()
         ))
     })
@@ -431,8 +431,8 @@ pub fn parser() -> clap::Command {
         .after_help(
             "Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads \
             the event from stdin.\n\n\
-            In Claude Code, a prompt that begins with `.` lets one task go without the loop; `aops-hook \
-            mode` sets how much of it there is.",
+            In Claude Code, start a prompt with `.` to skip the loop for that task; change the default \
+            with `aops-hook mode`.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -37,7 +37,7 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         let level = operand("level", "LEVEL", "The mode to set; nothing: show it")
             .value_parser(ModeLevel::WORDS.to_vec());
-        let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
+        let project = flag("project", "Only for this project, as a `[[project]]` row of your own file");
         let unset = flag("unset", "With `--project`: remove this project's row from your file")
             .conflicts_with("level");
         row.args([level, project, unset.requires("project"), yes()])
@@ -105,7 +105,7 @@ fn unset(io: &mut Io) -> anyhow::Result<u8> {
         String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
     let Some(new) = choose::unset_folder_mode(&old, folder) else {
         return refused(format!(
-            "`{shown}` has no `[[project]]` row for `{}` that can be taken out\n\
+            "`{shown}` has no `[[project]]` row for `{}` that can be removed\n\
             hint: `aops-hook mode` shows where the mode here comes from",
             choose::shorten(folder)
         ));
@@ -147,7 +147,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         writeln!(io.out, "{line}")?;
     }
     io.print(
-        "\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone, `--project \
+        "\nto change it: `aops-hook mode LEVEL`; with `--project` for this project only, `--project \
         --unset` to end that",
     )
 }
@@ -196,8 +196,8 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
             checks find are stopped"
             .to_owned(),
         ModeLevel::Loop => format!(
-            "works as usual while the task is small (up to {files} files or {lines} lines); a larger one \
-            needs a plan, a review and verification"
+            "works as usual while the task is small; one with more than {files} files and more than {lines} \
+            lines, or four times as many of either, needs a plan, a review and verification"
         ),
         ModeLevel::Strict => {
             "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, \
@@ -260,7 +260,7 @@ impl Change {
         let holds = self.policy.mode.level();
         if let Some(floor) = self.origins.floor().filter(|floor| self.level < *floor) {
             return refused(format!(
-                "the administrator's bundle holds the mode at `{}`, and yours cannot be below\n\
+                "the administrator's bundle sets the mode to `{}`, and you cannot choose a lower one\n\
                 hint: ask who signs the bundle; `aops-hook bundle status` shows whose it is",
                 floor.name()
             ));
@@ -268,7 +268,7 @@ impl Change {
         let place = self.origins.of("mode.level").last();
         match place.filter(|_| holds != self.level) {
             Some(place) if place.layer == Layer::Project => refused(format!(
-                "this project's own file holds the mode at `{}` ({place}), and yours cannot lower it\nhint: \
+                "this project's own file sets the mode to `{}` ({place}), and you cannot lower it\nhint: \
                 change that line if the project is yours to change; in another folder `aops-hook mode {}` \
                 sets your default",
                 holds.name(),
@@ -331,7 +331,7 @@ impl Change {
 fn by_hand(file: &str, level: ModeLevel) -> String {
     let word = level.name();
     format!(
-        "`{file}` has `mode` or `project` in a form that cannot be edited\n\
+        "`{file}` has `mode` or `project` in a form that we cannot edit\n\
         hint: write `[mode]` and `level = \"{word}\"` there yourself"
     )
 }
@@ -340,7 +340,7 @@ fn unaccepted(level: ModeLevel, problems: &[Problem]) -> String {
     let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
     format!(
         "with mode `{}` the configuration would not be accepted, so nothing was changed:{}\n\
-        hint: mend that line first, then set the mode",
+        hint: fix that line first, then set the mode",
         level.name(),
         lines.concat()
     )

@@ -32,7 +32,7 @@ pub const COMMAND: Command = Command {
     about: "Show which hosts commands reach by name, and allow or deny one",
     examples: &[
         ("aops-hook network", "the mode, what the last session reached, and which hosts it wanted"),
-        ("aops-hook network list", "every host on the list, on whose word, and what went there"),
+        ("aops-hook network list", "every host on the list, who allowed it, and what went there"),
         ("aops-hook network allow registry.example", "commands in this project reach it, at once"),
         ("aops-hook network allow db.example:5432", "at a port other than 443, 80 and 22"),
         ("aops-hook network deny gist.example --everywhere", "never, in any project"),
@@ -48,21 +48,21 @@ pub const COMMAND: Command = Command {
 pub(super) static VERBS: &[Command] = &[
     Command {
         name: "list",
-        about: "Show every host on the list, on whose word, and what went there",
+        about: "Show every host on the list, who allowed it, and what went there",
         examples: &[("aops-hook network list --json", "for a program")],
         arguments: |row| row,
         run: |_, io| list(io),
     },
     Command {
         name: "allow",
-        about: "Let commands in this project reach a host; running sessions take it up at once",
+        about: "Let commands in this project reach a host; at once, in running sessions too",
         examples: &[("aops-hook network allow '*.internal.example'", "every host below it")],
         arguments,
         run: |given, io| answer(given, io, Answer::Allow),
     },
     Command {
         name: "deny",
-        about: "Never let commands in this project reach a host; ends connections that stand",
+        about: "Never let commands in this project reach a host; closes open connections",
         examples: &[("aops-hook network deny gist.example", "and nobody is asked about it any more")],
         arguments,
         run: |given, io| answer(given, io, Answer::Deny),
@@ -120,7 +120,7 @@ fn means(mode: NetworkMode) -> &'static str {
     match mode {
         NetworkMode::Off => "commands have the machine's network",
         NetworkMode::Observe => "every host is reached, and noted",
-        NetworkMode::Ask => "you are asked about a host that is not on the list",
+        NetworkMode::Ask => "hosts that are not on the list need your approval",
         NetworkMode::List => "only hosts on the list are reached",
     }
 }
@@ -296,7 +296,7 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     } else {
         format!("in `{}`", choose::shorten(Folder { path: &path, home: &home }))
     };
-    let stays = if holds { "" } else { "\nit does not hold here: `aops-hook policy` says what overrides it" };
+    let stays = if holds { "" } else { "\nit has no effect here: `aops-hook policy` says what overrides it" };
     let off = match now.mode {
         NetworkMode::Off => "\n`[network] mode` is `off`, so commands have the machine's network",
         NetworkMode::Observe => "\n`[network] mode` is `observe`, which refuses nothing",

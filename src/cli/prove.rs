@@ -22,7 +22,7 @@ pub const COMMAND: Command = Command {
     examples: &[
         (
             "aops-hook prove 3f2a:17 -o refusal.tlog-proof",
-            "entry 17, its way to the root, the signed checkpoint",
+            "entry 17, its path to the root, and the signed checkpoint",
         ),
         ("aops-hook prove 3f2a:17 --digest-only -o refusal.tlog-proof", "the same without the entry's text"),
     ],

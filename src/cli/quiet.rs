@@ -21,8 +21,8 @@ pub const COMMAND: Command = Command {
     name: "quiet",
     about: "Show which of the client's questions are answered for you, and change it",
     examples: &[
-        ("aops-hook quiet", "the level, whether the jail holds it here, and what it did"),
-        ("aops-hook quiet reading", "lines that only read are not asked about"),
+        ("aops-hook quiet", "the level, whether its jail works here, and what it did"),
+        ("aops-hook quiet reading", "lines that only read need no approval"),
         ("aops-hook quiet reading --network gh", "`gh` may read over the network"),
         (
             "aops-hook quiet contained",
@@ -46,14 +46,14 @@ pub(super) static VERBS: &[Command] = &[
     },
     Command {
         name: "reading",
-        about: "Answer for lines that are proven to read and nothing else",
-        examples: &[("aops-hook quiet reading --network gh", "`gh pr view` and its like too")],
+        about: "Answer for lines that are proven to only read",
+        examples: &[("aops-hook quiet reading --network gh", "`gh pr view` and the like too")],
         arguments: network,
         run: |given, io| set(given, io, QuietLevel::Reading),
     },
     Command {
         name: "contained",
-        about: "Answer for builds, tests and scripts too, held in the project and without network",
+        about: "Answer for builds, tests and scripts too, confined to the project and without network",
         examples: &[("aops-hook quiet contained", "what they overwrite, `aops-hook undo` brings back")],
         arguments: network,
         run: |given, io| set(given, io, QuietLevel::Contained),
@@ -64,7 +64,7 @@ fn network(row: clap::Command) -> clap::Command {
     let programs = Arg::new("network").long("network").value_name("PROGRAM").value_delimiter(',');
     row.arg(
         programs.help(
-            "Programs that may read over the network, such as `gh`; as they are where this is left out",
+            "Programs that may read over the network, such as `gh`; without this, they stay as they are",
         ),
     )
 }
@@ -88,14 +88,16 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let means = match wanted.allow {
         QuietLevel::Off => "the client asks as it always did",
-        QuietLevel::Reading => "lines that only read are answered for you, where the jail holds them",
-        QuietLevel::Contained => "so are builds, tests and scripts, held in the project and without network",
+        QuietLevel::Reading => "lines that only read are answered for you, if the jail confines them",
+        QuietLevel::Contained => {
+            "so are builds, tests and scripts, confined to the project and without network"
+        }
     };
     io.facts([
         ("quiet", format!("{}: {means}", wanted.allow.name()), Tone::Strong),
         match held {
             Ok(()) => ("jail", "holds here".to_owned(), Tone::Good),
-            Err(why) => ("jail", format!("does not hold here, so nothing is answered: {why}"), Tone::Bad),
+            Err(why) => ("jail", format!("does not work here, so nothing is answered: {why}"), Tone::Bad),
         },
         ("network", wanted.network.join(", "), Tone::Plain),
         ("last session", did, Tone::Plain),

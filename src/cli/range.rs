@@ -60,7 +60,8 @@ impl FoundSession {
 
 /// The option `--since` of the commands about many sessions.
 pub fn since_option() -> Arg {
-    let help = "Only sessions that went on after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
+    let help =
+        "Only sessions that were active after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
     option("since", "WHEN", help)
 }
 

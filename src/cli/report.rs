@@ -28,7 +28,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook report --since 7d -o week.html", "the sessions of the last week"),
         (
             "aops-hook report > page.html",
-            "the page too, since the file is named so; any other file or a pipe gets words",
+            "the page too, because of the file's name; any other file or a pipe gets text",
         ),
         ("aops-hook report --since 30d --json", "the same sums, for a program"),
     ],

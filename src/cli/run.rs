@@ -48,7 +48,7 @@ pub const RUN: Command = Command {
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
         (
             "aops-hook run 'fix it' --idempotency-key job-17 --heartbeat 10s",
-            "for a durable engine: however often it is called, the run is done once",
+            "for a durable engine: the run is done once, however often you call it",
         ),
         ("aops-hook run 'tidy up' --on fleet --label linux", "on a machine of the engine; waits for its end"),
     ],
@@ -71,7 +71,7 @@ pub const RUN: Command = Command {
                 option(
                     "idempotency-key",
                     "KEY",
-                    "One run for this key: it is begun, gone on with, or told again",
+                    "One run for this key: it is started, continued, or its result is printed again",
                 )
                 .conflicts_with_all(["queue", "from-tracker"]),
             )

@@ -39,7 +39,7 @@ pub const COMMAND: Command = Command {
             "every session on this machine: when, live or ended, mode, phase, where, and its prompt",
         ),
         ("aops-hook sessions --project", "only those of the project you are in"),
-        ("aops-hook sessions --since 2d", "only those that went on in the last two days"),
+        ("aops-hook sessions --since 2d", "only those that were active in the last two days"),
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],
@@ -177,7 +177,7 @@ fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&
 
 fn lost_to_json(head: &Head) -> Value {
     json!({
-        "client": null, "person": null, "damage": "its folder is gone", "short": head.session_id,
+        "client": null, "person": null, "damage": "its folder is missing", "short": head.session_id,
         "live": false,
         "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
         "session_id": head.session_id, "folder": null,

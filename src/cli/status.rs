@@ -22,7 +22,7 @@ use parked::{describe_parked, find_parked};
 use questions::{describe_questions, describe_quiet};
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
-use unfinished::{describe_left, describe_task};
+use unfinished::{describe_left, describe_tasks, is_between};
 use waived::{describe_waivers, waivers};
 
 use super::table::{NamedFact, Tone, clean};
@@ -113,7 +113,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     // Shown only to people: in a tool call the model would read this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.client.is_around));
     rows.extend(describe_questions(&session, io.env.now_ms));
-    rows.extend(describe_kept(&session));
+    rows.extend(describe_kept(&session, project.as_deref()));
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked:", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
@@ -146,8 +146,8 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     };
     rows.push(("sandbox", words.to_owned(), tone));
     rows.push(("jail", describe_jail(session), Tone::Plain));
-    rows.extend(describe_task(session));
-    if let Some(workflow) = &state.state.current_workflow {
+    rows.extend(describe_tasks(session));
+    if let Some(workflow) = state.state.current_workflow.as_ref().filter(|_| !is_between(session)) {
         let gates = &session.memory.progress.plan.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", join_names(gates)) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
@@ -159,13 +159,13 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
 fn describe_jail(session: &Session) -> String {
     let Some(jail) = &session.memory.client.jail else {
         return match session.policy().jail.level {
-            JailLevel::Off => "off: shell commands are judged by their words alone",
+            JailLevel::Off => "off: shell commands are judged only by their text",
             JailLevel::Auto => {
-                "none: the client does not start commands through us, so they are judged by their words alone"
+                "none: the client does not start commands through us, so they are judged only by their text"
             }
             JailLevel::Require => {
-                "none: the client does not start commands through us, and the jail is required: none is let \
-                go"
+                "none: the client does not start commands through us, and the jail is required: no command \
+                may run"
             }
         }
         .to_owned();
@@ -175,11 +175,11 @@ fn describe_jail(session: &Session) -> String {
         (Hold::Namespaces, _) if session.policy().gates.sandbox != Level::Enforce => {
             "namespaces: no command can change what guards the session".to_owned()
         }
-        (Hold::Namespaces, true) => "namespaces: what is not known runs in a throwaway layer".to_owned(),
+        (Hold::Namespaces, true) => "namespaces: unknown commands run in a throwaway layer".to_owned(),
         (Hold::Namespaces, false) => format!("namespaces, without throwaway layers{why}"),
         (Hold::Seatbelt, _) => format!("the sandbox of macOS, untested, without throwaway layers{why}"),
         (Hold::Landlock, _) => format!("Landlock, without throwaway layers{why}"),
-        (Hold::Words, _) => format!("none: shell commands are judged by their words alone{why}"),
+        (Hold::Words, _) => format!("none: shell commands are judged only by their text{why}"),
     }
 }
 
@@ -338,7 +338,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
         Level::Off => {}
         Level::Warn => parts.push("sandbox warns".to_owned()),
         Level::Enforce if is_shut(session, env.now_ms) => {
-            parts.push("sandbox shut (a prompt with `.` goes without)".to_owned());
+            parts.push("sandbox shut (start a prompt with `.` to skip it)".to_owned());
         }
         Level::Enforce => parts.push(format!("sandbox {}", sandbox(session, env.now_ms).name())),
     }

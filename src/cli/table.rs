@@ -4,6 +4,7 @@
 //! holds.
 
 use super::Io;
+use aops_core::text::plain::is_plain;
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,15 +158,20 @@ pub(super) fn cut(text: &str, room: usize) -> Cow<'_, str> {
 
 /// Text from outside, safe on a terminal and within one line: control and direction characters become `·`.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let unsafe_ = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(unsafe_) {
+    let breaks = |c: char| matches!(c, '\n' | '\t');
+    if text.chars().all(|c| is_plain(c) && !breaks(c)) {
         return Cow::Borrowed(text);
     }
-    let mild = |c| if matches!(c, '\n' | '\t') { ' ' } else { '·' };
-    Cow::Owned(text.chars().map(|c| if unsafe_(c) { mild(c) } else { c }).collect())
+    let shown = |c| {
+        if breaks(c) {
+            ' '
+        } else if is_plain(c) {
+            c
+        } else {
+            '·'
+        }
+    };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 #[cfg(test)]

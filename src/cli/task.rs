@@ -27,7 +27,7 @@ pub const COMMAND: Command = Command {
     about: "Show the task in hand and the interrupted ones; drop one, or take it up again",
     examples: &[
         ("aops-hook task", "the tasks of the newest session of this project"),
-        ("aops-hook task drop --yes", "let the newest interrupted task go, or else the one in hand"),
+        ("aops-hook task drop --yes", "drop the newest interrupted task, or else the one in hand"),
         ("aops-hook task resume 2", "take up the second of the list"),
     ],
     arguments: |row| {
@@ -168,7 +168,7 @@ fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = sessions::pick(io.env, around.as_deref()).or_else(refused)?;
     if text(given, "session").is_some_and(|name| !found.session_id.starts_with(name)) {
         return refused(
-            "an agent takes up tasks of its own session alone\n\
+            "an agent can take up only tasks of its own session\n\
             hint: ask the user to run `aops-hook task resume` in their own terminal",
         );
     }

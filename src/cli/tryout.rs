@@ -43,7 +43,7 @@ pub const COMMAND: Command = Command {
         let since = "How far back: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
         let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
         let client = option("client", "NAME", "").help(format!(
-            "One client alone: {}; of the last three, records are counted and not read",
+            "One client alone: {}; for the last three, records are only counted",
             one_of(&names)
         ));
         row.arg(option("since", "WHEN", since).default_value("30d"))

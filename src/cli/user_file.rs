@@ -53,7 +53,7 @@ pub fn edit(
         String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
     let Some(new) = change(&old) else {
         return refused(format!(
-            "`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"
+            "`{shown}` is written in a form that we cannot edit\nhint: write {by_hand} there yourself"
         ));
     };
     let (policy, _) = accepted(io, project, Source { file: &shown, text: &new })?;
@@ -67,7 +67,7 @@ pub fn accepted(io: &Io, project: &Path, source: Source) -> anyhow::Result<(Poli
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         refused(format!(
             "the configuration would not be accepted, so nothing was changed:{}\n\
-            hint: mend that first, then try again",
+            hint: fix that first, then try again",
             lines.concat()
         ))
     })

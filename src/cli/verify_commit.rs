@@ -76,7 +76,7 @@ fn arguments(row: clap::Command) -> clap::Command {
         many("key", "KEY", "Trust this public key of a log (`aops-hook key export`)"),
         option("signers", "REF:PATH", "Trust the keys in this list, read from a commit: name the base"),
         many("witness", "KEY", "Trust this witness"),
-        option("quorum", "N", "So many witnesses must have seen it; default: all")
+        option("quorum", "N", "How many witnesses must have seen it; default: all")
             .requires("witness")
             .value_parser(clap::value_parser!(u64)),
         many("require", "LIST", "A level (A0 to A4) and properties, with commas; default: A0")
@@ -90,8 +90,8 @@ fn arguments(row: clap::Command) -> clap::Command {
         )
         .value_parser(["signed", "any", "none"])
         .default_value("signed"),
-        option("max-age", "TIME", "Attestations may be so old: 90d"),
-        option("wait", "TIME", "Fetch the notes again until they are there, for so long: 120s"),
+        option("max-age", "TIME", "How old attestations may be: 90d"),
+        option("wait", "TIME", "How long to wait for the notes, fetching them again: 120s"),
         option(
             "notes",
             "ADDRESS",

@@ -28,7 +28,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook watch", "the cockpit; `?` shows its keys, `q` leaves"),
         (
             "aops-hook watch --plain",
-            "for a screen reader: a list, then a line for each change; `help` tells the commands",
+            "for a screen reader: a list, then a line for each change; `help` lists the commands",
         ),
         ("aops-hook watch --json", "for programs: a line for each session, and one whenever it changes"),
     ],

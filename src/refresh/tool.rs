@@ -44,13 +44,13 @@ fn trouble(why: Why, words: impl Into<String>) -> Trouble {
 impl Tool {
     pub(super) fn find(env: &Env, project: &str, command: &str, end: Instant) -> Result<Self, Trouble> {
         let named = Path::new(command);
-        let missing = || trouble(Why::NoTool, format!("no `{command}` here; the loop works without"));
+        let missing = || trouble(Why::NoTool, format!("no `{command}` here; the loop works without it"));
         let identity = if named.is_absolute() { Identity::At(named) } else { Identity::OnPath(command) };
         let program = Program::find(env, identity).ok().filter(|_| !named.is_absolute() || named.is_file());
         let program = program.ok_or_else(missing)?;
         let folder = PathBuf::from(project);
         if !folder.is_dir() {
-            return Err(trouble(Why::Failed, "the project's folder is not there"));
+            return Err(trouble(Why::Failed, "the project's folder does not exist"));
         }
         let mut variables = env.variables(passed_on);
         variables.retain(|(name, _)| QUIET.iter().all(|(quiet, _)| quiet != name));

@@ -1,6 +1,6 @@
 //! Which states of runs this machine pushed to remotes, so that it can remove them when nobody needs them.
 //!
-//! Writes a file for each beside the clones. Invariant: a state is noted after it was pushed, until it is
+//! Writes a file for each, next to the clones. Invariant: a state is noted after it was pushed, until it is
 //! gone.
 
 use crate::remote::carried::Branch;

@@ -101,7 +101,7 @@ impl RunArtifacts {
         if wanted.is_ok_and(|wanted| folder.canonicalize().is_ok_and(|real| real == wanted)) {
             return Ok(());
         }
-        Err(Failure::storage(folder.display(), "a link is in the way to this folder"))
+        Err(Failure::storage(folder.display(), "the path to this folder contains a link"))
     }
 
     /// The packet of a pause. Only the members that a person may edit can differ from what was written.

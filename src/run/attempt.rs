@@ -92,7 +92,7 @@ impl Trigger {
         !matches!(self, Trigger::Killed | Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
     }
 
-    /// Whether the person must answer in words, which every later step is told.
+    /// Whether the person must answer in words, which every later step gets.
     pub fn wants_answer(self) -> bool {
         matches!(self, Trigger::CriticRevise | Trigger::CriticHalt | Trigger::Question)
     }

@@ -80,7 +80,8 @@ fn status_of(work: &Work) -> Result<Status, String> {
     let words = ["status", "--porcelain=v2", "--branch", "-z"];
     let said = git::run(work.env, work.root, &words, b"", work.env.at_most(PATIENCE));
     let silent = || "it did not answer in time".to_owned();
-    said.and_then(|_| ask().ok_or_else(silent)).map_err(|why| format!("git does not say what changed: {why}"))
+    said.and_then(|_| ask().ok_or_else(silent))
+        .map_err(|why| format!("git could not tell what changed: {why}"))
 }
 
 fn some_of(paths: &[String]) -> String {

@@ -85,6 +85,6 @@ pub fn describe_next_step(checkpoint_id: &str, trigger: Trigger, decided: Option
             "decide with `aops-hook resolve {checkpoint_id} --approve` or `--reject`, then `aops-hook resume \
             {checkpoint_id}`"
         ),
-        _ => format!("go on with `aops-hook resume {checkpoint_id}`"),
+        _ => format!("continue with `aops-hook resume {checkpoint_id}`"),
     }
 }

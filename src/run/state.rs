@@ -259,7 +259,7 @@ impl RunState {
         }
     }
 
-    /// The step is no longer done or begun, and neither are its interventions. Returns whether it was begun.
+    /// Neither the step nor its interventions count as begun or done any more. Returns whether it was begun.
     fn forget(&mut self, step: &str) -> bool {
         self.done.remove(step);
         self.done.retain(|id, _| !is_intervention(id, step));

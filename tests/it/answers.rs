@@ -297,7 +297,7 @@ fn prompts_seen_are_counted() {
             json!({"tool_name": "Bash", "tool_input": {"command": line}, "permission_suggestions": []});
         session.event("PermissionRequest", asked).silent();
     }
-    sandbox.person(&["status"]).said(&["prompts", "2 prompts seen"]);
+    sandbox.person(&["status"]).said(&["prompts", " 2 seen"]);
     assert_eq!(sandbox.person(&["status", "--json"]).json()["questions"]["prompts_seen"], 2);
     sandbox.person(&["insights"]).said(&["2 prompts seen"]);
     sandbox.person(&["verify"]).said(&["intact"]);

@@ -327,8 +327,8 @@ fn an_input_that_nests_too_deep_is_refused_for_its_depth() {
     for (n, wrap) in wraps.into_iter().enumerate() {
         let nested = |deep: usize| (0..deep).fold(json!({"note": "hello"}), wrap);
         let said = ask(nested(3));
-        assert!(!said.out.contains("nests deeper"), "{n}: {said:?}");
-        ask(nested(100)).refused(&["nests deeper than is read"]);
+        assert!(!said.out.contains("nested too deeply"), "{n}: {said:?}");
+        ask(nested(100)).refused(&["is nested too deeply to be read"]);
     }
 }
 

@@ -110,12 +110,12 @@ fn a_policy_is_in_force_on_fifty_machines() {
     let key = admin.key();
     for n in 0..50 {
         let machine = Machine::new();
-        machine.install(&first, &[]).failed(2, &["no key is trusted here", "--key KEY"]);
+        machine.install(&first, &[]).failed(2, &["this machine trusts no key", "--key KEY"]);
         machine.install(&first, &["--key", &key]).said(&["this machine runs `admin.example/policy` 1"]);
         machine.install(&second, &[]).said(&["this machine runs `admin.example/policy` 2, signed by"]);
         machine
             .install(&forged, &[])
-            .failed(4, &["is refused: no key that is trusted here signed it", "hint: "]);
+            .failed(4, &["is refused: it is not signed by a key that is trusted here", "hint: "]);
         machine.install(&unsigned, &[]).failed(4, &["is refused: it is not signed", "aops-hook bundle sign"]);
         machine
             .install(&first, &[])
@@ -191,7 +191,7 @@ fn what_is_refused_goes_on_as_the_hint_says() {
     machine.0.person(&["bundle", "verify", admin.version(4).to_str().unwrap()]).failed(2, &["same version"]);
     let back = admin.make("back.bundle", &["--version", "5"]);
     admin.sign(&back);
-    machine.0.person(&["bundle", "verify", back.to_str().unwrap()]).said(&["is whole and signed by"]);
+    machine.0.person(&["bundle", "verify", back.to_str().unwrap()]).said(&["is complete and signed by"]);
     machine.install(&back, &["--dry-run"]).said(&["would run", "would write"]);
     assert_eq!(machine.runs().1, 4, "nothing was changed");
     machine.install(&back, &[]).said(&["runs `admin.example/policy` 5"]);
@@ -230,13 +230,13 @@ fn neither_user_nor_project_loosens_it() {
     }
     sandbox
         .person(&["mode", "observe", "--yes"])
-        .failed(2, &["administrator's bundle holds the mode at `guard`"]);
+        .failed(2, &["administrator's bundle sets the mode to `guard`"]);
     sandbox.person(&["mode", "strict", "--yes"]).said(&["strict"]);
     // A start cannot lower it, and a project's file cannot either.
     let lower = Machine(machine.0.with("AOPS_MODE", "observe"));
     let session = lower.0.session();
     let said = session.start("startup");
-    assert!(said.out.contains("the administrator's bundle holds the mode"), "{said:?}");
+    assert!(said.out.contains("the administrator's bundle sets the mode"), "{said:?}");
     lower.0.put(".aops/config.toml", "[danger]\ngit-clean = \"off\"\n");
     lower.0.session().prompt("go").refused(&["danger.git-clean", "a project may only raise this"]);
 }
@@ -383,7 +383,7 @@ fn no_agent_decides_for_everybody() {
         admin.0.inside(line).failed(2, &["needs a person at a terminal"]);
     }
     admin.0.person(&["bundle", "sign", file]).failed(2, &["needs a person at a terminal"]);
-    admin.0.inside(&["bundle", "verify", file, "--key", &admin.key()]).said(&["is whole"]);
+    admin.0.inside(&["bundle", "verify", file, "--key", &admin.key()]).said(&["is complete"]);
     admin.0.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     let session = admin.0.session();
     assert_eq!(session.start("startup").code, Some(0));
@@ -410,7 +410,7 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     let make = |more: &[&str]| admin.0.person(&[&["bundle", "make", "policy", "-o", "p"], more].concat());
     make(&[]).failed(2, &["--name example.com/policy"]);
     make(&["--name", NAME])
-        .failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: mend it"]);
+        .failed(2, &["nothing was packed", "mode.levl", "refusals/rule`?", "hint: fix it"]);
     assert!(!admin.0.project().join("p").exists());
     fs::remove_dir_all(admin.0.project().join("policy/templates")).unwrap();
     admin.put("config.toml", &config("one"));
@@ -432,7 +432,7 @@ fn a_bundle_is_packed_whole_or_not_at_all() {
     admin
         .0
         .person(&["bundle", "verify", "policy/config.toml", "--key", &admin.key()])
-        .failed(4, &["it is not a bundle", "fetch it again"]);
+        .failed(4, &["it is not a bundle", "fetch the original again"]);
 }
 
 /// The policy is in the session's state: an event pays nothing for the bundle.

@@ -54,12 +54,12 @@ fn a_client_is_started_once_our_hooks_see_it() {
         [trusted.replacen("sha256:", "sha256:0", 1), format!("{trusted}\n[features]\nhooks = false\n")]
     {
         fs::write(&config, broken).unwrap();
-        bash(&session, line).refused(&["which no hook of ours sees"]);
+        bash(&session, line).refused(&["which our hooks do not see"]);
     }
     fs::write(&config, &trusted).unwrap();
     bash(&session, line).silent();
     sandbox.person(&["uninstall", "--client", "codex", "--yes"]).said(&["removed"]);
-    bash(&session, line).refused(&["which no hook of ours sees", "aops-hook install --client codex"]);
+    bash(&session, line).refused(&["which our hooks do not see", "aops-hook install --client codex"]);
 }
 
 /// A session of Codex starts Claude Code only where that is ours too.
@@ -114,10 +114,10 @@ fn a_client_that_an_administrator_hooked_can_be_started() {
     for line in ["codex exec 'fix it'", "gemini -p 'fix it'", "opencode run 'fix it'"] {
         bash(&session, line).silent();
     }
-    bash(&session, "qwen -p 'fix it'").refused(&["which no hook of ours sees"]);
+    bash(&session, "qwen -p 'fix it'").refused(&["which our hooks do not see"]);
     fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
     fs::write(sandbox.home().join(".codex/config.toml"), "[features]\nhooks = false\n").unwrap();
-    bash(&session, "codex exec 'fix it'").refused(&["which no hook of ours sees"]);
+    bash(&session, "codex exec 'fix it'").refused(&["which our hooks do not see"]);
     fs::write(root.join("etc/opencode/opencode.json"), "{}").unwrap();
-    bash(&session, "opencode run 'fix it'").refused(&["which no hook of ours sees"]);
+    bash(&session, "opencode run 'fix it'").refused(&["which our hooks do not see"]);
 }

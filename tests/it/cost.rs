@@ -6,6 +6,7 @@ mod agent;
 mod calls;
 mod conversation;
 mod count;
+mod day;
 mod interactive;
 mod session;
 mod table;

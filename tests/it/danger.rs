@@ -46,6 +46,22 @@ fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     };
     payload("bypassPermissions", "t-bypass").refused(&["git-force-push"]);
     payload("dontAsk", "t-never").refused(&["git-force-push"]);
+    // The way to the question is named where a person sits, and only there.
+    let ask = |sandbox: &Sandbox, mode: &str, line: &str| {
+        let session = begun(sandbox);
+        let call = json!({"tool_name": "Bash", "tool_use_id": "t-way", "tool_input": {"command": line}});
+        let mut all = session.payload("PreToolUse", call);
+        all["permission_mode"] = json!(mode);
+        sandbox.hook("PreToolUse", &all)
+    };
+    let way = "mode `auto` asks nobody: the user leaves it with Shift+Tab and is asked then";
+    ask(&attended, "auto", "git gc --prune=now").refused(&["git-history", "! command", way]);
+    asks(&ask(&attended, "default", "git gc --prune=now"), &["git-history"]);
+    for (sandbox, line) in [(&sandbox, "git gc --prune=now"), (&attended, "rm -rf /usr")] {
+        let said = ask(sandbox, "auto", line);
+        said.refused(&["Blocked"]);
+        assert!(!said.err.contains("Shift+Tab"), "{said:?}");
+    }
     asks(&payload("acceptEdits", "t-edits"), &["git-force-push"]);
 }
 
@@ -85,7 +101,7 @@ fn a_grave_rule_speaks_for_the_guard() {
         }
         sandbox.person(&["why"]).said(&["`guard` refused", "kill-all", "end a process that you started"]);
         assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"guard": 4}));
-        session.ask_bash("rm -rf .claude").refused(&["holds settings of ours"]);
+        session.ask_bash("rm -rf .claude").refused(&["folder with our settings"]);
     }
     let words = ["danger rule `system-write`", "could change what guards this session"];
     begun(&guarding("")).ask_bash("rm /usr/bin/env").refused(&words);
@@ -438,14 +454,14 @@ fn the_last_words_of_an_unwatched_session_name_a_way_that_works() {
     let last = session.end();
     let way = "`aops-hook danger off git-force-push`";
     assert!(
-        last.err.contains("was refused") && last.err.contains(way) && !last.err.contains("AOPS_MODE"),
+        last.err.contains("was blocked") && last.err.contains(way) && !last.err.contains("AOPS_MODE"),
         "{last:?}"
     );
     sandbox.person(&["danger", "off", "git-force-push", "--yes"]).said(&["is set"]);
     let session = begun(&sandbox);
     session.ask_bash("git push --force").silent();
     // What the guard holds, it holds in every mode: only a person can do it.
-    session.ask_bash("rm -rf .claude").refused(&["settings of ours"]);
+    session.ask_bash("rm -rf .claude").refused(&["folder with our settings"]);
     let last = session.end();
     assert!(last.err.contains("in a terminal of your own") && !last.err.contains("AOPS_MODE"), "{last:?}");
 }

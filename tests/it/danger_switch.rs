@@ -63,7 +63,7 @@ fn switching_a_rule_on_leaves_nothing_behind() {
         let switch =
             |verb: &str| sandbox.person(&[&["danger", verb, "git-force-push", "--yes"], here].concat());
         switch("off").said(&["`off` is set"]);
-        switch("on").said(&["`ask` is set", "as it is shipped: its line was removed from", "config.toml"]);
+        switch("on").said(&["`ask` is set", "its default: its line was removed from", "config.toml"]);
         assert_eq!(config(&sandbox), before);
         switch("on").said(&["`ask` was set already"]);
         assert_eq!(config(&sandbox), before);

@@ -76,7 +76,7 @@ fn follow(home: &Home, fix: &str) -> Option<()> {
         for path in [home.project(".aops/config.toml"), home.project(".aops/workflows/release.md")] {
             let _ = fs::remove_file(path);
         }
-    } else if fix.starts_with("build") {
+    } else if fix.starts_with("rebuild") {
         replace(home, PROGRAM.as_ref());
     } else {
         return None;
@@ -142,7 +142,7 @@ fn registered_more_weakly_than_today() {
     let path = home.path("settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"", 1)).unwrap();
-    heals(&home, "registered", "not as this version registers");
+    heals(&home, "registered", "not registered the way this version does it");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn program_missing() {
     let mut home = installed();
     fs::rename(&home.program, home.root().join("aops-hook")).unwrap();
     home.program = home.root().join("aops-hook");
-    heals(&home, "program", "is registered and not there");
+    heals(&home, "program", "is registered but does not exist");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_hook_that_hangs() {
     fs::write(&path, text.replacen("\"timeout\": 10", "\"timeout\": 1", 1)).unwrap();
     let bad = findings(&home);
     assert!(
-        bad.iter().any(|(name, says, _)| name == "hooks" && says == "`Setup`: does not answer in its time"),
+        bad.iter().any(|(name, says, _)| name == "hooks" && says == "`Setup`: does not answer in time"),
         "{bad:?}"
     );
 }
@@ -488,7 +488,7 @@ fn another_client_that_reads_our_registration() {
     let (level, words) = rows(&home, "others").remove(0);
     assert_eq!(level, "note");
     assert!(
-        words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"),
+        words.starts_with("Copilot CLI, Cursor may read this registration too: their events pass"),
         "{words}"
     );
     assert_eq!(findings(&home), [], "nothing is wrong");
@@ -537,7 +537,7 @@ fn other_hooks_that_answer_prompts() {
         ("settings.json", "of-user --token [redacted"),
         ("settings.local.json", "of-user-local"),
         (".claude/settings.json", "of-project"),
-        (".claude/settings.local.json", "a file that is no JSON"),
+        (".claude/settings.local.json", "a file that is not JSON"),
         ("managed-settings.json", "of-administrator"),
         ("managed-settings.d/10.json", "of-department"),
         ("hooks/hooks.json", "of-plugin"),

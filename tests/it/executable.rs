@@ -63,19 +63,19 @@ fn b40_texts_that_bring_programs_are_a_persons_to_allow() {
     let mcp = json!({"path": path, "content": SHELLED});
     guarded(&sandbox, &session, "mcp__fs__write_file", &mcp, "`!` commands");
     let line = format!("cat > {path} <<'EOF'\n{HOOKED}EOF\n");
-    guarded(&sandbox, &session, "Bash", &json!({"command": line}), "cannot be seen here");
+    guarded(&sandbox, &session, "Bash", &json!({"command": line}), "does not show its new text");
     for line in [
         "cp -r /tmp/evil .claude/skills/",
         "cp x.md .claude/commands/x.md",
         "sed -i s/a/b/ .claude/agents/a.md",
     ] {
-        guarded(&sandbox, &session, "Bash", &json!({"command": line}), "cannot be seen here");
+        guarded(&sandbox, &session, "Bash", &json!({"command": line}), "does not show its new text");
     }
     // Files beside a plain skill are free; beside one that runs something they are not.
     let script = json!({"file_path": at(".claude/skills/h/run.sh"), "content": "echo\n"});
     ask(&session, "Write", script.clone()).silent();
     sandbox.put(".claude/skills/h/SKILL.md", HOOKED);
-    guarded(&sandbox, &session, "Write", &script, "beside a skill that brings hooks");
+    guarded(&sandbox, &session, "Write", &script, "next to a skill that brings hooks");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn what_a_repository_brings_is_listed_once() {
     let start = || {
         let said = sandbox.session().start("startup").json();
         let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
-        assert!(!context.contains("runs without asking"), "{context}");
+        assert!(!context.contains("run without asking"), "{context}");
         said["systemMessage"].as_str().unwrap_or_default().to_owned()
     };
     sandbox.put(".claude/skills/p/SKILL.md", PLAIN);

@@ -222,7 +222,7 @@ fn a_collector_that_is_not_there_or_refuses_is_told() {
     let to = |url: &str| sandbox.person(&["export", "--format", "otlp", "--endpoint", url]);
     to("http://127.0.0.1:1").failed(1, &["is not there", "hint: does a collector listen"]);
     to("ftp://127.0.0.1").failed(2, &["`https://` or `http://`"]);
-    to("https://nowhere.invalid").failed(2, &["`nowhere.invalid` has no address"]);
+    to("https://nowhere.invalid").failed(2, &["`nowhere.invalid` cannot be resolved"]);
     let header = ["export", "--format", "otlp", "--endpoint", "http://127.0.0.1:1", "--header", "no value"];
     sandbox.person(&header).failed(2, &["`NAME=VALUE`"]);
     sandbox.person(&["export", "--format", "otlp"]).failed(2, &["--endpoint http://127.0.0.1:4318"]);

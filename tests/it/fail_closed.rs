@@ -16,7 +16,7 @@ const GUARDING: [&str; 7] = [
 ];
 
 /// Told apart from a rule, and with a way out.
-const BROKEN: &str = "aops-hook is broken and refuses until it is mended (no rule was broken)";
+const BROKEN: &str = "aops-hook is broken and blocks until it is fixed (no rule was broken)";
 const LET_GO: &str = "aops-hook is broken and let";
 
 /// Every event meets the same trouble: refused on the guarding ones, let go with a warning on all others.

@@ -1,7 +1,8 @@
 //! A task whose end was held up: let go and taken up again, an agent that hangs, a push that the server
 //! declines.
 
-use crate::support::{Answer, Sandbox, Session};
+use crate::missing::{in_loop, interrupt, prompt_id};
+use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::{Value, json};
 
 fn stop_with(session: &Session, running: &[&str]) -> Answer {
@@ -174,7 +175,7 @@ fn a_hydrator_that_gave_no_plan_does_not_bring_up_the_one_before() {
     let said = plan(false);
     assert!(!said.contains("plan in force"), "{said}");
     let said = plan(true);
-    assert!(said.contains("the plan in force goes by workflow `minor-edit`"), "{said}");
+    assert!(said.contains("the plan in force follows workflow `minor-edit`"), "{said}");
 }
 
 /// All verdicts, not the last of each agent.
@@ -193,4 +194,96 @@ fn the_report_counts_every_verdict() {
     sandbox
         .person(&["report"])
         .said(&["critic PROCEED 1", "critic REVISE 1", "qa-verifier ISSUES 2", "qa-verifier VERIFIED 1"]);
+}
+
+/// The hydrator works in the background, and the turn ends meanwhile.
+fn hydrates(session: &Session, prompt: &str) {
+    let call =
+        session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+    let _ = session.pre(&call);
+    session
+        .event("SubagentStart", json!({"agent_id": "a-first", "agent_type": "prompt-hydrator"}))
+        .said(&[prompt]);
+    let mut launched = call.fields();
+    launched["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a-first"});
+    let _ = session.event("PostToolUse", launched);
+    stop_with(session, &["a-first"]).silent();
+}
+
+/// Mode `strict`: what the person adds before the plan is there is planned together with it.
+#[test]
+fn a_prompt_before_the_plan_is_planned_with_the_one_before_it() {
+    type Add = fn(&Session, &str) -> Answer;
+    let adds: [Add; 3] = [
+        |session, text| {
+            hydrates(session, "make hello.txt");
+            session.prompt(text)
+        },
+        // In the turn that runs, the client names the same prompt.
+        |session, text| session.event("UserPromptSubmit", json!({"prompt": text})),
+        // A turn whose end was lost.
+        |session, text| session.prompt(text),
+    ];
+    for (way, add) in adds.iter().enumerate() {
+        let sandbox = Sandbox::repository("0.0");
+        let session = sandbox.begun("make hello.txt");
+        let said = add(&session, "and bye.txt").json();
+        let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        let file = told.split("context in ").nth(1).unwrap().split(')').next().unwrap();
+        let file = std::fs::read_to_string(file).unwrap();
+        let context = session.hydrate("minor-edit", "new");
+        for words in ["make hello.txt", "and bye.txt"] {
+            assert!(context.contains(words) && file.contains(words), "{way}, {words}: {context}\n{file}");
+        }
+        session.write("bye.txt").silent();
+        // The next task has nothing of them.
+        let _ = session.prompt("make other.txt");
+        let context = session.hydrate("minor-edit", "continue");
+        let (_, prompt) = context.split_once("## The prompt").unwrap();
+        let prompt = prompt.split("##").next().unwrap();
+        assert!(prompt.contains("make other.txt") && !prompt.contains("bye.txt"), "{way}: {prompt}");
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// However long they are, neither pushes the other out.
+#[test]
+fn two_long_prompts_are_both_planned() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.begun(&format!("make hello.txt {}", "first ".repeat(600)));
+    hydrates(&session, "make hello.txt");
+    let _ = session.prompt(&format!("and bye.txt {}", "second ".repeat(600)));
+    let context = session.hydrate("minor-edit", "new");
+    assert!(context.contains("make hello.txt") && context.contains("and bye.txt"), "{context}");
+}
+
+/// What was answered, and what the person interrupted, is not planned with what they ask for next.
+#[test]
+fn a_prompt_that_is_over_is_not_planned_with_the_next() {
+    let ends: [fn(&Session); 2] = [
+        |session| session.stop("It is a project.").silent(),
+        |session| interrupt(session, &prompt_id(session), "[Request interrupted by user]"),
+    ];
+    for (way, end) in ends.iter().enumerate() {
+        let sandbox = Sandbox::repository("0.0");
+        let session = sandbox.begun("what is this?");
+        end(&session);
+        let _ = session.prompt("make hello.txt");
+        let context = session.hydrate("minor-edit", "new");
+        assert!(context.contains("make hello.txt") && !context.contains("what is this?"), "{way}: {context}");
+    }
+}
+
+/// Mode `loop`: the plan that is being made stays the task's, and its reviewers see what was added.
+#[test]
+fn a_prompt_before_the_plan_reaches_the_review() {
+    let sandbox = in_loop();
+    let session = sandbox.begun("make hello.txt");
+    hydrates(&session, "make hello.txt");
+    let _ = session.prompt("and bye.txt");
+    let plan = json!({"workflow": "feature-dev", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
+    session.stop_agent("a-first", "prompt-hydrator", &fenced(plan)).silent();
+    let verdict = json!({"verdict": "PROCEED", "acceptance_criteria": ["c"], "problems": []});
+    let (context, _) = session.agent_reports("critic", &fenced(verdict));
+    assert!(context.contains("make hello.txt") && context.contains("and bye.txt"), "{context}");
 }

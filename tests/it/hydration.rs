@@ -108,13 +108,13 @@ fn what_is_said_stays_small() {
     }
 
     session.hydrate("minor-edit", "new");
-    session.start("resume").said(&["The loop stands at `execute`"]);
+    session.start("resume").said(&["The loop is in phase `execute`"]);
     let line = told(&session.start("resume"));
     assert!(line.lines().count() == 1 && line.len() < 400, "one line after a resume: {line}");
     for source in ["compact", "clear"] {
         let again = told(&session.start(source));
         assert!(again.contains("# Axioms") && again.len() < 6_000, "{source}: {again}");
-        assert!(again.contains("The loop stands at `execute`"), "{source}: {again}");
+        assert!(again.contains("The loop is in phase `execute`"), "{source}: {again}");
     }
 }
 
@@ -346,8 +346,8 @@ fn the_workflow_reaches_everybody_who_works_by_it() {
     ] {
         assert!(context.contains(words), "the hydrator: no `{words}` in {context}");
     }
-    let chain = "the plan in force goes by workflow `pastry`: Make the dough → Bake it (Heat)";
-    session.post(&start).said(&[chain, "the plan is to be reviewed: start the agent `critic`"]);
+    let chain = "the plan in force follows workflow `pastry`: Make the dough → Bake it (Heat)";
+    session.post(&start).said(&[chain, "the plan needs a review: start the agent `critic`"]);
     let review = json!({"verdict": "PROCEED", "acceptance_criteria": ["golden"], "problems": []});
     let (seen_by_critic, _) = session.agent_reports("critic", &crate::support::fenced(review));
     session.write("croissant.txt").silent();

@@ -419,14 +419,14 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
     let home = Home::new();
     let before = home.tree();
     let out = home.done(&["install", "--project"]);
-    assert_eq!(out.contains("judged by their words alone"), cfg!(target_os = "linux"), "{out}");
+    assert_eq!(out.contains("judged only by their text"), cfg!(target_os = "linux"), "{out}");
     home.done(&["install", "--local"]);
     let named =
         |name: &str| fs::read_to_string(home.project(name)).unwrap().contains("CLAUDE_CODE_SHELL_PREFIX");
     assert!(!named(".claude/settings.json"), "people without aops-hook read it too");
     assert_eq!(named(".claude/settings.local.json"), cfg!(target_os = "linux"));
     let out = home.done(&["install", "--project"]);
-    assert!(!out.contains("judged by their words alone"), "{out}");
+    assert!(!out.contains("judged only by their text"), "{out}");
     assert!(
         home.project(".claude/settings.json").is_file()
             && home.project(".claude/settings.local.json").is_file()

@@ -226,7 +226,10 @@ fn a_client_that_starts_commands_without_us_is_named() {
     let settings = json!({"env": {"CLAUDE_CODE_SHELL_PREFIX": "/somewhere/aops-hook --shell"}});
     fs::write(sandbox.config().join("settings.json"), settings.to_string()).unwrap();
     let told = sandbox.session().start("startup").json()["systemMessage"].as_str().unwrap().to_owned();
-    assert!(told.contains("does not start commands through us") && told.contains("words alone"), "{told}");
+    assert!(
+        told.contains("does not start commands through us") && told.contains("only by their text"),
+        "{told}"
+    );
     sandbox.configure("[jail]\nlevel = \"off\"\n");
     let off = sandbox.session();
     assert!(!off.start("startup").out.contains("systemMessage"));

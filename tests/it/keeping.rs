@@ -7,6 +7,7 @@ use aops_shell::syntax::{Ground, cut};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 fn guarded() -> Sandbox {
@@ -346,7 +347,7 @@ fn where_git_fails_everything_is_kept() {
     }
     let said = session.ask_bash("git checkout -- .");
     assert_eq!(decision(&said), "ask", "{}", said.out);
-    assert!(said.out.contains("git does not tell"), "{}", said.out);
+    assert!(said.out.contains("git could not tell"), "{}", said.out);
 }
 
 /// In the place of `crontab`, with its table in a file.
@@ -408,6 +409,129 @@ fn pipes_and_sockets_are_named() {
     assert!(!sandbox.project().join("pipe").exists());
 }
 
+/// Many changed files: their contents are one file beside what lists them.
+#[test]
+fn many_copies_are_one_file_and_come_back() {
+    let sandbox = guarded();
+    let noise: String = (0..9_000_u64).map(|n| char::from(33 + (n * n * 31 % 89) as u8)).collect();
+    let contents = |edit: &str| {
+        let small = (0..40).map(|n| (format!("many/{n}.txt"), format!("{edit} {n}\n").repeat(n + 1)));
+        let large = ("large.txt".to_owned(), format!("{edit}{}", "x".repeat(2 << 20)));
+        small.chain([large, ("noise.txt".to_owned(), format!("{edit}{noise}"))]).collect::<Vec<_>>()
+    };
+    let put = |edit: &str| contents(edit).iter().for_each(|(name, text)| drop(sandbox.put(name, text)));
+    put("committed");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-qm", "many"]);
+    put("edited");
+    let tool = sandbox.project().join("many/7.txt");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(sandbox.project().join("many/8.txt")).unwrap();
+    let session = begun(&sandbox);
+    assert!(run(&session, &sandbox, "git checkout -- .").contains("kept as 1: 41 files"));
+    let kept = sandbox.project().join(".claude/checkpoints/kept/1");
+    let mut names: Vec<_> = fs::read_dir(&kept).unwrap().map(|one| one.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["kept.json", "left.json", "pack"]);
+    assert_eq!(newest(&sandbox)["schema"], 2, "an earlier build does not know it");
+    sandbox.person(&["undo", "show", "1", "--files"]).said(&["many/39.txt"]);
+    sandbox.person(&["undo", "show", "1", "--diff"]).said(&["+edited 39"]);
+    // Nothing is begun that cannot be finished.
+    let pack = fs::read(kept.join("pack")).unwrap();
+    let mut damaged = pack.clone();
+    damaged[pack.len() / 2] ^= 1;
+    for (bytes, why) in [(&damaged[..], "damaged"), (&pack[..9], "missing")] {
+        fs::write(kept.join("pack"), bytes).unwrap();
+        let said = sandbox.person(&["undo", "1", "--yes"]);
+        assert!(said.code != Some(0) && said.err.contains(&format!("its content is {why}")), "{said:?}");
+        assert!(fs::read_to_string(&tool).unwrap().starts_with("committed 7"));
+    }
+    fs::write(kept.join("pack"), &pack).unwrap();
+    let is_back = |folder: &Path| {
+        for (name, text) in contents("edited") {
+            let there = fs::read_to_string(folder.join(&name)).ok();
+            assert_eq!(there, Some(text).filter(|_| name != "many/8.txt"), "{name}");
+        }
+        let about = folder.join("many/7.txt").metadata().unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, 0o755);
+    };
+    let aside = sandbox.tmp().join("aside");
+    assert_eq!(sandbox.person(&["undo", "1", "--to", aside.to_str().unwrap()]).code, Some(0));
+    is_back(&aside);
+    let said = sandbox.person(&["undo", "1", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    is_back(&sandbox.project());
+    // The undo can be taken back as well.
+    let said = sandbox.person(&["undo", "2", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(fs::read_to_string(&tool).unwrap().starts_with("committed 7"));
+}
+
+/// Before a call only times are compared: what git calls changed is always among what that finds.
+#[test]
+fn a_quick_look_finds_no_less_than_git() {
+    let sandbox = guarded();
+    let (env, project) = (crate::undo::hand::env(&sandbox), sandbox.project());
+    let put = |name: &str, text: &str| sandbox.put(name, text);
+    let git = |words: &[&str]| drop(sandbox.git(words));
+    let bounds = Bounds { files: 1000, bytes: 1 << 30, look: Duration::from_mins(1) };
+    let home = sandbox.home().display().to_string();
+    let cwd = project.display().to_string();
+    let same = |what: &str, touched: usize| {
+        for line in ["git checkout -- .", "git reset --hard", "git reset --hard HEAD~1", "git checkout -f ."]
+        {
+            let ground = Ground { cwd: &cwd, home: &home, variables: &[] };
+            let losses = losses(&cut(line, &ground)).unwrap();
+            let look = |quick| {
+                let place =
+                    Place { env: &env, root: &project, cwd: &project, rules: &["git-discard"], quick };
+                let found = look_at(place, &losses, bounds);
+                found.map(|found| found.files().map(|(path, _)| path.to_owned()).collect::<Vec<_>>())
+            };
+            let (quick, whole) = (look(true), look(false));
+            if let (Ok(quick), Ok(whole)) = (&quick, &whole) {
+                let missed = whole.iter().filter(|path| !quick.contains(path)).count();
+                assert_eq!((missed, quick.len()), (0, whole.len() + touched), "{what}: {line}: {quick:?}");
+            }
+            assert_eq!(quick.is_ok(), whole.is_ok(), "{what}: {line}: {quick:?} {whole:?}");
+        }
+    };
+    same("clean", 0);
+    put("a.txt", "edited\n");
+    same("edited", 0);
+    git(&["add", "a.txt"]);
+    same("staged", 0);
+    put("a.txt", "edited again\n");
+    fs::remove_file(project.join("b.txt")).unwrap();
+    same("both, and one is gone", 0);
+    put("new.txt", "new\n");
+    git(&["add", "-N", "new.txt"]);
+    same("meant to be added", 0);
+    git(&["add", "."]);
+    git(&["mv", "src/c.txt", "src/d.txt"]);
+    same("added and moved", 0);
+    git(&["commit", "-qm", "x"]);
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::File::options().append(true).open(project.join("a.txt")).unwrap().set_modified(long_ago).unwrap();
+    same("touched", 1);
+    git(&["update-index", "--assume-unchanged", "a.txt"]);
+    put("a.txt", "behind git's back\n");
+    same("not looked at", 0);
+    git(&["update-index", "--no-assume-unchanged", "a.txt"]);
+    git(&["update-index", "--skip-worktree", "a.txt"]);
+    same("left out", 0);
+    git(&["update-index", "--no-skip-worktree", "a.txt"]);
+    git(&["checkout", "-q", "-f", "."]);
+    git(&["checkout", "-q", "-b", "side"]);
+    put("a.txt", "side\n");
+    git(&["commit", "-qam", "side"]);
+    git(&["checkout", "-q", "-"]);
+    put("a.txt", "main\n");
+    git(&["commit", "-qam", "main"]);
+    let _ = sandbox.command("git").args(["merge", "-q", "side"]).output().unwrap();
+    same("in a conflict", 0);
+}
+
 /// The person reads how much it is, as far as it was counted.
 #[test]
 fn what_is_too_much_is_asked_about_with_figures() {
@@ -419,7 +543,8 @@ fn what_is_too_much_is_asked_about_with_figures() {
     let cwd = sandbox.project().display().to_string();
     let losses = losses(&cut("rm -rf many", &Ground { cwd: &cwd, home: &home, variables: &[] })).unwrap();
     let env = crate::undo::hand::env(&sandbox);
-    let place = Place { env: &env, root: &sandbox.project(), cwd: &sandbox.project(), rules: &[] };
+    let place =
+        Place { env: &env, root: &sandbox.project(), cwd: &sandbox.project(), rules: &[], quick: false };
     let looked = |files: usize, look: Duration| {
         look_at(place, &losses, Bounds { files, bytes: 1 << 30, look }).unwrap_err().to_string()
     };
@@ -614,8 +739,8 @@ fn a_folder_that_another_session_works_in_is_asked_about() {
     assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
 }
 
-/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of what
-/// was kept.
+/// The person said no, or pressed Esc: the file is theirs and the agent's again, and not a second name of
+/// what was kept.
 #[test]
 fn a_file_that_a_refused_call_left_may_be_edited() {
     let sandbox = guarded();
@@ -755,4 +880,27 @@ fn a_branch_or_worktree_by_any_spelling_is_kept_or_asked_about() {
     ] {
         assert_eq!(decision(&session.ask_bash(line)), "ask", "{line}");
     }
+}
+
+/// What is kept without a rule counts like the rest, and nobody is offered an undo that was done.
+#[test]
+fn what_is_kept_without_a_rule_is_counted_too() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for (number, line) in ["rm notes.txt", "git reset --hard", "echo x > notes.txt"].iter().enumerate() {
+        sandbox.put("notes.txt", &format!("the only copy, {number}\n"));
+        sandbox.put("a.txt", "mine\n");
+        let _ = run(&session, &sandbox, line);
+    }
+    let listed = sandbox.person(&["undo", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3, "{listed:#}");
+    session.stop("done").silent();
+    let insights = sandbox.person(&["insights", "--json"]).json();
+    let kept = |rule: &str| insights["rules"][format!("danger:{rule}")]["kept"].clone();
+    assert_eq!((kept("only-copy"), kept("git-discard")), (json!(2), json!(1)), "{insights:#}");
+    sandbox.person(&["report"]).said(&["work kept before 3 commands"]);
+    sandbox.person(&["status"]).said(&["3 times; `aops-hook undo 3` brings back the last"]);
+    let _ = sandbox.person(&["undo", "--yes"]);
+    let said = sandbox.person(&["status"]).out;
+    assert!(said.contains("3 times; the last, 3, was brought back; `aops-hook undo list`"), "{said}");
 }

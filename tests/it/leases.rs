@@ -190,11 +190,7 @@ fn who_cannot_look_takes_nothing() {
         one.write("README.md").silent();
         spoil(&aops(&sandbox));
         let said = two.write("README.md");
-        said.refused(&[
-            "it could not be looked whether",
-            "git worktree add ../NAME",
-            "aops-hook waive lease",
-        ]);
+        said.refused(&["we could not check whether", "git worktree add ../NAME", "aops-hook waive lease"]);
         sandbox.git(&["worktree", "add", "-q", "../own"]);
         let own = sandbox.project().parent().unwrap().join("own/README.md");
         let call = two.call("Write", json!({"file_path": own, "content": "mine\n"}));
@@ -203,7 +199,7 @@ fn who_cannot_look_takes_nothing() {
         let waive = ["waive", "lease", "--for", "1h", "--reason", "we talked", "--session", &two.id, "--yes"];
         sandbox.person(&waive).said(&["lease"]);
         let said = two.write("README.md");
-        assert!(said.code == Some(0) && said.out.contains("could not be looked"), "{n}: {said:?}");
+        assert!(said.code == Some(0) && said.out.contains("could not check"), "{n}: {said:?}");
     }
 }
 

@@ -170,7 +170,7 @@ fn sessions_known_only_by_their_heads_are_named() {
     let lost: Vec<&Value> = listed.as_array().unwrap().iter().filter(|row| row["lost"] == true).collect();
     assert_eq!((lost.len(), &lost[0]["session_id"]), (1, &json!(gone.id)), "{listed}");
     fs::remove_dir_all(kept.folder()).unwrap();
-    damaged(&sandbox.person(&["verify"]), &["is gone, but entry"]);
+    damaged(&sandbox.person(&["verify"]), &["is missing, but entry"]);
 }
 
 /// Its folder is gone, its block is not: every refusal says so and names the way out, which works.

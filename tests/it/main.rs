@@ -105,6 +105,7 @@ mod tracker;
 mod transcript;
 mod tryout;
 mod undo;
+mod unpushed;
 mod upgrade;
 mod usage;
 mod verified;

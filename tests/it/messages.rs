@@ -1,5 +1,6 @@
-//! `docs/messages.md`: every text that a gate can answer with, one example each, made from the templates
-//! themselves.
+//! `docs/messages.md`: what a session can say, made from the templates and from the program itself.
+
+mod source;
 
 use crate::pages::read;
 use aops_core::config::texts::ASSETS;
@@ -148,7 +149,7 @@ const VALUES: &[(&str, &str)] = &[
     ("times", "3"),
     ("timeout_ms", "10000"),
     ("what", "git push --force"),
-    ("why", "5 files, 140 lines; small is up to 3 files or 60 lines"),
+    ("why", "5 files, 140 lines: over both limits, 3 files and 60 lines"),
     ("workflow", "feature-dev"),
     ("writes", "6"),
 ];
@@ -224,12 +225,12 @@ fn example(file: &str) -> String {
 const BEGINNING: &str = "\
 # Messages
 
-You saw a message of `aops-hook` and want to know what it means, or you want to read all of them before you install it. Every text
-that a gate answers with is here, with an example. A message to the agent says what happened, why, and after `hint:` the next step; a
-message to you says what to decide.
+You saw a message of `aops-hook` and want to know what it means, or you want to read all that a session can say before you install
+it: that takes a quarter of an hour. A message to the agent says what happened, why, and after `hint:` the next step; a message to you
+says what to decide. The reasons of danger rules are in [danger](danger.md).
 
-The reasons of danger rules are in [danger](danger.md). Each text is a file in `templates/`; put one of the same name into `templates/`
-in your configuration folder, and yours is used instead ([configuration](configuration.md)).
+The first texts are files in `templates/`, each with an example. Put one of the same name into `templates/` in your configuration folder,
+and yours is used instead ([configuration](configuration.md)).
 ";
 
 fn page() -> String {
@@ -241,7 +242,7 @@ fn page() -> String {
                 .unwrap();
         }
     }
-    page
+    page + &source::page()
 }
 
 /// `INSTA_UPDATE=always cargo nextest run messages::` writes the page anew.
@@ -256,6 +257,15 @@ fn the_page_is_what_the_templates_say() {
         page(),
         "hint: run `INSTA_UPDATE=always cargo nextest run messages::`"
     );
+}
+
+/// At 270 words a minute. What `doctor` finds is a list to look something up in.
+#[test]
+fn what_a_session_says_can_be_read_in_a_quarter_of_an_hour() {
+    let page = page();
+    let read = page.split("\n## What `doctor` finds").next().unwrap();
+    let words = read.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count();
+    assert!(words < 15 * 270, "{words} words");
 }
 
 #[test]

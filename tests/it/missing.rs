@@ -634,11 +634,11 @@ fn without_a_start_no_prompt_waives_anything() {
     let sandbox = Sandbox::repository("0");
     let session = sandbox.session();
     let said = session.prompt(". go");
-    assert!(said.out.contains("until one is, no prompt waives anything"), "{said:?}");
+    assert!(said.out.contains("until we see a start, prompts waive nothing"), "{said:?}");
     assert!(said.out.contains("waives nothing") && said.out.contains("claude --resume"), "{said:?}");
     session.write("a.txt").refused(&["plan"]);
     let again = session.prompt(". go on");
-    assert!(again.out.contains("waives nothing") && !again.out.contains("until one is"), "{again:?}");
+    assert!(again.out.contains("waives nothing") && !again.out.contains("until we see a start"), "{again:?}");
     assert_eq!((violations(&session, UNSTARTED), waivers(&session)), (1, 0), "{:#?}", session.entries());
     // The advice works.
     passed(&session.start("resume"));

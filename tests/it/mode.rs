@@ -66,7 +66,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
     sandbox.person(&["mode", "loop", "--yes"]).said(&[
         "mode `loop` is set in",
         "config.toml`\n",
-        "your next prompt works as usual while the task is small (up to 3 files or 60 lines)",
+        "your next prompt works as usual while the task is small; one with more than 3 files and more than 60 lines",
     ]);
     let wanted = format!("{mine}\n[mode]\nlevel = \"loop\"\n");
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
@@ -183,7 +183,7 @@ fn a_project_that_holds_it_higher_is_named() {
     let before = sandbox.files();
     for scope in [&[][..], &["--project"]] {
         let said = sandbox.person(&[&["mode", "loop", "--yes"], scope].concat());
-        said.failed(2, &["holds the mode at `strict`", ".aops/config.toml:2", "hint: "]);
+        said.failed(2, &["sets the mode to `strict`", ".aops/config.toml:2", "hint: "]);
     }
     // So is one that the new mode would make invalid.
     sandbox.put(".aops/config.toml", "[gates]\nqa = \"warn\"\n");

@@ -267,7 +267,7 @@ fn claude_codes_own_events_still_fail_closed() {
         for words in ["", "words", "{}", "[]", "{\"hook_event_name\":\"preToolUse\",\"session_id\":\"s\"}"] {
             run(&sandbox, Some("PreToolUse"), &[variable], words).refused(&["INPUT_INVALID"]);
             let bare = run(&sandbox, None, &[variable], words);
-            bare.failed(2, &["aops-hook is broken and refuses", "INPUT_INVALID", "hint:", "--help"]);
+            bare.failed(2, &["aops-hook is broken and blocks", "INPUT_INVALID", "hint:", "--help"]);
         }
     }
     // Another tool's name in that variable says nothing.

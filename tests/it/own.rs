@@ -105,7 +105,7 @@ fn what_git_brings_is_not_the_tasks() {
         put(&sandbox, &session, "b.txt", "one\n").silent();
         assert_eq!(session.state()["sandbox"], "open", "{line}");
         put(&sandbox, &session, "c.txt", &lines(60))
-            .refused(&["(5 files, 66 lines; small is up to 3 files or 60 lines)"]);
+            .refused(&["(5 files, 66 lines: over both limits, 3 files and 60 lines)"]);
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
     }
 }
@@ -129,7 +129,7 @@ fn a_task_does_not_shed_its_own_size_by_git() {
         assert!(!sandbox.project().join("own0").exists(), "{taken}");
         session.bash("git checkout -q theirs");
         put(&sandbox, &session, "more", &lines(20))
-            .refused(&["(4 files, 65 lines; small is up to 3 files or 60 lines)"]);
+            .refused(&["(4 files, 65 lines: over both limits, 3 files and 60 lines)"]);
     }
     // What one command makes and commits, and then leaves and takes up again.
     let sandbox = in_loop();
@@ -138,7 +138,7 @@ fn a_task_does_not_shed_its_own_size_by_git() {
         "git checkout -q -b side && for n in 1 2 3 4 5; do seq 28 > f$n; done && git add -A && git commit -q -m own \
          && git checkout -q main && git merge -q side",
     );
-    session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is up to 3 files or 60 lines)"]);
+    session.ask_bash("touch more").refused(&["(5 files, 140 lines: over both limits, 3 files and 60 lines)"]);
 }
 
 /// A stash that was there before is not the task's; one that it made is.
@@ -171,7 +171,7 @@ fn a_stash_counts_for_who_made_it() {
     // Its own.
     session.bash("git add -A && git commit -q -m all");
     session.bash("for n in 1 2 3 4; do seq 20 > own$n; git add own$n; done; git stash -q; git stash pop -q");
-    session.ask_bash("touch more").refused(&["(5 files, 81 lines; small is up to 3 files or 60 lines)"]);
+    session.ask_bash("touch more").refused(&["(5 files, 81 lines: over both limits, 3 files and 60 lines)"]);
 }
 
 /// What a person saves in an editor between the calls is the person's, also where commands follow.
@@ -233,7 +233,7 @@ fn what_a_background_command_writes_later_counts() {
     }
     let_time_pass(&sandbox, &sandbox.project().join("f4"));
     session.bash("sh -c 'echo x > b.txt'");
-    session.ask_bash("touch more").refused(&["(6 files, 141 lines; small is up to 3 files or 60 lines)"]);
+    session.ask_bash("touch more").refused(&["(6 files, 141 lines: over both limits, 3 files and 60 lines)"]);
 }
 
 /// What is copied with its times looks as old as it was elsewhere.
@@ -248,7 +248,7 @@ fn files_that_come_with_their_old_times_count() {
     let session = sandbox.begun("bring the folder");
     let_time_pass(&sandbox, &from.join("f4"));
     session.bash(&format!("cp -pr {} lib", from.display()));
-    session.ask_bash("touch more").refused(&["(5 files, 155 lines; small is up to 3 files or 60 lines)"]);
+    session.ask_bash("touch more").refused(&["(5 files, 155 lines: over both limits, 3 files and 60 lines)"]);
 }
 
 /// The end of a planned task names its own files, not those of the planned one before it.
@@ -338,7 +338,7 @@ fn a_commit_is_asked_for_the_sessions_own_files_alone() {
     sandbox.put("made.txt", "made\n");
     let _ = session.post(&call);
     let own =
-        "by name: BAR, made.txt; changed by somebody else, not asked for: README.md, my-draft.txt, theirs";
+        "by name: BAR, made.txt; changed by somebody else, so not required: README.md, my-draft.txt, theirs";
     session.stop("Done.").refused(&[own]);
     sandbox.person(&["status", "--session", &session.id]).said(&["commit"]);
     session.qa("VERIFIED").silent();

@@ -221,7 +221,11 @@ fn what_was_shown_is_run() {
 fn pictures_are_made_and_shown() {
     let readme = read("README.md");
     let first: String = readme.lines().take(25).collect::<Vec<_>>().join("\n");
-    assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
+    assert!(
+        first.contains("![") && first.contains("docs/pictures/guard.svg"),
+        "a picture in the first screen"
+    );
+    assert!(read("docs/pictures/guard.svg").contains("@keyframes"), "it moves");
     let gallery = read("docs/pictures/README.md");
     for name in [
         "demo.svg", "guard.svg", "page.png", "refusal.svg", "report.png", "watch.svg", "workflow.svg",
@@ -232,4 +236,19 @@ fn pictures_are_made_and_shown() {
         assert!(gallery.contains(name), "{name}");
     }
     assert!(gallery.contains(install::VERSION), "of which client");
+}
+
+/// One line for each change, at most 20 words, and what breaks first.
+#[test]
+fn a_version_is_read_at_a_glance() {
+    let log = read("CHANGELOG.md");
+    let mut versions = log.split("\n## ");
+    assert_eq!(versions.next().unwrap().lines().filter(|line| line.starts_with("- ")).count(), 0);
+    for version in versions {
+        let mut areas = version.lines().filter(|line| line.starts_with("### "));
+        assert!(areas.by_ref().skip(1).all(|area| area != "### Breaking"), "{version}");
+        for line in version.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with("### ")) {
+            assert!(line.starts_with("- ") && line.split_whitespace().count() <= 21, "{line}");
+        }
+    }
 }

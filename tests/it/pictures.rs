@@ -54,7 +54,7 @@ fn refusal() {
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
 }
 
-/// A command that loses work, without a question; and the work that is put back.
+/// A file with uncommitted work, a command that loses it without a question, and the undo that brings it back.
 #[test]
 #[ignore = "docs/pictures/make draws the pictures with it"]
 fn guard() {
@@ -66,6 +66,8 @@ fn guard() {
         Turn::text("The tree is clean."),
     ]);
     let client = Client::guarded(&sandbox, &model);
+    let typed = |line: &str| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}");
+    let before = screen(&sandbox, &format!("sh -c \"{}\"", typed("cat README.md")), 110);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("start again from a clean tree");
     let over = |screen: &str| !screen.contains("Stop hook") && !screen.contains("esc to interrupt");
@@ -78,11 +80,11 @@ fn guard() {
         "it is lost"
     );
     let each = ["cat README.md", "aops-hook undo list", "aops-hook undo --yes", "cat README.md"];
-    let lines = each.map(|line| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}"));
+    let lines = each.map(typed);
     let back = screen(&sandbox, &format!("sh -c \"{}\"", lines.join("; ")), 110);
     assert!(back.matches("Said by hand").count() == 1, "it is back: {back}");
-    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", shown.trim_end())))
-        .unwrap();
+    let whole = format!("{before}\n{}\n\n{back}", shown.trim_end());
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&whole)).unwrap();
 }
 
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.

@@ -331,7 +331,7 @@ fn the_page_has_every_key_with_its_default() {
             Project::Lower if key.form == Form::Flag => "switch it off",
             Project::Lower => "lower",
             Project::Add => "add",
-            Project::Fill => "set it where you have not",
+            Project::Fill => "set, if you have not set it yourself",
             Project::Keep => "nothing",
         };
         assert!(line.ends_with(&format!("| {may} |")), "{line}");

@@ -163,7 +163,7 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
             (&local, "{\"env\": {\"AOPS_MODE\": \"observe\"}}".to_owned()),
         ] {
             let write = session.call("Write", json!({"file_path": path, "content": text}));
-            session.pre(&write).refused(&["this edit is not made", "hint: leave the entries of aops-hook"]);
+            session.pre(&write).refused(&["this edit was blocked", "hint: leave the entries of aops-hook"]);
         }
         // What cannot be seen is refused, and the advice shows it.
         session.ask_bash(&format!("sed -i s/a/b/ '{}'", local.display())).refused(&["Edit or Write"]);
@@ -224,7 +224,7 @@ fn observe_refuses_nothing_but_what_is_ours() {
     ] {
         session.ask_bash(line).silent();
     }
-    write(&own, "{}").refused(&["this edit is not made"]);
+    write(&own, "{}").refused(&["this edit was blocked"]);
     write(&session.folder().join("ledger.jsonl"), "x").refused(&["our record"]);
     write(&config.join("aops/keys/note.key"), "x").refused(&["our record"]);
     write(&home.join(".config/aops/config.toml"), "x").refused(&["our configuration"]);
@@ -336,7 +336,7 @@ fn a_plan_that_a_hook_may_approve_does_not_count() {
                 session.write("a.txt").silent();
             } else {
                 assert!(
-                    said.out.contains("approving this plan opens nothing here"),
+                    said.out.contains("your approval of this plan does not count"),
                     "{name} {text}: {said:?}"
                 );
                 assert!(!said.out.contains("\"decision\""), "{said:?}");

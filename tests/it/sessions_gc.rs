@@ -86,7 +86,7 @@ fn a_removed_session_is_told_from_a_lost_one() {
     fs::remove_dir_all(lost.folder()).unwrap();
     later(&sandbox, &["--yes"]).said(&[&format!("removed {}", gone.id), "removed 1 of 1 session,"]);
     let found = sandbox.person(&["verify", &lost.id]);
-    assert!(found.code == Some(4) && found.out.contains("the ledger is gone"), "{found:?}");
+    assert!(found.code == Some(4) && found.out.contains("the ledger is missing"), "{found:?}");
     sandbox.person(&["verify", &gone.id]).failed(2, &["removed by a person with `sessions gc`"]);
     let heads = fs::read_to_string(sandbox.config().join("aops/heads.jsonl")).unwrap();
     assert!(heads.contains("removed by a person with `sessions gc`; entry "), "{heads}");

@@ -102,13 +102,13 @@ fn a_client_inside_a_tool_call_cannot_lower_the_mode() {
     let nested = sandbox.session();
     let said = start(&sandbox, &nested, own(), Some("guard"));
     let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
-    for words in ["`AOPS_MODE=guard` does not hold", &outer.id, "inside a tool call", "the mode stays `loop`"]
+    for words in ["`AOPS_MODE=guard` has no effect", &outer.id, "inside a tool call", "the mode stays `loop`"]
     {
         assert!(told.contains(words), "{words}: {told}");
     }
     assert_eq!(status(&sandbox)["mode"], "loop");
     let again = start(&sandbox, &nested, own(), Some("guard"));
-    assert!(!again.out.contains("does not hold"), "told once: {again:?}");
+    assert!(!again.out.contains("has no effect"), "told once: {again:?}");
     // Raising it is always allowed.
     let raised = sandbox.session();
     assert!(!start(&sandbox, &raised, own(), Some("strict")).out.contains("systemMessage"));

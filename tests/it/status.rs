@@ -287,3 +287,23 @@ fn a_verdict_about_an_earlier_state_is_outdated() {
         assert!(next.contains("critic PROCEED (outdated)"), "{next}");
     }
 }
+
+/// Mode `strict`: until a prompt has its plan, the task before it is not shown as the current one.
+#[test]
+fn a_prompt_without_a_plan_is_shown_in_place_of_the_finished_task() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add -A && git commit -q -m a && git push -q");
+    session.stop("Done.").silent();
+    sandbox.person(&["status"]).said(&["task ", "add a greeting", "workflow  minor-edit"]);
+    let _ = session.prompt("write the manual");
+    let said = sandbox.person(&["status"]).out;
+    assert!(said.contains("write the manual (no plan yet)"), "{said}");
+    assert!(!said.contains("add a greeting") && !said.contains("workflow "), "{said}");
+    session.hydrate("feature-dev", "new");
+    let said = sandbox.person(&["status"]).out;
+    assert!(said.contains("feature-dev") && !said.contains("no plan yet"), "{said}");
+}

@@ -213,7 +213,9 @@ fn an_agent_goes_on_with_its_own_task_alone() {
     session.ask_bash("aops-hook task resume").silent();
     let other = sandbox.session();
     let _ = other.start("startup");
-    sandbox.inside(&["task", "resume", "--session", &session.id]).failed(2, &["its own session alone"]);
+    sandbox
+        .inside(&["task", "resume", "--session", &session.id])
+        .failed(2, &["only tasks of its own session"]);
     let _ = other.end();
     let _ = session.prompt("and the tests?");
     sandbox.inside(&["task", "resume"]).said(&["continues with the first edit of its files"]);

@@ -74,7 +74,7 @@ fn loop_says_how_a_large_task_is_planned_and_then_nothing() {
     let guide = told(&session.start("startup"));
     assert!(guide.len() <= 1_200, "{} bytes: {guide}", guide.len());
     for words in [
-        "up to 2 files or 40 changed lines (at most 8 files and 160 lines)",
+        "more than 2 files and more than 40 changed lines, with more than 8 files or 160 lines",
         "`prompt-hydrator`",
         "plan mode",
         "`critic`",

@@ -113,7 +113,7 @@ fn a_missing_or_foreign_tracker_is_a_line_that_says_so() {
     };
     let mut none = World::scripted("");
     none.command = "no-such-tracker".to_owned();
-    assert_eq!(line(none), (Why::NoTool, "no `no-such-tracker` here; the loop works without".to_owned()));
+    assert_eq!(line(none), (Why::NoTool, "no `no-such-tracker` here; the loop works without it".to_owned()));
     let mut empty = World::real();
     fs::remove_dir_all(empty.sandbox.project().join(".minibeads")).unwrap();
     empty.command = minibeads::program().to_str().unwrap().to_owned();

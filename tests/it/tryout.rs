@@ -162,7 +162,7 @@ git-drop-stash: 1 kept
 
 prompts you answered: 7 (6 approved, 1 rejected)
   6 shell lines; quiet could have answered at most 1 at `reading`, 2 with `gh`, 2 at `contained`
-and by estimate about 1 more, in older records that do not say it
+and an estimated 1 more, in older records that do not say it
   1 shell line; quiet could have answered at most 0 at `reading`, 0 with `gh`, 1 at `contained` (estimate)
 2 sessions of 3 that changed files ended without a check after the last change
 note: records that are not known: 2
@@ -356,4 +356,13 @@ fn agents_and_a_moved_folder_are_found() {
     assert_eq!(sandbox.person(&["tryout", "--json"]).json()["calls"], 0);
     fs::rename(sandbox.home().join(".claude"), moved).unwrap();
     assert_eq!(sandbox.person(&["tryout", "--json"]).json()["calls"], 2);
+}
+
+/// Where nothing would be kept, nothing is said about that.
+#[test]
+fn nothing_is_said_about_keeping_where_nothing_is_kept() {
+    let sandbox = sandbox();
+    Past::new(&sandbox, "s1", 15).bash("git push --force", PERSON).write();
+    let said = sandbox.person(&["tryout"]).out;
+    assert!(said.contains("git-force-push: 1 asked") && !said.contains("of these would pass"), "{said}");
 }

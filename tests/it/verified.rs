@@ -228,3 +228,22 @@ fn a_verifier_that_insists_keeps_nobody() {
     let issues = json!({"verdict": "ISSUES", "issues": ["the tests fail"]});
     session.stop_agent("q9", "qa-verifier", &fenced(issues)).silent();
 }
+
+/// A test that nobody permitted did not fail: it did not run.
+#[test]
+fn a_test_that_was_not_permitted_has_not_failed() {
+    for event in ["PermissionRequest", "PermissionDenied"] {
+        let sandbox = in_mode("strict");
+        let session = sandbox.working();
+        session.write("a.txt").silent();
+        let _ = session.begin_agent("q1", "qa-verifier");
+        let test = session.call("Bash", json!({"command": "cargo test"})).by("q1", "qa-verifier");
+        session.pre(&test).silent();
+        let _ = session.event(event, test.fields());
+        let _ = session
+            .event("PostToolBatch", json!({"agent_id": "q1", "agent_type": "qa-verifier", "tool_calls": []}));
+        assert_eq!(session.calls()[&test.id].last().unwrap(), "FAILED", "{event}");
+        session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).silent();
+        assert!(!owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()), "{event}");
+    }
+}

@@ -73,7 +73,7 @@ fn waived_debts_are_not_owed() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     assert_eq!(session.write("a.txt").code, Some(0));
-    session.stop("Done.").refused(&["qa-verifier", "framework", "there is no git repository here"]);
+    session.stop("Done.").refused(&["qa-verifier", "framework", "this is not a git repository"]);
     for gate in ["qa", "reflect"] {
         sandbox.person(&["waive", gate, "--for", "1h", "--reason", "x", "--yes"]).said(&[gate]);
     }
@@ -136,7 +136,7 @@ fn the_way_out_is_the_persons() {
     let first = session.write("a.txt");
     first.refused(&["prompt-hydrator"]);
     let notice = first.json_of_any_exit()["systemMessage"].as_str().unwrap().to_owned();
-    assert!(notice.contains("a prompt that begins with `.`"), "{notice}");
+    assert!(notice.contains("start a prompt with `.`"), "{notice}");
     assert!(!first.err.contains("`.`"), "{}", first.err);
     let again = session.write("a.txt");
     again.refused(&["prompt-hydrator"]);

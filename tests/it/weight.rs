@@ -114,7 +114,7 @@ fn too_many_files_are_refused_before_they_are_made() {
     // The same file again counts once, against the task's start.
     put(&sandbox, &session, "c.txt", &lines(18)).silent();
     put(&sandbox, &session, "d.txt", &lines(12)).refused(&[
-        "this task has outgrown a small edit (4 files, 62 lines; small is up to 3 files or 60 lines), so it needs a plan",
+        "this task has outgrown a small edit (4 files, 62 lines: over both limits, 3 files and 60 lines), so it needs a plan",
         "start the agent `prompt-hydrator`",
         "plan mode",
     ]);
@@ -281,7 +281,7 @@ fn a_command_is_measured_after_it_ran() {
     assert_eq!(session.state()["sandbox"], "shut");
     session
         .ask_bash("touch more")
-        .refused(&["(5 files, 140 lines; small is up to 3 files or 60 lines)", "edits so far are kept"]);
+        .refused(&["(5 files, 140 lines: over both limits, 3 files and 60 lines)", "edits so far are kept"]);
     assert!(sandbox.project().join("f5").exists());
     // Large work that had no plan is verified all the same.
     owes_only(&session.stop("Done."), &["qa-verifier"]);
@@ -387,7 +387,7 @@ fn commands_that_change_nothing_are_no_work_in_a_planned_task() {
 #[test]
 fn what_is_never_small_needs_a_plan() {
     for (name, why) in [
-        ("Cargo.lock", "it changes `Cargo.lock`, and a change of `*.lock` is never small: `small.never`"),
+        ("Cargo.lock", "it changes `Cargo.lock`, and a change of `*.lock` is never small (`small.never`"),
         ("db/migrations/1.sql", "`db/migrations/1.sql`"),
         ("db/migrate/1_add.rb", "`**/db/migrate`"),
         ("src/db/migrate/1_add.rb", "`**/db/migrate`"),

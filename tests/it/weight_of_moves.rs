@@ -78,7 +78,7 @@ fn files_that_are_moved_and_changed_count_with_their_changes() {
     // A file that is there again under its old name was copied.
     session.bash("cp lib2/f5.txt f5.txt");
     assert_eq!(weight(&sandbox, &session), "8 files, 113 lines");
-    session.ask_bash("touch more").refused(&["8 files, 113 lines; small is up to 3 files or 60 lines"]);
+    session.ask_bash("touch more").refused(&["8 files, 113 lines: over both limits, 3 files and 60 lines"]);
 }
 
 #[test]

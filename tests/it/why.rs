@@ -225,3 +225,17 @@ fn a_warning_of_your_rule_is_recorded_and_shown() {
     // What is refused is no warning.
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
+
+/// A command that left the tree as it was is not the change that has to be verified.
+#[test]
+fn why_names_the_last_change_and_no_test_run() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    let call = session.call("Bash", json!({"command": "make test"}));
+    session.pre(&call).silent();
+    session.post(&call).silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let said = sandbox.person(&["why"]).out;
+    assert!(said.contains("the change: Write a.txt") && !said.contains("make test"), "{said}");
+}

@@ -187,7 +187,7 @@ impl Lines {
         }
         let envelope: Envelope = strict::parse(line)?;
         if envelope.payload_type != PAYLOAD_TYPE {
-            return Err(Malformed(format!("the payload is no `{PAYLOAD_TYPE}`")));
+            return Err(Malformed(format!("the payload is not a `{PAYLOAD_TYPE}`")));
         }
         if envelope.signatures.len() > MOST_SIGNATURES {
             return Err(Malformed(format!("an envelope has at most {MOST_SIGNATURES} signatures")));

@@ -126,7 +126,7 @@ fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Re
     let follows =
         line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
     if named.last_entry != last || !follows {
-        return Err("the statement ends with another entry than its own says");
+        return Err("the statement's last entry is not the one that it names");
     }
     let Some(head) = &facts.log else { return Ok(()) };
     let signed = Checkpoint::parse(&proof.note.text).map_err(|_| "the checkpoint is none")?;

@@ -188,7 +188,7 @@ fn check(mut attested: Attested, around: Around) -> Result<Attested, Trouble> {
     };
     if !is_in_time {
         let why = format!(
-            "the key of `{}` does not count for that time, or no witness tells the time",
+            "the key of `{}` was not valid at that time, or no witness confirms the time",
             signer.owner
         );
         return Err(Trouble::new(Code::KeyUnknown, why));
@@ -200,7 +200,7 @@ fn check(mut attested: Attested, around: Around) -> Result<Attested, Trouble> {
     }
     if let Some(files) = &facts.files {
         let change = Change::of(files, attested.statement.change());
-        let odd = || Trouble::new(Code::Form, "the list of files is not the change");
+        let odd = || Trouble::new(Code::Form, "the list of files does not match the change");
         attested.change = Some(change.ok_or_else(odd)?);
     }
     Ok(attested)

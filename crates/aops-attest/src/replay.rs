@@ -139,8 +139,8 @@ fn fitting<'b, 'a>(commit: &Commit, branches: &'b [Branch<'a>]) -> Vec<&'b Branc
     fits
 }
 
-/// Merges the next step of each attempt. Returns those that go on: they have more steps, and their commit is
-/// not found yet.
+/// Merges the next step of each attempt. Returns the unfinished ones: they have more steps, and their commit
+/// is not found yet.
 fn advance<'a>(
     open: Vec<Attempt<'a>>,
     wanted: &[&Commit],
@@ -176,8 +176,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Originals that follow each other, merged as one change: on the new parent their steps may conflict where
-/// they do not together, since a later one takes back what is in the way.
+/// Originals that follow each other, merged as one change: one by one they may conflict on the new parent,
+/// but not together, since a later one can remove the cause of the conflict.
 fn find_runs(
     wanted: &[&Commit],
     branches: &[Branch],

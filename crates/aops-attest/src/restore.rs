@@ -1,9 +1,9 @@
-//! Attested commits that are not here are found again: what a rebase made of one, or a squash of several,
-//! taken back by git's merge onto what the attested ones stood on, is the attested tree.
+//! Finds attested commits that are not here again: git merges what a rebase or a squash made of them back
+//! onto their old parent, and the result must be the attested tree.
 //!
-//! Invariant: nobody's word is taken for a tree. It counts only under its own name, which is attested, and
-//! only where the change that leads to it is attested too: then it is the commit as it was, and is merged
-//! forward like one that is here (`replay`).
+//! Invariant: nobody's word is taken for a tree. A tree counts only if its own name is attested, and the
+//! change that leads to it too: then it is the original commit, and is merged forward like one that is here
+//! (`replay`).
 
 use crate::change::{Change, Record};
 use crate::code::Trouble;
@@ -17,7 +17,7 @@ const ROUNDS: [usize; 3] = [1, SINGLE - 1, RUNS];
 const SINGLE: usize = 8;
 const RUNS: usize = 8;
 const MOST_ORIGINALS: usize = 2000;
-/// Attested commits between one and a commit that is here.
+/// How many attested commits may lie between one and a commit that is here.
 const LONGEST_BRANCH: usize = 500;
 
 type Paths<'a> = BTreeSet<&'a [u8]>;
@@ -55,7 +55,7 @@ fn originals(pool: &Pool) -> Originals<'_> {
     found
 }
 
-/// On how many attested commits it stands, itself counted, and the tree below them, which is here.
+/// The number of attested commits up to and including it, and the tree below them, which is here.
 struct Branch<'a> {
     long: usize,
     below: &'a str,
@@ -115,12 +115,12 @@ impl<'a> Range<'a> {
         self.places.get(self.commits[at].parents.first()?.as_str()).copied()
     }
 
-    /// On how many commits of the range this one stands, itself counted.
+    /// The number of commits of the range up to and including this one.
     fn depth(&self, at: usize) -> usize {
         std::iter::successors(Some(at), |at| self.above(*at)).take(LONGEST_BRANCH).count()
     }
 
-    /// The tree on which so many of them stand, this one the last.
+    /// The tree below so many of them, of which this one is the last.
     fn below(&self, at: usize, many: usize) -> Option<&'a str> {
         let first = std::iter::successors(Some(at), |at| self.above(*at)).nth(many.checked_sub(1)?)?;
         Some(&self.commits[first].parent_tree)
@@ -228,7 +228,7 @@ impl<'a> About<'a> {
         runs.into_iter().take(RUNS).filter_map(attempt).collect()
     }
 
-    /// `parent`: the attested tree of the parent of the first, where that is not here.
+    /// `parent`: the attested tree of the first one's parent, if that is not here.
     fn attempt(
         &self,
         run: Vec<&'a Original<'a>>,

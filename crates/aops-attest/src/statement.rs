@@ -316,7 +316,7 @@ impl Statement {
         };
         let is_ours = name == SESSION && media_type.as_deref() == Some(SESSION_MEDIA_TYPE);
         if !is_ours || facts.version != VERSION || !digest.sha256.as_deref().is_some_and(is_sha256) {
-            return wrong("its byproduct is another's");
+            return wrong("its byproduct belongs to another session");
         }
         facts.fault(self.commit().len()).map_or(Ok(()), wrong)
     }

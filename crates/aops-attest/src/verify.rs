@@ -159,7 +159,9 @@ impl Finding {
                 Wish::Property(one) => format!("`{one}` is missing"),
                 Wish::Level(wanted) => match wanted.missing(&self.properties) {
                     Some(missing) => format!("it reaches {level}, not {wanted}: `{missing}` is missing"),
-                    None => format!("it reaches {level}, not {wanted}: the key may say no more"),
+                    None => {
+                        format!("it reaches {level}, not {wanted}: the key is not allowed a higher level")
+                    }
                 },
             },
         )
@@ -214,7 +216,7 @@ fn diagnose(commit: &Commit, pool: &Pool) -> Trouble {
         .flat_map(|change| &change.records)
         .collect();
     if commit.change.records.iter().any(|record| listed.contains(record)) {
-        return Trouble::new(Code::Part, "a part of it is attested, but not all, or not whole");
+        return Trouble::new(Code::Part, "only part of it is attested");
     }
     Trouble::new(Code::None, "no attestation")
 }

@@ -79,7 +79,7 @@ pub fn read(url: &str) -> Result<Config, Error> {
     };
     if config.get_password().is_some() {
         return refuse(
-            "`fleet.url` has a password, and the configuration is recorded\nhint: put it into the file `fleet.password` beside the keys; `aops-hook fleet doctor` names it",
+            "`fleet.url` has a password, and the configuration is recorded\nhint: put it into the file `fleet.password` next to the keys; `aops-hook fleet doctor` names it",
         );
     }
     if config.get_hosts().is_empty() || config.get_user().is_none() || config.get_dbname().is_none() {

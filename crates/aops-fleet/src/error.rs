@@ -28,7 +28,7 @@ impl fmt::Display for Error {
             }
             Self::Schema { found, wanted } if found < wanted => write!(
                 f,
-                "the tables have version {found}, and this program needs {wanted}\nhint: `aops-hook fleet init` brings them up"
+                "the tables have version {found}, and this program needs {wanted}\nhint: `aops-hook fleet init` upgrades them"
             ),
             Self::Schema { found, wanted } => write!(
                 f,

@@ -122,7 +122,7 @@ pub fn each_line(
     Ok(Some(from))
 }
 
-/// Both exist and are the same file: whether an open file still has its name.
+/// Whether both exist and are the same file: so we find out if an open file still has its name.
 pub fn is_same(one: Result<Stat, Errno>, other: Result<Stat, Errno>) -> bool {
     let (Ok(one), Ok(other)) = (one, other) else { return false };
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

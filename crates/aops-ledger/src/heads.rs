@@ -62,7 +62,7 @@ fn read(line: &[u8]) -> Option<Head> {
     serde_json::from_slice(line).ok()
 }
 
-/// Adds the next head of a ledger. If it is not newer than those before, the ledger was begun anew.
+/// Adds the next head of a ledger. If it is not newer than those before, the ledger was started again.
 fn follow(found: &mut Vec<Head>, head: Head) {
     found.retain(|older| older.seq < head.seq);
     found.push(head);
@@ -102,7 +102,7 @@ impl Heads {
         Ok(found.as_deref().and_then(read))
     }
 
-    /// Every remaining head of this ledger, oldest first, since it was last begun anew.
+    /// Every remaining head of this ledger, oldest first, since it was last started again.
     pub fn all(&self, id: &str) -> Result<Vec<Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -187,10 +187,10 @@ impl Heads {
         Ok(newest.into_iter().flatten().filter(|head| head.blocked).collect())
     }
 
-    /// Makes `head` the newest of its ledger. The folder must exist. A head that names its boot is not
-    /// flushed to the disk, and the index waits for the next one that is.
+    /// Makes `head` the newest of its ledger. The folder must exist. A head that names its boot was not
+    /// flushed to the disk, so the index is renewed only at the next one that was.
     pub fn export(&self, head: &Head) -> Result<(), Failure> {
-        let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
+        let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "no longer exists"))?;
         let (file, long) = append(&dir, &(canonical(head) + "\n"))?;
         if head.boot.is_none() {
             file.sync_data().map_err(|e| Failure::storage(FILE, e))?;

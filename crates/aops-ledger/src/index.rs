@@ -8,7 +8,7 @@
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
 use crate::sha256::short;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use rustix::fs::{AtFlags, OFlags};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -111,8 +111,18 @@ impl<'a> Indexed<'a> {
 }
 
 fn newest_in(bytes: &[u8], is: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-    let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev().filter(|line| line.ends_with(b"\n"));
-    lines.find(|line| is(line)).map(<[u8]>::to_vec)
+    let mut end = memrchr(b'\n', bytes)? + 1;
+    loop {
+        let start = memrchr(b'\n', &bytes[..end - 1]).map_or(0, |at| at + 1);
+        let line = &bytes[start..end];
+        if is(line) {
+            return Some(line.to_vec());
+        }
+        if start == 0 {
+            return None;
+        }
+        end = start;
+    }
 }
 
 /// Slots of (hash, offset of the newest line + 1), open addressing, at most half full.

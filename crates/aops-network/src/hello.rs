@@ -33,7 +33,7 @@ pub enum BadHello {
 impl fmt::Display for BadHello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoHello => "this is no TLS",
+            Self::NoHello => "this is not TLS",
             Self::NoName => "the TLS hello names no host",
             Self::BadName => "the TLS hello does not name one host",
         })

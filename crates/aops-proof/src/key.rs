@@ -192,7 +192,7 @@ impl SecretKey {
             let public = key.verifying_key().as_bytes().to_vec();
             (Secret::Ed25519(Box::new(key)), public)
         };
-        let odd = || format!("`{name}` cannot name a key: no blanks, no `+`");
+        let odd = || format!("`{name}` cannot name a key: blanks and `+` are not allowed");
         Ok(Self { public: PublicKey::new(name, used, &bytes).ok_or_else(odd)?, secret })
     }
 

@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 /// A person's token, stored with the keys. It is not the token of the page, which this machine creates and
 /// never sends.
 pub const TOKEN: &str = "engine.token";
-/// The token of this machine's worker, stored beside it.
+/// The token of this machine's worker, stored next to it.
 pub const WORKER_TOKEN: &str = "worker.token";
 
 pub struct Gateway {

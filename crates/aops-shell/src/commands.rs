@@ -22,10 +22,11 @@ mod powershell;
 
 pub use builtin::{only_prints, variables};
 pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
-pub use git::{before_verb, carried, moved_branch, named as patched};
-pub use options::shown;
+pub use git::{before_verb, lines as lines_of_git, moved_branch, named as patched};
+pub use options::{given, shown};
 pub use powershell::class as powershell_class;
 pub use programs::writes as program_writes;
+pub use scripts::lines_of_sed;
 pub use showing::{Showing, showing};
 
 use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};

@@ -10,6 +10,7 @@
 mod rule;
 mod rules;
 mod call;
+mod typed;
 mod place;
 mod masked;
 mod secret;
@@ -30,7 +31,9 @@ mod git;
 mod cloud;
 mod shown;
 mod program;
+mod awk;
 mod code;
+mod carried;
 mod carrier;
 mod windows;
 mod programs;
@@ -201,14 +204,14 @@ impl<'a> Search<'a> {
     fn program(&mut self, simple: &Simple, name: &str) {
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
+        let call = Call::new(name, simple);
+        carried::options(self, &call);
         if let Some(judge) = programs::judge(name) {
-            let call = Call::new(name, simple);
             // Help, version or dry-run calls are not judged.
             if !call.only_tells() || call.name == "find" {
                 judge(self, &call);
             }
         } else {
-            let call = Call::new(name, simple);
             readers::shown(self, &call);
             carrier::unknown(self, &call);
         }
@@ -240,8 +243,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One row of such a text: tried as a whole, then statement by statement, then between any two
-    /// separators.
+    /// Judges one row of such a text: first as a whole, then statement by statement, then between
+    /// any two separators.
     fn row(&mut self, row: &str, unread: usize, ground: &Ground) {
         const SIGNS: [char; 8] = [';', '&', '|', '(', ')', '{', '}', '`'];
         let inner = row.rsplit_once("$(").map(|(_, inner)| inner);
@@ -299,6 +302,15 @@ impl<'a> Search<'a> {
     /// Like `text`, for text that may be something else, such as a program of another language.
     fn perhaps(&mut self, text: &str, simple: &Simple) {
         self.inner(text, simple, false);
+    }
+
+    /// Like `perhaps`, for text that may be prose: only if it begins with a program that the rules know.
+    fn likely(&mut self, text: &str, simple: &Simple) {
+        let first = text.split_whitespace().next().unwrap_or_default();
+        let is_known = programs::judge(first.rsplit('/').next().unwrap_or(first)).is_some();
+        if is_known && text.trim().contains(char::is_whitespace) {
+            self.perhaps(text, simple);
+        }
     }
 
     fn inner(&mut self, text: &str, simple: &Simple, is_line: bool) {

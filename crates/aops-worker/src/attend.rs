@@ -240,7 +240,7 @@ fn read_end(stem: &Path, code: Option<i32>) -> LegEnd {
         let said = fs::read_to_string(stem.with_extension("err")).unwrap_or_default();
         let last: String =
             said.trim().chars().rev().take(400).collect::<Vec<_>>().into_iter().rev().collect();
-        LegEnd::Failed { words: format!("aops-hook ended with {code:?} and told nothing: {last}") }
+        LegEnd::Failed { words: format!("aops-hook ended with {code:?} and reported nothing: {last}") }
     })
 }
 

@@ -66,7 +66,7 @@ pub fn text(told: &Told) -> String {
     line(&mut out, "aops_machines", &[("state", "away")], away);
     head(&mut out, "aops_steps_unreached", "gauge", "Steps whose machine the engine does not reach.");
     line(&mut out, "aops_steps_unreached", &[], told.unreached);
-    head(&mut out, "aops_steps_taken_total", "counter", "Steps taken from machines that were gone.");
+    head(&mut out, "aops_steps_taken_total", "counter", "Steps taken from machines that were lost.");
     line(&mut out, "aops_steps_taken_total", &[], told.taken);
     head(&mut out, "aops_acts_total", "counter", "What people did at the gateway, and what was refused.");
     for act in ACTS {

@@ -106,7 +106,7 @@ impl Oidc {
             text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
         {
             let odd =
-                || at(&format!("line {} is not known\nhint: `docs/fleet.md` lists what it may have", n + 1));
+                || at(&format!("line {} is not known\nhint: `docs/fleet.md` lists the allowed lines", n + 1));
             let text = |word: &str| word.trim_end_matches('/').to_owned();
             let words: Vec<&str> = line.split_whitespace().collect();
             match words.as_slice() {

@@ -126,7 +126,7 @@ fn own_name(env: &Env) -> Result<String, String> {
 fn find_hook(env: &Env) -> Result<PathBuf, String> {
     let beside = env.program().ok().map(|own| own.with_file_name("aops-hook")).filter(|path| path.is_file());
     beside.or_else(|| env.on_path("aops-hook")).ok_or_else(|| {
-        "`aops-hook` is neither beside this program nor on PATH\nhint: name it with `--hook`".to_owned()
+        "`aops-hook` is neither next to this program nor on PATH\nhint: name it with `--hook`".to_owned()
     })
 }
 

@@ -42,8 +42,8 @@ pub(super) const CREATE: Command = Command {
     name: "create",
     about: "Save the working tree as it is now",
     examples: &[
-        ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
-        ("aops-hook checkpoint create -m rename", "under a name, by which `rollback rename` finds it again"),
+        ("aops-hook checkpoint create", "your own checkpoint, in the run `manual`"),
+        ("aops-hook checkpoint create -m rename", "with a name: `rollback rename` returns to it"),
         ("aops-hook checkpoint create --note 'before the big rename'", "with a note"),
     ],
     arguments: |row| {

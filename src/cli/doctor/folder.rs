@@ -85,7 +85,7 @@ pub(super) fn lock(scene: &Scene) -> Report {
     match excludes {
         Ok(true) => Ok("a second writer has to wait".to_owned()),
         Ok(false) => bad(format!("two writers get the same lock in `{}`", config.display()), fix),
-        Err(error) => bad(format!("no lock to be had in `{}`: {error}", config.display()), fix),
+        Err(error) => bad(format!("cannot get a lock in `{}`: {error}", config.display()), fix),
     }
 }
 
@@ -187,7 +187,7 @@ pub(super) fn configuration(scene: &Scene) -> Report {
     let mut idle = idle::find(&found.policy, &found.origins);
     idle.extend(never::find(&found.policy, &found.origins));
     let idle = idle.into_iter().map(|idle| idle.to_string());
-    let well = workflows(scene).is_ok().then(|| "it and the workflows can be read".to_owned());
+    let well = workflows(scene).is_ok().then(|| "the configuration and the workflows can be read".to_owned());
     Ok(well.into_iter().chain(idle).collect::<Vec<_>>().join("; "))
 }
 

@@ -34,7 +34,7 @@ pub(super) fn held(scene: &Scene) -> Report {
     let set = set.filter(|value| starts_through_us(value));
     let is_old = |value: &&String| value.strip_suffix(" --shell").is_some_and(|us| starter(us) != **value);
     if let Some(value) = set.as_ref().filter(is_old) {
-        let what = format!("by `{value}` the client starts no MCP server");
+        let what = format!("with `{value}` the client cannot start MCP servers");
         return bad(what, "run `aops-hook install`");
     }
     if set.is_none() {
@@ -47,13 +47,13 @@ pub(super) fn held(scene: &Scene) -> Report {
         .iter()
         .map(|(name, held)| match held {
             Ok(()) => format!("{name}: holds"),
-            Err(why) => format!("{name}: does not hold ({why})"),
+            Err(why) => format!("{name}: does not work ({why})"),
         })
         .collect();
     let words = words.join("; ");
     if each.iter().all(|(_, held)| held.is_err()) {
         let fix =
-            "allow user namespaces on this system; until then shell commands are judged by their words alone";
+            "allow user namespaces on this system; until then shell commands are judged only by their text";
         return if jail.level == JailLevel::Require { Ok(String::new()) } else { bad(words, fix) };
     }
     Ok(format!("level {}: {words}", jail.level.name()))
@@ -72,7 +72,7 @@ pub(super) fn required(scene: &Scene) -> Report {
     }
     let words: Vec<String> =
         each.iter().filter_map(|(name, held)| Some(format!("{name}: {}", held.as_ref().err()?))).collect();
-    let what = format!("the configuration requires a jail, and none holds ({})", words.join("; "));
+    let what = format!("the configuration requires a jail, and none works ({})", words.join("; "));
     bad(what, "allow user namespaces on this system, or set `[jail] level = \"auto\"`")
 }
 

@@ -42,7 +42,7 @@ pub(super) fn has_client(scene: &Scene) -> Report {
     match scene.env.on_path("claude") {
         Some(_) => Ok(String::new()),
         None => bad(
-            "no `claude` on PATH, so its version was not looked at",
+            "no `claude` on PATH, so its version was not checked",
             "install Claude Code, or add its folder to PATH",
         ),
     }
@@ -72,7 +72,7 @@ pub(super) fn others(scene: &Scene) -> Report {
         return Ok(String::new());
     }
     let what = format!(
-        "{} may read this registration too: such events pass, unjudged and unrecorded",
+        "{} may read this registration too: their events pass without checks and are not recorded",
         names.join(", ")
     );
     bad(what, "nothing is wrong; only Claude Code is guarded")
@@ -96,14 +96,17 @@ pub(super) fn key(scene: &Scene) -> Report {
             "run `aops-hook verify --all`, which says more",
         ),
         Ok(Some(Standing { key, unheld: true, .. })) => bad(
-            format!("words alone held commands since `{}` was made, and one may have read it", key.name),
-            "run `aops-hook key rotate` once the row `jail` names what holds",
+            format!(
+                "commands were judged only by their text since `{}` was made, so one may have read it",
+                key.name
+            ),
+            "run `aops-hook key rotate` once the row `jail` names a jail that works",
         ),
         Ok(Some(Standing { key, size, .. })) => {
             Ok(format!("`{}` signs the log: {} so far", key.name, count(size, "entry")))
         }
         Ok(None) => bad(
-            "no key signs the log, so who can write ledgers could write them anew",
+            "no key signs the log, so anyone who can write ledgers could rewrite them",
             "run `aops-hook key init` in a terminal of your own",
         ),
         Err(failure) => bad(first_line(&failure), "run `aops-hook verify --all`, which says more"),
@@ -123,7 +126,7 @@ pub(super) fn witness(scene: &Scene) -> Report {
         );
     }
     if policy.witness.url.is_empty() {
-        return Ok("the notes of this repository: `aops-hook verify --all --git` holds the log against them"
+        return Ok("the notes of this repository: `aops-hook verify --all --git` compares the log with them"
             .to_owned());
     }
     let fix = "run `aops-hook verify --all` after the next turn: it says how far witnesses have seen the log";

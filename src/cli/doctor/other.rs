@@ -42,7 +42,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
         |(name, text): &(String, String)| files::read_text(folder.join(name)).is_ok_and(|is| is == *text);
     if !agents::files(client).iter().all(there) {
         wrong.push((
-            format!("an agent of ours is missing in {title}, or another is in its place"),
+            format!("one of our agents is missing in {title}, or another is in its place"),
             fix.clone(),
         ));
     }
@@ -54,8 +54,8 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     report(wrong, format!("registered in `{}`; a forbidden call was refused{version}", path.display()))
 }
 
-/// The client found on `PATH`, and the version that our answers were tested with; reports nothing if there is
-/// none.
+/// The client found on `PATH`, and the version that our answers were tested with; nothing if no client was
+/// found.
 fn version(scene: &Scene, client: Client) -> Result<String, String> {
     let Some(path) = scene.env.on_path(client.name()) else { return Ok(String::new()) };
     let title = table::host(client).title;

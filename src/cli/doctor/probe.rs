@@ -21,7 +21,7 @@ pub(super) fn hooks(scene: &Scene) -> Report {
         Ok(world) => world,
         Err(error) => {
             let what = format!("no temporary folder to try the hooks in: {error}");
-            return bad(what, "make room in the folder `TMPDIR` names, or in `/tmp`");
+            return bad(what, "free space in the folder that `TMPDIR` names, or in `/tmp`");
         }
     };
     let mut tried = 0;
@@ -42,8 +42,7 @@ pub(super) fn hooks(scene: &Scene) -> Report {
             }
         }
     }
-    let fix =
-        "build and install it anew with `./install.sh`; if that does not help, report it with this line";
+    let fix = "rebuild and reinstall it with `./install.sh`; if that does not help, report it with this line";
     let wrong =
         failed.iter().map(|(words, events)| (format!("{}: {words}", several(events)), fix.to_owned()));
     report(wrong.collect(), format!("{tried} ran and answered"))
@@ -71,7 +70,7 @@ fn judge(outcome: &Outcome) -> Result<(), String> {
         Ending::Exit(2) => return Err(format!("refuses a harmless event: {words}")),
         Ending::Exit(code) => return Err(format!("exits with {code}: {words}")),
         Ending::Signal(signal) => return Err(format!("killed by signal {signal}: {words}")),
-        Ending::TimedOut => return Err("does not answer in its time".to_owned()),
+        Ending::TimedOut => return Err("does not answer in time".to_owned()),
     }
     let answer = String::from_utf8_lossy(&outcome.stdout);
     let answer = answer.trim();

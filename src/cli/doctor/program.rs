@@ -51,7 +51,7 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
     let shown = path.display();
     let install = install(scene);
     if !path.is_file() {
-        return Some((format!("`{shown}` is registered and not there"), install));
+        return Some((format!("`{shown}` is registered but does not exist"), install));
     }
     if !executable(path) {
         return Some((
@@ -63,7 +63,7 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
         Ok(theirs) if theirs == VERSION => None,
         Ok(theirs) => Some((format!("`{shown}` is version {theirs}, this is {VERSION}"), install)),
         Err(words) => {
-            let fix = format!("build it anew with `./install.sh`, or {install} with a program that works");
+            let fix = format!("rebuild it with `./install.sh`, or {install} with a program that works");
             Some((format!("`{shown}` does not print its version: {words}"), fix))
         }
     }

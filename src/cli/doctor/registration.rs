@@ -175,7 +175,11 @@ pub(super) fn registered(scene: &Scene) -> Report {
     }
     if let Some((path, _)) = outdated.first() {
         let events: Vec<_> = outdated.iter().map(|(_, event)| event.as_str()).collect();
-        let what = format!("not as this version registers, in `{}`: {}", path.display(), several(&events));
+        let what = format!(
+            "not registered the way this version does it, in `{}`: {}",
+            path.display(),
+            several(&events)
+        );
         wrong.push((what, install(scene)));
     }
     let files: BTreeSet<_> = scene.ours().map(|(place, _)| format!("`{}`", place.path.display())).collect();

@@ -97,7 +97,7 @@ fn clock(fleet: &mut Fleet) -> Result<String, String> {
 
 fn near(skew_ms: i64, whose: &str) -> Result<String, String> {
     if skew_ms.abs() > MOST_SKEW_MS {
-        return Err(format!("{} s away from that of {whose}\nhint: set it by NTP", skew_ms / 1000));
+        return Err(format!("{} s away from that of {whose}\nhint: synchronise it with NTP", skew_ms / 1000));
     }
     Ok(format!("as that of {whose}"))
 }
@@ -126,7 +126,7 @@ fn jail(io: &Io) -> Result<String, String> {
             .filter_map(|(name, held)| Some(format!("{name}: {}", held.as_ref().err()?)))
             .collect();
         return Err(format!(
-            "nothing holds here ({})\nhint: allow user namespaces on this system; until then \
+            "no jail works here ({})\nhint: allow user namespaces on this system; until then \
                 give steps of runs a machine or a user that has nothing to lose",
             whys.join("; ")
         ));

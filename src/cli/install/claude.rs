@@ -203,8 +203,8 @@ pub fn command(env: &Env) -> anyhow::Result<String> {
     }
     let Ok(path) = path.into_os_string().into_string() else {
         bail!(
-            "the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install \
-                again"
+            "the path of this program is not UTF-8, but settings must be\nhint: move it elsewhere, then \
+                install again"
         );
     };
     Ok(path)

@@ -47,7 +47,7 @@ impl Ground {
         let root = text(given, ROOT).map_or_else(system_root, |root| io.env.from_here(Path::new(root)));
         if root == Path::new("/") && !rustix::process::geteuid().is_root() {
             return refused(
-                "the administrator's folders are root's\n\
+                "the administrator's folders belong to root\n\
                 hint: run it with `sudo`, or with `--root FOLDER` for an image",
             );
         }
@@ -136,8 +136,9 @@ impl Plan {
         plan.steps.list.extend(stale.into_iter().map(Step::remove_at));
         let is_roots = fs::metadata(program).is_ok_and(|about| about.uid() == 0 && about.mode() & 0o022 == 0);
         if !is_roots {
-            plan.notes
-                .push(format!("`{program}` is not root's alone: who may write it decides what the hooks do"));
+            plan.notes.push(format!(
+                "`{program}` can be written by others than root, who then decide what the hooks do"
+            ));
         }
         Ok(plan)
     }
@@ -177,7 +178,7 @@ impl Plan {
                     Some(_) => {
                         let path = quote_path(&found.path);
                         self.notes.push(format!(
-                            "{path} is another's and was left: add {address:?} to its `plugin`"
+                            "{path} is not ours and was left unchanged: add {address:?} to its `plugin`"
                         ));
                     }
                 }

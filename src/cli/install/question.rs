@@ -52,7 +52,8 @@ pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<
     if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
         return Ok(Some(given.get_flag(SECRETS)));
     }
-    let question = "keep `.env`, keys and credentials from being read, also by `@file` in a prompt? [y/N]: ";
+    let question = "let the client refuse to read `.env`, keys and credentials, also by `@file` in a prompt? \
+        Without this you are asked before a tool reads one (not in mode `observe`) [y/N]: ";
     Ok(io.ask(question)?.map(|answer| is_yes(&answer)))
 }
 
@@ -112,7 +113,7 @@ pub(super) fn ending(env: &Env, command: &str) -> Vec<String> {
         Ok(now) => vec![mode::next_prompt(&now.policy), how],
         Err(_) => vec![
             format!(
-                "the configuration has a problem, and until it is mended every guarded event is refused: \
+                "the configuration has a problem, and until it is fixed, every guarded event is blocked: \
                 `{program} policy show`"
             ),
             how,

@@ -59,7 +59,7 @@ impl Registration {
         adapter(self.client).accompany(text, &path, &self.text, new).map_err(|error| {
             let path = quote_path(&found.path);
             anyhow::anyhow!(
-                "{path} cannot be read: {error}\nhint: nothing was changed; mend it, then install again"
+                "{path} cannot be read: {error}\nhint: nothing was changed; fix it, then install again"
             )
         })
     }

@@ -194,7 +194,7 @@ fn tell_call(
     text.extend(gate);
     text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
-    // Says that all changes of the call were discarded, even those that nobody would miss.
+    // Says that all changes of the call are gone, even those that nobody would miss.
     let tried = last.ended().under.jailed.as_ref().is_some_and(|proof| proof.profile == Profile::Trial);
     text.extend(tried.then_some("  [throwaway layer]"));
     text.extend(last.lost().map(|lost| format!("  {}", one_line(&lost.describe(), 300))));

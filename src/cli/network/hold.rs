@@ -109,7 +109,7 @@ fn write(io: &mut Io, found: &[Found]) -> anyhow::Result<u8> {
     let holds = edited.policy.network.mode == NetworkMode::List;
     let rules: Value = found.iter().map(|one| one.rule.as_str()).collect();
     let value = json!({"allow": rules, "file": edited.shown, "in_force": holds, "sessions": told});
-    let stays = if holds { "" } else { "\nhere it does not hold: `aops-hook policy` says what overrides it" };
+    let stays = if holds { "" } else { "\nhere it has no effect: `aops-hook policy` says what overrides it" };
     let running =
         if told > 0 { format!("; {} took it up", count(told, "running session")) } else { String::new() };
     let words =

@@ -3,7 +3,6 @@
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::session::fold::Session;
 use aops_core::session::question::{Question, Questions};
-use aops_core::text::plain::count;
 use aops_core::text::time;
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
     if let Some(words) = session.describe_quiet() {
         rows.push(("quiet", words, if session.is_quiet_off() { Tone::Warn } else { Tone::Plain }));
     } else if *seen > 0 {
-        rows.push(("prompts", format!("{} seen", count(*seen, "prompt")), Tone::Plain));
+        rows.push(("prompts", format!("{seen} seen"), Tone::Plain));
     }
     if *asked > 0 {
         let last = last.as_ref().map(|last| format!("; last {}", last.tell(160))).unwrap_or_default();

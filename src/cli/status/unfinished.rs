@@ -6,14 +6,32 @@ use aops_core::session::fold::Session;
 use aops_core::text::plain::{count, title};
 use aops_core::text::template::one_line;
 
-/// The row of `status` about the current task. If a later prompt left it, the row says how to continue it.
-pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {
-    let task = session.state.task.as_ref()?;
+/// The newest prompt, while it waits for its plan, and the current task. If a later prompt left the task
+/// unfinished, its row says how to continue it.
+pub(super) fn describe_tasks(session: &Session) -> Vec<NamedFact> {
+    let prompt = session.state.hydration.original_prompt.as_ref().filter(|_| is_awaiting_plan(session));
+    let prompt =
+        prompt.map(|prompt| ("prompt", format!("{} (no plan yet)", tell(Some(prompt), 200)), Tone::Plain));
+    prompt.into_iter().chain(describe_task(session)).collect()
+}
+
+/// A prompt came that has no plan yet.
+fn is_awaiting_plan(session: &Session) -> bool {
+    session.state.state.hydration_pending && session.memory.progress.before.is_some()
+}
+
+/// The task before the newest prompt is over, and the next one has no plan yet.
+pub(super) fn is_between(session: &Session) -> bool {
+    is_awaiting_plan(session) && !session.is_unfinished()
+}
+
+fn describe_task(session: &Session) -> Option<NamedFact> {
+    let task = session.state.task.as_ref().filter(|_| !is_between(session))?;
     let words = format!("{}: {} ({})", task.n, tell(task.intent.as_ref(), 200), count(task.writes, "change"));
     if !is_left(session) {
         return Some(("task", words, Tone::Plain));
     }
-    let next = "`aops-hook task` shows it; ask to go on with it, or let it go with `aops-hook task drop`";
+    let next = "`aops-hook task` shows it; ask to continue it, or drop it with `aops-hook task drop`";
     Some(("unfinished", format!("{words}; {next}"), Tone::Warn))
 }
 

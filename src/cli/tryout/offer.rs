@@ -45,13 +45,13 @@ pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
     }
     writeln!(
         io.out,
-        "\nwhich of the client's questions may be answered for you, where the jail holds the command?"
+        "\nwhich of the client's questions may be answered for you, if the jail confines the command?"
     )?;
     writeln!(io.out, "  off        none")?;
     writeln!(io.out, "  reading    commands that only read: 12 % of the questions that other people get")?;
     writeln!(
         io.out,
-        "  contained  builds and tests too, held in the project and without network: about half"
+        "  contained  builds and tests too, confined to the project and without network: about half"
     )?;
     let Choice::Word(word) = choose_one(io, "quiet [off]: ", QuietLevel::WORDS)? else { return Ok(()) };
     match QuietLevel::of(word) {

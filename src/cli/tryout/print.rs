@@ -63,11 +63,14 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         }
     }
     let kept = tried.tally.kept();
-    let lines = count(kept, "line");
-    writeln!(
-        io.out,
-        "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back\n"
-    )?;
+    if kept > 0 {
+        let lines = count(kept, "line");
+        writeln!(
+            io.out,
+            "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back"
+        )?;
+    }
+    writeln!(io.out)?;
     Ok(())
 }
 
@@ -92,7 +95,7 @@ fn prompts(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     }
     if prompts.untold.lines > 0 {
         let about = prompts.untold.estimated();
-        writeln!(io.out, "and by estimate about {} more, in older records that do not say it", about.lines)?;
+        writeln!(io.out, "and an estimated {} more, in older records that do not say it", about.lines)?;
         writeln!(io.out, "  {} (estimate)", describe_answerable(about))?;
     }
     Ok(())
@@ -124,7 +127,10 @@ fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
             limits.push(words.replace("{}", &number.to_string()));
         }
     };
-    say(tally.gone, "calls in folders that are gone: {}; what stood there is judged as if it were not");
+    say(
+        tally.gone,
+        "calls in folders that no longer exist: {}; they are judged as if nothing had been there",
+    );
     say(tally.unjudged, "calls that could not be judged: {}");
     say(tally.counts.unknown, "records that are not known: {}");
     say(tally.counts.too_long, "lines that are too long to be read: {}");

@@ -7,9 +7,9 @@ use crate::cli::{Command, Io, flag, operand};
 use aops_core::checkpoint::store::Store;
 use aops_core::checkpoint::tree::name;
 use aops_core::text::plain::count;
-use aops_core::undo::form::{Content, Keeping, KeptFile, KeptRepository};
+use aops_core::undo::content::bytes_of;
+use aops_core::undo::form::{Content, Keeping, KeptFile, KeptRepository, Piece};
 use aops_core::undo::git::path_of;
-use aops_core::undo::survey::bytes_of;
 use clap::ArgMatches;
 
 pub(super) const SHOW: Command = Command {
@@ -83,7 +83,7 @@ fn of_git(kept: &KeptRepository) -> Vec<(&'static str, String)> {
 fn print_files(io: &mut Io, keeping: &Keeping) -> anyhow::Result<()> {
     for file in &keeping.files {
         let what = match &file.content {
-            Content::Blob(sum) => sum.to_string()[..12].to_owned(),
+            Content::Blob(sum) | Content::Packed(Piece { sum, .. }) => sum.to_string()[..12].to_owned(),
             Content::Link(_) => "linked".to_owned(),
             Content::Symlink(target) => format!("-> {}", name::shown(target)),
             Content::Absent => "not there".to_owned(),

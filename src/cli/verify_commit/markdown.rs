@@ -195,9 +195,11 @@ fn others(told: &Told) -> String {
                 Some(format!("{commit} fails ({}): {}.", trouble.code, plain(&trouble.why)))
             }
             (None, Some(person)) if person.is_empty() && finding.is_signed => {
-                Some(format!("{commit} is by hand; its signature was not checked."))
+                Some(format!("{commit} was made by hand; its signature was not checked."))
             }
-            (None, Some(person)) if person.is_empty() => Some(format!("{commit} is by hand and not signed.")),
+            (None, Some(person)) if person.is_empty() => {
+                Some(format!("{commit} was made by hand and is not signed."))
+            }
             (None, Some(person)) => Some(format!("{commit} is signed by {}.", plain(person))),
             (None, None) if finding.tested_elsewhere => Some(format!("{commit} was tested on another tree.")),
             (None, None) => None,
@@ -212,7 +214,7 @@ fn others(told: &Told) -> String {
 /// What is known about a person's signature, if one would be sufficient.
 fn signed(told: &Told, finding: &Finding) -> &'static str {
     match told.wanted.people {
-        People::Signed if finding.is_signed => ", and nobody of the list signed it",
+        People::Signed if finding.is_signed => ", and nobody on the list signed it",
         People::Signed => " and no signature",
         _ => "",
     }

@@ -54,7 +54,7 @@ pub(super) fn contents(objects: &Objects, names: &[String]) -> Result<Vec<Option
         Some(Some(content.to_vec()))
     };
     let all: Option<Vec<Option<Vec<u8>>>> = names.iter().map(one).collect();
-    all.ok_or_else(|| unasked("`git cat-file` says something else"))
+    all.ok_or_else(|| unasked("`git cat-file` gave an unexpected answer"))
 }
 
 /// The head of a commit object: each header with its value, continued lines joined.
@@ -204,7 +204,7 @@ impl World for Repository<'_> {
         if said.len() == ids.len() {
             Ok(said.iter().map(tree).collect())
         } else {
-            Err(unasked("`git cat-file` says something else"))
+            Err(unasked("`git cat-file` gave an unexpected answer"))
         }
     }
 
@@ -224,7 +224,7 @@ impl World for Repository<'_> {
             Change::take(&mut rest)
         };
         let all: Option<Vec<Change>> = pairs.iter().map(one).collect();
-        all.ok_or_else(|| unasked("`git diff-tree` says something else"))
+        all.ok_or_else(|| unasked("`git diff-tree` gave an unexpected answer"))
     }
 
     fn merges(&mut self, wanted: &[Merge]) -> Result<Vec<Option<String>>, Trouble> {
@@ -238,7 +238,7 @@ impl World for Repository<'_> {
         let words =
             ["merge-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"];
         let said = self.objects.ask(&words, &joined(wanted.iter().map(line))).map_err(unasked)?;
-        read_merges(&said, wanted.len()).ok_or_else(|| unasked("`git merge-tree` says something else"))
+        read_merges(&said, wanted.len()).ok_or_else(|| unasked("`git merge-tree` gave an unexpected answer"))
     }
 
     fn history(&mut self, of: &[String], without: &[String]) -> Result<Vec<(String, Vec<String>)>, Trouble> {

@@ -131,7 +131,7 @@ fn entered(model: &mut Model, entry: Entry, typed: &str, about: &str) -> Vec<Wis
 /// Asks whether this may be done; if something is missing, says what.
 fn order(model: &mut Model, entry: Entry, typed: &str, about: &str) {
     let Some(row) = model.find(about) else {
-        model.said = Some(("this session is gone".to_owned(), Tone::Warn));
+        model.said = Some(("this session no longer exists".to_owned(), Tone::Warn));
         return;
     };
     match make(row, entry, typed) {
@@ -334,7 +334,7 @@ fn in_checkpoints(model: &mut Model, key: KeyCode) -> Vec<Wish> {
 pub(super) fn answer_host(project: &Path, verb: &str, rule: &str) -> (Order, String) {
     let words = match verb {
         "allow" => format!("commands in this project reach `{rule}` from now on"),
-        _ => format!("commands in this project never reach `{rule}`, and connections that stand end"),
+        _ => format!("commands in this project never reach `{rule}`, and open connections are closed"),
     };
     (Order::new(project.to_owned(), &["network", verb, rule]), words)
 }

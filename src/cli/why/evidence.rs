@@ -10,7 +10,7 @@ use aops_core::config::in_force::{self, InForce};
 use aops_core::gate::{moved, rules};
 use aops_core::ledger::open::Recent;
 use aops_core::model::agent::{AgentId, ours};
-use aops_core::model::call::{CallState, Effect, ToolCall};
+use aops_core::model::call::ToolCall;
 use aops_core::model::event::{Event, EventKind};
 use aops_core::model::gate_id::GateId;
 use aops_core::observe;
@@ -105,8 +105,7 @@ impl<'a> Past<'a> {
 
     fn audit(&self) -> Vec<Clue> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.ended().drawn == Some(true)));
-        let drawn =
-            drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
+        let drawn = drawn.map(|clue| Clue { what: format!("this change was drawn: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
         let late = missing(&format!("{}, and no start of `custodiet`", count(writes, "change")));
         drawn.into_iter().chain([late]).collect()
@@ -114,20 +113,7 @@ impl<'a> Past<'a> {
 
     /// The last change, and the reports after it.
     fn work(&self) -> Vec<Clue> {
-        let wrote = |step: &Step| {
-            matches!(step.to, CallState::Completed | CallState::Failed)
-                && step.agent_type.as_deref().and_then(ours).is_none()
-        };
-        // Only a call's first entry has its effect; its end is found by its key.
-        let asked = self.entries().rev().find_map(|entry| match &entry.fact {
-            Fact::Call(step) if step.from.is_none() && step.effect() == Some(Effect::Write) => {
-                self.entries().rev().find_map(|end| match &end.fact {
-                    Fact::Call(done) if done.call == step.call && wrote(done) => Some((end.seq, step)),
-                    _ => None,
-                })
-            }
-            _ => None,
-        });
+        let asked = self.last_write();
         let writes = self.session.state.task.as_ref().map_or(0, |task| task.writes);
         let (last, mut clues) = match asked {
             Some((seq, step)) => {
@@ -148,6 +134,29 @@ impl<'a> Past<'a> {
         };
         clues.extend(wanted.map(report));
         clues
+    }
+
+    /// The end of the last call that counts as a change, and its beginning: only that one has its input. A
+    /// command that left the tree as it was does not count.
+    fn last_write(&self) -> Option<(u64, &'a Step)> {
+        let trace = &self.session.state.session_id;
+        let count = |session: &Session| session.state.task.as_ref().map(|task| (task.n, task.writes));
+        let mut then = Session::default();
+        let mut last = None;
+        for entry in self.entries() {
+            let before = count(&then);
+            let _ = then.apply(trace, &entry.ts, &entry.fact);
+            if let (Fact::Call(step), Some((n, writes))) = (&entry.fact, count(&then)) {
+                let known = before.filter(|(task, _)| *task == n).map_or(0, |(_, writes)| writes);
+                last = if writes > known { Some((entry.seq, &step.call)) } else { last };
+            }
+        }
+        let (seq, call) = last?;
+        let begun = self.entries().find_map(|entry| match &entry.fact {
+            Fact::Call(step) if step.from.is_none() && step.call == *call => Some(step),
+            _ => None,
+        });
+        Some((seq, begun?))
     }
 
     fn report(&self, answered: &Answered) -> Vec<Clue> {

@@ -42,8 +42,7 @@ pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
 }
 
 /// The arguments of one start. A step that may change nothing runs in Codex's own sandbox, if the kernel
-/// allows it; a step that may is held only by our gates, since that sandbox would let it neither commit nor
-/// push.
+/// allows that. Any other step is limited only by our gates, since that sandbox would forbid commit and push.
 pub(super) fn arguments(step: &PlannedStep, session: &str, prompt: &str) -> Vec<String> {
     let sandbox = if step.profile() == Profile::Work { "danger-full-access" } else { "read-only" };
     let sandbox = format!("sandbox_mode=\"{sandbox}\"");

@@ -165,7 +165,7 @@ impl<'a> Repository<'a> {
         let verb = args.iter().find(|word| !word.starts_with('-') && !word.contains('=')).unwrap_or(&"");
         match said.ending {
             Ending::Exit(0) if !said.cut => Ok(out),
-            Ending::Exit(0) => Err(format!("`git {verb}` says too much")),
+            Ending::Exit(0) => Err(format!("`git {verb}` printed too much")),
             Ending::TimedOut => Err(format!("`git {verb}` did not end in time")),
             _ => Err(format!("`git {verb}`: {}", reason(&String::from_utf8_lossy(&said.stderr)))),
         }

@@ -50,7 +50,7 @@ impl Driver {
         let call = self.describe_call(id).unwrap_or_default();
         format!(
             "A person approved the call that was refused: `{call}`. Make exactly that call again, once, and \
-            then go on with the step."
+            then continue with the step."
         )
     }
 

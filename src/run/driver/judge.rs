@@ -160,8 +160,9 @@ impl Evidence<'_> {
         let is_it = |open: &&OpenCall| open.call.id == id && gate::is_waiting(open);
         let Some(open) = self.session?.memory.calls.iter().find(is_it) else {
             let step = &self.step.id;
-            let what =
-                format!("step `{step}` ended with a call undone that no gate of ours left to a person");
+            let what = format!(
+                "step `{step}` ended before a call was made, and no gate of ours left that call to a person"
+            );
             return Some(StepResult::Blocked(what));
         };
         let reason = open.reason.as_deref().unwrap_or_default();
@@ -278,7 +279,7 @@ impl Evidence<'_> {
     fn open_refusal(&self) -> Option<StepResult> {
         let refused = one_line(self.run_step()?.refused.as_ref()?.what.as_deref()?, 300);
         let id = &self.step.id;
-        Some(StepResult::Blocked(format!("step `{id}` ended with a refusal left open: {refused}")))
+        Some(StepResult::Blocked(format!("step `{id}` ended on a blocked call: {refused}")))
     }
 }
 

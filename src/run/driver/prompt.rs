@@ -29,7 +29,7 @@ const SENT_BACK: &str = "The critic sent the plan back, so the steps from the pl
 const ANSWERED: &str = "You ended this step with a question, and a person answered it: the answer stands \
     below the task. Look at what is done already, and do what is missing.";
 
-/// How much of the task and the answers our agents are told; answers get their share first.
+/// How much of the task and the answers our agents get; answers get their share first.
 const LONGEST_TASK: usize = 2_048;
 const LONGEST_ANSWERS: usize = 1_200;
 
@@ -112,7 +112,7 @@ impl Driver {
         let since = match now {
             Ok(now) if now == *sha256 => "",
             Ok(_) => " (changed since the run began)",
-            Err(_) => " (gone since the run began)",
+            Err(_) => " (deleted since the run began)",
         };
         format!("- `{}`{since}", one_line(path, 300).replace('`', "'"))
     }

@@ -142,7 +142,10 @@ impl Driver {
         }
         let again = self.run.init.steps[first.unwrap_or(index)..=index].to_vec();
         self.artifacts.set_aside(&self.run.run_id, &again, self.run.versions + 1)?;
-        reporter.note(&format!("the critic of step `{by}` sent the plan back; on with step `{}`", again[0]));
+        reporter.note(&format!(
+            "the critic of step `{by}` sent the plan back; continuing with step `{}`",
+            again[0]
+        ));
         self.append(AttemptFact::Revised(Revised { again, by, problems }))?;
         Ok(None)
     }
@@ -261,7 +264,7 @@ pub fn mark_terminated(
     artifacts.keep_pause(&packet)?;
     run.apply(&artifacts.append(&run.run_id, AttemptFact::Checkpoint(paused))?);
     let hint = describe_next_step(&packet.checkpoint_id, Trigger::Terminated, None);
-    reporter.note(&format!("run {} was TERMINATED: its driver is gone; {hint}", run.run_id));
+    reporter.note(&format!("run {} was TERMINATED: its driver ended; {hint}", run.run_id));
     if running {
         return refused(format!("a step of run {} is still running\nhint: {hint}", run.run_id));
     }

@@ -24,8 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// How long to rest while the gateway does not answer.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Waits until a signal asks it to end, or with `once` until no question is left. `left` is told how each
-/// one ended.
+/// Waits until a signal asks it to end, or with `once` until no question is left. `left` gets how each one
+/// ended.
 pub fn wait(
     env: &Env,
     url: &str,

@@ -1,4 +1,4 @@
-//! What a person is told about a run: the whole call that waits for them, and what became of its steps.
+//! What a person reads about a run: the whole call that waits for them, and the result of each step.
 //!
 //! Reads the run's record, its session and what the client printed. Invariants: secrets are redacted; where a
 //! text is cut, it says so.

@@ -28,7 +28,7 @@ fn shown(line: &str) -> String {
 }
 
 fn page() -> String {
-    let mut page = "# Commands\n\nEach has `--help`, and `--json` for programs. Runs are of a small session in a throwaway home.\n".to_owned();
+    let mut page = "# Commands\n\nTo find the command for what you want to do, look here. Each has `--help`, and `--json` for programs. The output is from a small session in a throwaway home.\n".to_owned();
     for command in COMMANDS {
         write!(page, "\n## `{}`\n\n{}.\n\n", command.name, command.about).unwrap();
         let lines = IN_A_SESSION.iter().chain(IN_AN_EMPTY_PROJECT);

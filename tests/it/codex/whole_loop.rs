@@ -174,7 +174,7 @@ fn an_agent_with_a_task_name_is_briefed_by_us() {
         read.matches("> make hello.txt").count(),
         "no turn went with it"
     );
-    let refused = results(&model).into_iter().find(|text| text.contains("no message reaches it"));
+    let refused = results(&model).into_iter().find(|text| text.contains("messages do not reach it"));
     assert!(refused.is_some(), "{:?}", results(&model));
 }
 

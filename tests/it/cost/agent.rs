@@ -89,7 +89,7 @@ fn propose_plan(request: &Request, task: &Task, heard: &[Heard]) -> Option<Deed>
 }
 
 /// The title of what a session in mode `loop` is told at its start.
-const GUIDE: &str = "# How a large task goes here";
+const GUIDE: &str = "# How large tasks work here";
 /// Where the advice for the end of the work begins.
 const AT_THE_END: &str = "Once all changes are made";
 

@@ -21,12 +21,26 @@ fn measure(
     temperament: Temperament,
     allowed: &[&str],
 ) -> BTreeMap<&'static str, Cost> {
+    let config = format!("{NO_TRACKER}mode.level = \"{}\"\n", mode.unwrap_or("observe"));
+    measure_with(prompts, Some(&config).filter(|_| mode.is_some()), temperament, allowed)
+}
+
+/// The same with this configuration.
+fn measure_with(
+    prompts: Prompts,
+    config: Option<&String>,
+    temperament: Temperament,
+    allowed: &[&str],
+) -> BTreeMap<&'static str, Cost> {
     let sandbox = project();
-    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"{}\"\n", mode.unwrap_or("observe")));
+    sandbox.configure(config.map_or(NO_TRACKER, String::as_str));
     let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, temperament));
-    let client =
-        if mode.is_none() { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
+    let client = if config.is_none() {
+        Client::unguarded(&sandbox, &model)
+    } else {
+        Client::guarded(&sandbox, &model)
+    };
     let terminal = client.sit_down(allowed);
     let give = |task: &Task| {
         let before = model.requests();
@@ -89,6 +103,28 @@ fn what_every_mode_costs_in_a_terminal() {
 #[ignore = "takes minutes: run `tests/long-run`"]
 fn what_every_mode_costs_in_auto_mode() {
     insta::assert_snapshot!(more_than_plain(AUTO, |_| true));
+}
+
+/// One audit, drawn at the fourth change.
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
+fn what_an_audit_costs() {
+    let mut table = vec!["audit in mode | agent | more requests | agents".to_owned()];
+    for mode in ["loop", "strict"] {
+        for temperament in [Temperament::Obedient, Temperament::Realistic] {
+            let cost = |audit: &str| {
+                let config = format!("tracker.command = \"none\"\n{audit}mode.level = \"{mode}\"\n");
+                measure_with(feature, Some(&config), temperament, EDITS)["feature"]
+            };
+            let without = cost("audit.rate = 0\n");
+            let with = cost("audit.rate = 0.000001\naudit.at_least_every = 4\n");
+            let agents = with.subagents - without.subagents;
+            let more = with.requests - without.requests;
+            table.push(format!("{mode} | {} | {more} | {agents}", temperament.name()));
+            assert!(agents == 1 && more <= 4, "{table:#?}");
+        }
+    }
+    println!("{}\n", table.join("\n")); // `bench/cost` shows it
 }
 
 /// The table, once every target in it is held.

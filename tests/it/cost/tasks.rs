@@ -174,14 +174,14 @@ pub(super) fn five_prompts(project: &Path) -> Vec<Task> {
     all
 }
 
-fn read(file: &Path) -> Deed {
+pub(super) fn read(file: &Path) -> Deed {
     Deed::new("Read", json!({"file_path": file}))
 }
 
-fn write(file: &Path, content: &str) -> Deed {
+pub(super) fn write(file: &Path, content: &str) -> Deed {
     Deed::new("Write", json!({"file_path": file, "content": content}))
 }
 
-fn edit(file: &Path, old: &str, new: &str) -> Deed {
+pub(super) fn edit(file: &Path, old: &str, new: &str) -> Deed {
     Deed::new("Edit", json!({"file_path": file, "old_string": old, "new_string": new, "replace_all": false}))
 }

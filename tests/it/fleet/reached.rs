@@ -51,7 +51,7 @@ fn init_makes_the_tables_once_and_status_shows_them() {
         "drop schema aops cascade; create schema aops; create table aops.migrations (version int primary key, \
          at timestamptz not null default now()); {first} insert into aops.migrations (version) values (1)"
     ));
-    sandbox.person(&["fleet", "status"]).failed(1, &["version 1", "`aops-hook fleet init` brings them up"]);
+    sandbox.person(&["fleet", "status"]).failed(1, &["version 1", "`aops-hook fleet init` upgrades them"]);
     postgres.sql(
         "insert into aops.runs (id, repository, commit, request, labels, priority) values ('r', 'x', 'c', '{}', '{}', 0)",
     );

@@ -201,13 +201,11 @@ fn what_machines_share_is_for_people() {
         "nc localhost 9443",
         "curl https://approve.example/v1/runs/x/answer -d x",
     ] {
-        session
-            .ask_bash(line)
-            .refused(&["is for people, not for a tool call", "hint: ask the user to open it"]);
+        session.ask_bash(line).refused(&["a tool call may not reach it", "hint: ask the user to open it"]);
     }
     session.ask_bash("curl -s http://127.0.0.1:7392/").silent();
     let fetch = session.call("WebFetch", json!({"url": "http://localhost:7391/", "prompt": "x"}));
-    session.pre(&fetch).refused(&["is for people"]);
+    session.pre(&fetch).refused(&["where people answer runs"]);
     let file = sandbox.config().join("aops/keys/engine.token");
     session.ask_bash(&format!("cat {}", file.display())).refused(&["secret"]);
     let read = session.call("Read", json!({"file_path": file}));

@@ -496,8 +496,8 @@ fn an_answer_without_a_proof_ends_all_answers() {
     let call = session.inner.call("Bash", json!({"command": "ls"}));
     assert_eq!(decision(&session.inner.pre(&call)), "allow");
     let ended = session.inner.post(&call);
-    assert!(ended.out.contains("nothing is answered any more"), "{ended:?}");
-    let recorded = |entry: &Value| entry.to_string().contains("ran without the jail that the session has");
+    assert!(ended.out.contains("nothing more is approved"), "{ended:?}");
+    let recorded = |entry: &Value| entry.to_string().contains("ran outside the session's jail");
     assert!(session.inner.entries().iter().any(recorded), "a fact");
     assert!(!is_answered(&session, "ls"));
 }
@@ -541,8 +541,8 @@ fn what_a_person_switches_off_in_a_turn_ends_at_once() {
     }
 }
 
-/// Our own verbs are usually started directly, but nobody was asked about an answered line: the shell looks for
-/// the program, which is on no PATH here.
+/// Our own verbs are usually started directly, but nobody was asked about an answered line: the shell looks
+/// for the program, which is on no PATH here.
 #[test]
 fn a_verb_of_ours_that_is_answered_is_held_too() {
     let world = answering(&READING.replace("guard", "strict"));

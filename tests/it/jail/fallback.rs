@@ -49,7 +49,7 @@ fn without_namespaces_landlock_holds_and_says_so() {
     world.sandbox.put("work.sh", "echo x > x; echo y > $OUT/y; echo z > $TMPDIR/z\n");
     let session = world.sandbox.session();
     let started = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
-    assert!(started.out.contains("held by Landlock"), "{started:?}");
+    assert!(started.out.contains("Landlock confines shell commands"), "{started:?}");
     let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": "add a greeting"}));
     // There is nothing to throw away: it waits for the plan, as ever.
     let call = session.call("Bash", json!({"command": "sh work.sh"}));
@@ -119,7 +119,7 @@ fn without_namespaces_nothing_runs_where_a_list_is_required() {
         let id = [("CLAUDE_CODE_SESSION_ID", session.id.as_str()), ("AI_AGENT", "claude-code_agent")];
         let ran = without_namespaces(&world, &["shell", "sh work.sh"], "", &id);
         assert_eq!(ran.out == "ran\n", runs, "{level} {mode}: {ran:?}");
-        let words = format!("`[network] mode` is `{mode}`, and only namespaces hold a network");
+        let words = format!("`[network] mode` is `{mode}`, and only namespaces can confine a network");
         assert_eq!(ran.err.contains(&words), !runs, "{level} {mode}: {ran:?}");
     }
 }
@@ -250,7 +250,7 @@ fn without_namespaces_and_landlock_words_hold_and_say_so() {
             )
         };
         let started = event("SessionStart", json!({"source": "startup"}));
-        assert!(started.out.contains("judged by their words alone"), "{started:?}");
+        assert!(started.out.contains("judged only by their text"), "{started:?}");
         let _ = event("UserPromptSubmit", json!({"prompt": "add a greeting"}));
         let words = if level == "require" { "the jail is required here" } else { "plan" };
         asked("sh work.sh").refused(&[words]);
@@ -348,13 +348,13 @@ fn doctor_and_status_name_each_level() {
         |world, arguments, input| under(world, &["python3", "-c", NEITHER, BINARY], arguments, input, &[]);
     let held = "namespaces: holds; throwaway layers: holds; Landlock: holds";
     let levels: [(Run, &str, &[&str], &str); 3] = [
-        (bare, "ok", &[held], "namespaces: what is not known runs in a throwaway layer"),
+        (bare, "ok", &[held], "namespaces: unknown commands run in a throwaway layer"),
         (
             landlock,
             "ok",
             &[
-                "namespaces: does not hold (user namespace: ",
-                "throwaway layers: does not hold (",
+                "namespaces: does not work (user namespace: ",
+                "throwaway layers: does not work (",
                 "Landlock: holds",
             ],
             "Landlock, without throwaway layers (user namespace: ",
@@ -362,8 +362,8 @@ fn doctor_and_status_name_each_level() {
         (
             words,
             "note",
-            &["namespaces: does not hold (", "Landlock: does not hold (", "judged by their words alone"],
-            "none: shell commands are judged by their words alone (",
+            &["namespaces: does not work (", "Landlock: does not work (", "judged only by their text"],
+            "none: shell commands are judged only by their text (",
         ),
     ];
     for (run, level, found, told) in levels {
@@ -442,10 +442,13 @@ fn where_words_alone_hold_no_session_is_more_than_intact() {
         // Before its first command.
         assert_eq!(tiers(&world, &[&held, &unheld]), [["intact", "intact"], ["intact", "intact"]], "{level}");
         let why = verify(&world.sandbox, &[&held.id])["why_not_next"].to_string();
-        assert!(why.contains("words alone held the commands") && why.contains(&unheld.id), "{why}");
+        assert!(why.contains("were judged only by their text") && why.contains(&unheld.id), "{why}");
         let doctor = world.sandbox.person(&["doctor", "--json"]).json_of_any_exit();
         let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "key").unwrap().to_string();
-        assert!(row.contains("words alone held commands") && row.contains("key rotate"), "{row}");
+        assert!(
+            row.contains("commands were judged only by their text") && row.contains("key rotate"),
+            "{row}"
+        );
         let proof = world.sandbox.person(&["prove", &format!("{}:1", held.id), "--json"]).json();
         assert_eq!(proof["tier"], "intact");
         // New keys are no cure while such a session goes on.
@@ -471,8 +474,8 @@ fn where_words_alone_hold_no_session_is_more_than_intact() {
 fn another_program_in_the_variable_is_told() {
     for (value, told) in [
         ("/opt/logger.sh".to_owned(), "names another program"),
-        (BINARY.to_owned(), "not as the starter"),
-        (format!("{BINARY} --verbose"), "not as the starter"),
+        (BINARY.to_owned(), "not as the program that starts commands"),
+        (format!("{BINARY} --verbose"), "not as the program that starts commands"),
     ] {
         let sandbox = crate::support::Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", &value);
         let session = sandbox.session();

@@ -126,17 +126,41 @@ fn another_users_file_is_asked_about() {
 
 /// Whatever kills the starter: the file is there, or it was kept whole before it went.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the starter under `strace`, with the client's variables")]
 fn killed_at_any_change_while_it_keeps_nothing_is_lost() {
+    let calls = [CHANGING.as_slice(), &["link", "linkat", "openat", "mount", "clone3", "execve"]].concat();
+    let (there, kept) = killed_while_it_keeps("rm notes.txt", &["notes.txt".to_owned()], (&calls, 1));
+    assert!(there > 30 && kept > 10, "{there} {kept}");
+}
+
+/// The same for many that are copied, at every third of the calls.
+#[test]
+fn killed_at_any_change_while_it_packs_nothing_is_lost() {
+    let names: Vec<String> = (0..40).map(|n| format!("many/{n}.txt")).collect();
+    let (there, kept) = killed_while_it_keeps("git checkout -- .", &names, (&CHANGING, 3));
+    assert!(there > 10 && kept > 1, "{there} {kept}");
+}
+
+/// How often the files were still there, and how often they came back.
+#[expect(clippy::disallowed_methods, reason = "the starter under `strace`, with the client's variables")]
+fn killed_while_it_keeps(line: &str, names: &[String], (calls, step): (&[&str], usize)) -> (usize, usize) {
     let world = guarded();
+    let put = |text: &str| names.iter().for_each(|name| drop(world.sandbox.put(name, text)));
+    put("committed\n");
+    if names.len() > 1 {
+        world.sandbox.git(&["init", "-q"]);
+        world.sandbox.git(&["add", "."]);
+        world.sandbox.git(&["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "x"]);
+    }
     let session = world.prompted();
-    let notes = world.project().join("notes.txt");
-    let line = "rm notes.txt";
+    let are = |text: &str| {
+        let mut texts = names.iter().map(|name| fs::read_to_string(world.project().join(name)));
+        texts.all(|now| now.is_ok_and(|now| now == text))
+    };
     let (mut there, mut kept) = (0, 0);
-    for call in CHANGING.iter().chain(&["link", "linkat", "openat", "mount", "clone3", "execve"]) {
-        for nth in 1.. {
+    for call in calls {
+        for nth in (1..).step_by(step) {
             let text = format!("mine at {call} {nth}\n");
-            fs::write(&notes, &text).unwrap();
+            put(&text);
             let asked = session.inner.call("Bash", json!({"command": line}));
             let said = session.inner.pre(&asked);
             assert!(!said.out.contains("permissionDecision"), "{text}: {said:?}");
@@ -154,13 +178,13 @@ fn killed_at_any_change_while_it_keeps_nothing_is_lost() {
             let output = strace.stdin(Stdio::null()).output().expect("`strace` is needed: install it");
             let _ = session.inner.fail(&asked, "Exit code 137");
             let is_killed = output.status.signal() == Some(9);
-            if fs::read_to_string(&notes).is_ok_and(|now| now == text) {
+            if are(&text) {
                 there += 1;
             } else {
                 kept += 1;
                 let undone = world.sandbox.person(&["undo", "--yes"]);
                 assert_eq!(undone.code, Some(0), "{text}: {undone:?}");
-                assert_eq!(fs::read_to_string(&notes).unwrap(), text, "{undone:?}");
+                assert!(are(&text), "{text}: {undone:?}");
             }
             let listed = world.sandbox.person(&["undo", "list"]);
             assert_eq!(listed.code, Some(0), "{text}: {listed:?}");
@@ -169,5 +193,5 @@ fn killed_at_any_change_while_it_keeps_nothing_is_lost() {
             }
         }
     }
-    assert!(there > 30 && kept > 10, "{there} {kept}");
+    (there, kept)
 }

@@ -200,13 +200,17 @@ fn what_is_meant_to_go_on_needs_the_plan() {
     for line in
         ["make build &", "nohup make build", "setsid make build", "(sleep 1; make build) & echo started"]
     {
-        session.inner.ask_bash(line).refused(&["run on in the background", "no plan yet", "prompt-hydrator"]);
+        session.inner.ask_bash(line).refused(&[
+            "continue in the background",
+            "no plan yet",
+            "prompt-hydrator",
+        ]);
     }
     for line in ["npm start", "python3 -m http.server 8000", "make serve"] {
         session.inner.ask_bash(line).refused(&["starts a server", "no plan yet", "prompt-hydrator"]);
     }
     let behind = |line: &str| session.inner.call("Bash", json!({"command": line, "run_in_background": true}));
-    session.inner.pre(&behind("make build")).refused(&["run on in the background", "no plan yet"]);
+    session.inner.pre(&behind("make build")).refused(&["continue in the background", "no plan yet"]);
     // What waits for its own background is over when it comes back; what only reads may go on.
     assert_eq!(session.ran("make build & wait").code, Some(0));
     session.inner.pre(&behind("tail -f run.sh")).silent();

@@ -273,6 +273,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         others: seen.push,
         uncommitted: seen.texts.clone(),
         push: seen.push.then(|| (String::new(), String::new())),
+        unpushed: u64::from(seen.prefix),
         asked: if seen.prefix { Asked::NoRepository } else { Asked::Unasked("killed".to_owned()) },
     };
     context.agents.prefix = if seen.prefix { "aops:" } else { "" };

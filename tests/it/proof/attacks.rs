@@ -180,7 +180,7 @@ fn a_replayed_or_foreign_checkpoint_is_found() {
     fs::write(&path, &old).unwrap();
     let said = verify(&sandbox, &[&session.id]);
     assert_eq!(said["tier"], "intact", "{said}");
-    assert!(said["why_not_next"].as_str().unwrap().contains("the checkpoint is an old one"), "{said}");
+    assert!(said["why_not_next"].as_str().unwrap().contains("the checkpoint is old"), "{said}");
     let other = world();
     let _ = super::session(&other);
     fs::write(&path, fs::read(log(&other).join("checkpoint")).unwrap()).unwrap();
@@ -194,7 +194,7 @@ fn a_replayed_or_foreign_checkpoint_is_found() {
     let mut bytes = fs::read(&tile).unwrap();
     bytes[3] ^= 1;
     fs::write(&tile, bytes).unwrap();
-    assert!(faults(&verify(&sandbox, &["--all"])).contains("tiles are not what the leaves say"));
+    assert!(faults(&verify(&sandbox, &["--all"])).contains("tiles do not match the leaves"));
     // Whatever was replaced, the next turn's end signs the truth.
     fs::write(&path, &old).unwrap();
     turn(&session);

@@ -184,15 +184,15 @@ fn what_is_gone_is_named_by_every_command() {
     let (folder, id) = (one.folder(), one.id.clone());
     assert!(!sandbox.person(&["doctor"]).out.contains("bad  ledgers"));
     for (gone, words) in [
-        (&[Thing::Log][..], &["gone"][..]),
-        (&[Thing::Keys], &["the keys that signed it are gone"]),
+        (&[Thing::Log][..], &["missing"][..]),
+        (&[Thing::Keys], &["the keys that signed it are no longer on this machine"]),
         (&[Thing::Heads], &["heads.jsonl"]),
         (&[Thing::Folder], &[&id]),
-        (&[Thing::Log, Thing::Keys], &["the log `aops-log.local/", "is gone", "remembers"]),
-        (&[Thing::Log, Thing::Keys, Thing::Heads], &["is gone", "remembers"]),
-        (&[Thing::Log, Thing::Keys, Thing::Folder], &[&id, "is gone"]),
+        (&[Thing::Log, Thing::Keys], &["the log `aops-log.local/", "is missing", "remembers"]),
+        (&[Thing::Log, Thing::Keys, Thing::Heads], &["is missing", "remembers"]),
+        (&[Thing::Log, Thing::Keys, Thing::Folder], &[&id, "is missing"]),
         (&[Thing::Heads, Thing::Folder], &[&id]),
-        (&[Thing::Log, Thing::Heads, Thing::Folder], &["it is gone, but what was signed last covers"]),
+        (&[Thing::Log, Thing::Heads, Thing::Folder], &["it is missing, but what was signed last covers"]),
     ] {
         let lines = [&["verify"][..], &["verify", "--all"], &["doctor"]];
         for said in without(&sandbox, &folder, gone, || lines.map(|line| sandbox.person(line))) {

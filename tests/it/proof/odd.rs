@@ -63,18 +63,18 @@ fn with_another_key_than_those_that_the_log_names_nothing_is_signed() {
     };
     let remove = |sandbox: &Sandbox, name: &str| fs::remove_file(keys(sandbox).join(name)).unwrap();
     let attacks: [(&str, &str, Attack); 6] = [
-        ("ml-dsa.key is gone", "`ml-dsa.key`, a key that signs it, is gone", &|world| {
+        ("ml-dsa.key is gone", "`ml-dsa.key`, a key that signs it, is missing", &|world| {
             remove(world, "ml-dsa.key");
         }),
         (
             "it is gone, and an earlier version signed",
-            "`ml-dsa.key`, a key that signs it, is gone",
+            "`ml-dsa.key`, a key that signs it, is missing",
             &|world| {
                 remove(world, "ml-dsa.key");
                 forget(world);
             },
         ),
-        ("it is gone with the state", "`ml-dsa.key`, a key that signs it, is gone", &|world| {
+        ("it is gone with the state", "`ml-dsa.key`, a key that signs it, is missing", &|world| {
             remove(world, "ml-dsa.key");
             remove(world, "seal.json");
         }),
@@ -114,10 +114,14 @@ fn a_note_key_that_is_gone_alone_is_an_alarm_too() {
     let one = session(&sandbox);
     let shown = key_arguments(&sandbox);
     fs::remove_file(keys(&sandbox).join("note.key")).unwrap();
-    alarms(&sandbox, &["the keys that signed it are gone", "`aops-hook key init`"], "note.key");
+    alarms(
+        &sandbox,
+        &["the keys that signed it are no longer on this machine", "`aops-hook key init`"],
+        "note.key",
+    );
     let named: Vec<&str> = ["verify", "--all"].into_iter().chain(shown.iter().map(String::as_str)).collect();
     let said = sandbox.person(&named);
-    assert!(said.code == Some(4) && said.out.contains("are gone"), "who names the keys: {said:?}");
+    assert!(said.code == Some(4) && said.out.contains("are no longer"), "who names the keys: {said:?}");
     sandbox.person(&["key", "init"]).said(&["made the key"]);
     is_sealed(&sandbox, &one, "made anew");
 }
@@ -374,7 +378,7 @@ fn tiles_are_made_again() {
             "a link" => assert!(put("link", &tiles)),
             _ => fs::write(tile(&sandbox), [0; 32]).unwrap(),
         }
-        alarms(&sandbox, &["not what the leaves say", "`aops-hook key rotate`"], harm);
+        alarms(&sandbox, &["do not match the leaves", "`aops-hook key rotate`"], harm);
         sandbox.person(&["key", "rotate", "--yes"]).said(&["tell your witnesses"]);
         is_sealed(&sandbox, &one, harm);
         ended(&one.stop("done"));

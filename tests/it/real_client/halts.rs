@@ -17,8 +17,7 @@ fn a_run_that_was_refused_for_good_says_so() {
     let model = Model::new([write(&sandbox, "hello\n"), Turn::text("I could not do it.")]);
     let run = Client::guarded(&sandbox, &model).run("make hello.txt");
     run.ended("I could not do it.");
-    for words in ["the last thing that was tried was refused", "this task has no plan yet", "AOPS_MODE=guard"]
-    {
+    for words in ["the last call was blocked", "this task has no plan yet", "AOPS_MODE=guard"] {
         assert!(run.err.contains(words), "{words}: {run:?}");
     }
     // The way out that it names works, and then there is nothing to say.
@@ -153,7 +152,7 @@ fn observing_refuses_nothing_but_block_and_guard() {
     let refused: Vec<_> = model.tool_results().into_iter().filter(|result| result.is_error).collect();
     assert!(refused.len() == 1 && refused[0].text.contains("is our configuration"), "{refused:?}");
     // What would have been refused is recorded, and said to no one.
-    assert!(!format!("{run:?}").contains("would be refused"), "{run:?}");
+    assert!(!format!("{run:?}").contains("would be blocked"), "{run:?}");
     let would = sandbox.person(&["insights", "--json"]).json()["rehearsed"].clone();
     assert!(would["sandbox"].as_u64() > Some(0), "{would}");
 

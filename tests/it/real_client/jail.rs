@@ -76,7 +76,7 @@ fn tests_and_builds_run_before_the_plan_and_leave_nothing() {
     assert!(text(3).contains("written"), "{results:#?}");
     assert!(results[4].0 && text(4).contains("Exit code 3"), "{results:#?}");
     // What run on in the background would end with its command.
-    assert!(results[5].0 && text(5).contains("run on in the background"), "{results:#?}");
+    assert!(results[5].0 && text(5).contains("continue in the background"), "{results:#?}");
     assert!(text(6).ends_with("/project/src"), "{results:#?}");
     assert!(results[7].0 && text(7).contains("plan"), "{results:#?}");
     assert_eq!(*seen.lock().unwrap(), Some([false; 5]), "{results:#?}");

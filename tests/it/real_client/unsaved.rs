@@ -68,7 +68,7 @@ fn a_build_a_formatter_and_a_migration_before_the_plan() {
     assert!(last.contains("hook blocking error"), "{last}");
     assert!(sandbox.project().join("out/app").exists() && !sandbox.project().join("db.sqlite3").exists());
     let shown = format!("{run:?}");
-    assert_eq!(shown.matches("The agent was told so.").count(), 1, "{shown}");
+    assert_eq!(shown.matches("The agent got the same message.").count(), 1, "{shown}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_person_at_the_terminal_reads_it_once() {
     terminal.wait_for("the end", |screen| screen.contains("● Formatted."));
     let screen = terminal.screen();
     let flat: String = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(flat.matches("The agent was told so.").count(), 1, "{screen}");
+    assert_eq!(flat.matches("The agent got the same message.").count(), 1, "{screen}");
     assert!(flat.contains("out/app is gone."), "{screen}");
 }
 
@@ -104,7 +104,7 @@ fn a_server_before_the_plan_is_refused_or_said_and_nothing_is_left_running() {
     Client::guarded(&sandbox, &model).run("start the server");
     let results = model.tool_results();
     assert!(results[0].is_error && results[0].text.contains("starts a server"), "{results:?}");
-    assert!(results[1].is_error && results[1].text.contains("run on in the background"), "{results:?}");
+    assert!(results[1].is_error && results[1].text.contains("continue in the background"), "{results:?}");
     assert!(results[2].text.contains("started"), "{results:?}");
     let last = told(&model, model.requests().len() - 1);
     let words = format!("Not saved: \"sh start.sh\" {WHY} The server on port 8123 was stopped. {NEXT}");

@@ -134,7 +134,7 @@ fn what_does_not_pass_blocks_the_chain() {
     let fails = step(", run: echo no >&2; exit 7");
     let world = World::with(&model, &[("silent", &silent), ("reads", &reads), ("fails", &fails)]);
     world.run("silent").blocked("owes the verdict of `qa-verifier`");
-    world.run("reads").blocked("refusal left open");
+    world.run("reads").blocked("ended on a blocked call");
     world.run("fails").blocked("ended with 7: no");
     assert_eq!(world.effects(), [""; 0], "nothing after it was done");
     assert!(!world.there("forbidden"));

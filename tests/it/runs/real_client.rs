@@ -180,7 +180,7 @@ fn ctrl_c_pauses_and_ends_the_call() {
     assert!(is_gone(call), "the call {call} still runs");
     let (text, id) = (shown(&world), world.checkpoint());
     assert!(text.contains("step `build` was interrupted"), "{text:?}");
-    assert!(text.contains(&format!("go on with `aops-hook resume {id}`")), "{text:?}");
+    assert!(text.contains(&format!("continue with `aops-hook resume {id}`")), "{text:?}");
     assert!(world.packet().contains("trigger: INTERRUPTED"), "{}", world.packet());
     assert_eq!(world.runs()[0]["state"], "CHECKPOINT");
     world.resume(&id).passed();

@@ -90,7 +90,7 @@ fn an_issue_is_claimed_and_closed_and_the_next_session_knows_what_was_learnt() {
     let main =
         model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
     let told = [
-        "goes by workflow `minor-edit`: ",
+        "follows workflow `minor-edit`: ",
         "this task is issue `demo-1`",
         "`tracker`: run `",
         "close demo-1` for what is done",

@@ -217,6 +217,6 @@ fn what_git_lost_is_said() {
     fs::remove_dir_all(sandbox.project().join(".git")).unwrap();
     fs::remove_file(sandbox.project().join("a.txt")).unwrap();
     let done = undo(&sandbox, &[&number.to_string()]);
-    partly(&done, &["the repository", "is gone", "comes back    a.txt"]);
+    partly(&done, &["the repository", "no longer exists", "comes back    a.txt"]);
     assert_eq!(read(&sandbox, "a.txt"), "mine\n");
 }

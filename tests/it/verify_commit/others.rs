@@ -114,12 +114,12 @@ fn a_paragraph_tells_of_a_strangers_signature() {
     shop.git(&["-c", "gpg.format=ssh", "-c", &key, "commit", "-q", "-S", "-am", "by hand"]);
     let text = |people: &str| told(&shop, &["--format", "markdown", "--people", people]).1;
     assert!(
-        text("signed").contains("` has no attestation, and nobody of the list signed it."),
+        text("signed").contains("` has no attestation, and nobody on the list signed it."),
         "{}",
         text("signed")
     );
     assert!(text("none").contains("` has no attestation."), "{}", text("none"));
-    assert!(text("any").contains("` is by hand; its signature was not checked."), "{}", text("any"));
+    assert!(text("any").contains("` was made by hand; its signature was not checked."), "{}", text("any"));
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::session::describe::describe_deed;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
+use crate::session::prompt::Prompt;
 use crate::session::state::Task;
 use crate::system::env::Env;
 use crate::system::git;
@@ -123,7 +124,7 @@ impl SourceQuestion {
             own: ledger.place().path.clone(),
             policy: session.policy().clone(),
             project: env.root().to_owned(),
-            prompt: prompt(session, event).unwrap_or_default().to_owned(),
+            prompt: prompt(session, event),
         }
     }
 
@@ -132,9 +133,13 @@ impl SourceQuestion {
     }
 }
 
-/// The prompt that this event is about.
-fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
-    Some(event.prompt()).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_deref())
+/// The prompt that this event is about, after those that still wait for a plan.
+fn prompt(session: &Session, event: &Event) -> String {
+    let before = session.state.hydration.original_prompt.as_deref();
+    match event.prompt() {
+        "" => before.unwrap_or_default().to_owned(),
+        next => Prompt::join(before.filter(|_| session.is_unanswered()), next),
+    }
 }
 
 fn injected(text: &str, path: &Path) -> String {
@@ -162,14 +167,13 @@ fn values(
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
     let or_none = |names: String| if names.is_empty() { "none".to_owned() } else { names };
-    let prompt = prompt(session, event);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", state.session_id.clone()),
         ("cwd", one_line(&event.cwd, 300)),
         ("phase", state.phase.name().to_owned()),
         ("sandbox", session.state.sandbox.name().to_owned()),
-        ("prompt", quote(cut(&redact(prompt.unwrap_or_default()), PART))),
+        ("prompt", quote(&redact(&prompt(session, event)))),
         ("task", task(session)),
         ("parked", parked(session)),
         ("owed", or_none(join_names(&state.stop.owed))),

@@ -1,7 +1,7 @@
 //! In the client's auto mode the model reads an agent's report before the event of its end comes.
 //!
-//! Reads session and prompt; writes nothing. Invariant: what the report says counts only with that event; it
-//! decides nothing before but what the model is told next.
+//! Reads session and prompt; writes nothing. Invariant: what the report says counts only with that event;
+//! until then it only decides what the model reads next.
 
 use crate::config::texts::{Library, Reading};
 use crate::model::agent::{AgentId, ours};

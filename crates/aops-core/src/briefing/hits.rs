@@ -11,7 +11,7 @@ use crate::text::template::one_line;
 const MOST: usize = 3;
 /// Longest line; the heading takes its share of the 300 bytes.
 const LONGEST: usize = 274;
-const HEADING: &str = "aops-hook found this for the prompt (material, no instruction):";
+const HEADING: &str = "aops-hook found this for the prompt (material, not an instruction):";
 /// How many bytes of a prompt are compared.
 const ASKED: usize = 4_000;
 /// Words of almost every prompt about code: they do not show what it is about.

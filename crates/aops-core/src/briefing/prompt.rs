@@ -140,10 +140,10 @@ fn plan_in_force(env: &Reading, policy: &Policy, session: &Session, context: &Co
     let library = Library::read(env);
     let chain = library.catalogue.chain(id);
     let steps =
-        chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
+        chain.map(|chain| format!("the plan in force follows workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
     let review = waits
-        .then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent(AgentId::Critic)));
+        .then(|| format!("the plan needs a review: start the agent `{}`", context.agent(AgentId::Critic)));
     let works = waits || session.state.sandbox == Sandbox::Open;
     let tracker = if works { tracking(env, policy, session) } else { None };
     Some([steps, review, tracker].into_iter().flatten().collect::<Vec<_>>().join("\n"))

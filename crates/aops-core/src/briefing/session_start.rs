@@ -76,7 +76,8 @@ pub fn context(
         }
         (Some(stage), _) => {
             let note = stage.note.as_ref();
-            let note = note.map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+            let note =
+                note.map(|note| format!("The user, who let this run continue, says:\n{}", quote(note)));
             (vec![axioms(env, first), agents(env, cwd, first, AGENTS_MD), core(cwd, first), note], LONGEST)
         }
     };
@@ -142,7 +143,7 @@ fn standing(session: &Session) -> Option<String> {
     } else {
         format!("; owed: {}", join_names(&session.state.stop.owed))
     };
-    Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
+    Some(format!("The loop is in phase `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
 /// A text of the project; `None` for a link or anything but a file of moderate size.
@@ -208,8 +209,8 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
     open_exports(env, file).map_err(storage)?.write_all(lines.as_bytes()).map_err(storage)
 }
 
-/// The client's file, whose folder every command can write to. So neither a link in its place nor a second
-/// name of another file is written through, and its folder is none of those that guard.
+/// The client's file, whose folder every command can write to. So we write through neither a link in its
+/// place nor a second name of another file, and its folder must not be a guarded one.
 fn open_exports(env: &Env, file: &Path) -> io::Result<fs::File> {
     let named = file.parent().zip(file.file_name()).ok_or(ErrorKind::InvalidInput)?;
     let folder = files::real(named.0)?;
@@ -222,7 +223,7 @@ fn open_exports(env: &Env, file: &Path) -> io::Result<fs::File> {
     let opened = rustix::fs::openat(dir, named.1, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
     let about = rustix::fs::fstat(&opened)?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink != 1 {
-        return Err(io::Error::other("it is not a plain file with one name"));
+        return Err(io::Error::other("it is not a regular file with a single name"));
     }
     Ok(opened.into())
 }

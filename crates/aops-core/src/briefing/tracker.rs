@@ -159,7 +159,7 @@ pub fn snapshot(env: &Env, project: &Path) -> Snapshot {
         Ok(long) => serde_json::from_slice::<Snapshot>(&bytes[..long])
             .ok()
             .filter(|found| found.schema == SCHEMA && found.project == project)
-            .unwrap_or_else(|| none("the last snapshot cannot be read; the next look replaces it")),
+            .unwrap_or_else(|| none("the last snapshot cannot be read; the next one replaces it")),
         Err(error) if error.kind() == ErrorKind::NotFound => none("not asked yet"),
         Err(error) => none(&format!("the last snapshot cannot be read: {error}")),
     }

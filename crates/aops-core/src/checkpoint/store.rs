@@ -201,7 +201,7 @@ impl Store {
 
     /// The last bytes of its text, at most this many.
     fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
-        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
+        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is missing"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
         let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
         Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)
@@ -239,7 +239,8 @@ impl Store {
 
 /// Opens the root of a tree, which may be a symlink.
 fn tree(root: &Path) -> Result<OwnedFd, Failure> {
-    folder::enter(rustix::fs::CWD, root, true)?.ok_or_else(|| Failure::storage(root.display(), "is gone"))
+    folder::enter(rustix::fs::CWD, root, true)?
+        .ok_or_else(|| Failure::storage(root.display(), "no longer exists"))
 }
 
 pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {

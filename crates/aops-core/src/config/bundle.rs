@@ -110,13 +110,13 @@ impl Bundle {
     pub fn check(&self) -> Result<(), String> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '+';
         if self.name.is_empty() || self.name.contains(odd) {
-            return Err(format!("`{}` cannot name a bundle: no blanks, no `+`", self.name));
+            return Err(format!("`{}` cannot name a bundle: blanks and `+` are not allowed", self.name));
         }
         if self.version == 0 {
             return Err("the first version is 1".to_owned());
         }
         if let Some(odd) = self.not_after.as_ref().filter(|at| time::parse(at).is_none()) {
-            return Err(format!("`not_after` is a time as `2027-01-31T00:00:00Z`, not `{odd}`"));
+            return Err(format!("`not_after` must be a time like `2027-01-31T00:00:00Z`, not `{odd}`"));
         }
         if let Some(path) = self.files.keys().find(|path| !is_place(path)) {
             return Err(format!("`{path}` is not a file of a bundle"));
@@ -128,7 +128,7 @@ impl Bundle {
         }
         let long = self.text().len();
         if long > LONGEST {
-            Err(format!("it is {long} bytes long, and at most {LONGEST} fit"))
+            Err(format!("it has {long} bytes; at most {LONGEST} are allowed"))
         } else {
             Ok(())
         }
@@ -173,7 +173,7 @@ pub fn verify(file: &str, keys: &[PublicKey]) -> Result<(Bundle, String), String
     let signers = note.signers(keys)?;
     match signers.first() {
         Some((key, _)) => Ok((bundle, key.name.clone())),
-        None => Err("no key that is trusted here signed it".to_owned()),
+        None => Err("it is not signed by a key that is trusted here".to_owned()),
     }
 }
 
@@ -187,7 +187,7 @@ pub fn keys(list: &str) -> Result<Vec<PublicKey>, String> {
 pub fn key(text: &str) -> Result<PublicKey, String> {
     match PublicKey::parse(text)? {
         key if key.used == Use::Note => Ok(key),
-        key => Err(format!("`{}` is the key of a witness, which signs no bundle", key.name)),
+        key => Err(format!("`{}` is the key of a witness; witnesses do not sign bundles", key.name)),
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(verify(&file, &trusted), Ok((bundle(3), "admin.example".to_owned())));
         let why = |file: &str| verify(file, &trusted).unwrap_err();
         assert_eq!(why(&bundle(3).text()), "it is not signed");
-        assert_eq!(why(&signed(&bundle(3), &other)), "no key that is trusted here signed it");
+        assert_eq!(why(&signed(&bundle(3), &other)), "it is not signed by a key that is trusted here");
         assert!(
             why(&file.replace("loop", "pool")).contains("digest"),
             "{}",
@@ -338,7 +338,7 @@ mod tests {
         assert!(Bundle::parse(&odd.text()).unwrap_err().contains("cannot name"));
         let mut long = bundle(1);
         long.files.insert("AXIOMS.md".to_owned(), Packed::new("x".repeat(LONGEST)));
-        assert!(Bundle::parse(&long.text()).unwrap_err().contains("bytes long"));
+        assert!(Bundle::parse(&long.text()).unwrap_err().contains("are allowed"));
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
         let own = SecretKey::new("admin.example", Use::Note, &[1; 32]).unwrap();
         let witness = SecretKey::new("w.example", Use::Cosignature, &[1; 32]).unwrap();
         assert_eq!(keys(&format!("# ours\n\n{}\n", own.public())).unwrap(), [own.public().clone()]);
-        assert!(keys(&witness.public().to_string()).unwrap_err().contains("signs no bundle"));
+        assert!(keys(&witness.public().to_string()).unwrap_err().contains("do not sign bundles"));
         assert!(keys("x").is_err());
     }
 }

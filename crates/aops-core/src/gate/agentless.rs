@@ -47,7 +47,7 @@ fn taken(session: &Session, context: &Context, agent: AgentId) -> Option<String>
     let taken = session.memory.client.names_taken.as_ref();
     let taken = taken.filter(|_| context.agents.missing.iter().any(|missing| missing == agent.name()))?;
     let file = one_line(&taken.path, 300);
-    Some(format!("`{file}` takes the name of an agent of ours, which is not installed under another"))
+    Some(format!("`{file}` uses the name of one of our agents, and ours is not installed under another name"))
 }
 
 fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent: AgentId) -> Verdict {

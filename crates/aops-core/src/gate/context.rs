@@ -6,7 +6,7 @@
 use super::guard::Protected;
 use crate::model::agent::{AgentId, FILE_PREFIX};
 use crate::model::call::Effect;
-use crate::model::event::EventKind;
+use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::worktree::Worktree;
@@ -139,7 +139,7 @@ pub struct AgentStopContext {
 pub struct StopContext {
     /// The turn ends with a question to the user.
     pub asks: bool,
-    /// What went on after VERIFIED changed the tree.
+    /// A command that was still running after VERIFIED changed the tree.
     pub outdated: bool,
     /// The last push since the prompt failed.
     pub push_failed: bool,
@@ -441,6 +441,17 @@ impl Context {
         let AgentNames { prefix, renamed, .. } = &self.agents;
         let is_renamed = prefix.is_empty() && renamed.iter().any(|renamed| renamed == agent.name());
         format!("{}{agent}", if is_renamed { FILE_PREFIX } else { prefix })
+    }
+
+    /// In a permission mode that leaves a person at the terminal no questions: how they are asked anyway, to
+    /// end a hint with.
+    pub fn way_to_be_asked(&self, event: &Event) -> Option<String> {
+        let sits = self.interactive && !self.attended && !self.defers;
+        let mode = event.permission_mode().filter(|mode| sits && !mode.leaves_questions())?;
+        Some(format!(
+            "; mode `{}` asks nobody: the user leaves it with Shift+Tab and is asked then",
+            mode.name()
+        ))
     }
 
     /// How long this agent of ours has been at work for another call than this one; `None` if it is not at

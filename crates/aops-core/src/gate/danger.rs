@@ -16,8 +16,8 @@ use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
 const GATE: GateId = GateId::Danger;
-/// Name of the question about a loss that no rule finds.
-const ONLY_COPY: &str = "only-copy";
+/// Name of the question about a loss that no rule finds, and of what is kept without a rule.
+pub const ONLY_COPY: &str = "only-copy";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call()) else { return Verdict::pass() };
@@ -41,6 +41,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         _ => "refusals/danger.md",
     };
     let mut values = values(danger);
+    if let Some(way) = context.way_to_be_asked(event).filter(|_| level <= DangerLevel::Ask) {
+        let others = values.iter_mut().filter(|(name, value)| *name == "others" && !value.is_empty());
+        others.for_each(|(_, value)| value.push_str(&way));
+    }
     if let (Keeps::Not(why), DangerLevel::Keep) = (&seen.danger.keeps, level) {
         let reason = format!("{}, and it cannot be kept: {why}", danger.rule.reason);
         values

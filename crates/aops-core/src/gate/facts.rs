@@ -315,12 +315,12 @@ fn came_to(
 fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
     let (kind, why) = match &context.earlier.past {
         Some(past) if past.to == Denied => {
-            (ViolationKind::RanDenied, "a call ended that was DENIED: the client ran it all the same")
+            (ViolationKind::RanDenied, "the client ran a call that was DENIED")
         }
         Some(_) => return vec![again(event, call, context)],
         None => (
             ViolationKind::Unasked,
-            "a call ended that was never authorized: its hook did not run, or was killed",
+            "a call that was never authorized ended: its hook did not run or was killed",
         ),
     };
     let unasked = context.end().and_then(|end| end.unasked.clone());

@@ -7,6 +7,7 @@
 use crate::model::client::{Ability, Client};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
+use crate::text::template::one_line;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 
 pub mod page;
@@ -36,7 +37,7 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     let hidden =
         || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
     let over = targets.over.then(|| {
-        "this call holds more paths or commands than can be looked at\n\
+        "this call has more paths or commands than we can check\n\
          hint: split it into smaller calls, or put long content into a file first"
             .to_owned()
     });
@@ -85,11 +86,11 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     if cleans(targets) && matches!(target.act, Act::Whole | Act::Sweep) && path::is_in_claude(what) {
         return Some(format!(
             "`{path}` holds `.claude`, {what}: no tool call may remove it\n\
-             hint: add `-e .claude` to `git clean`, which keeps that folder; without it the checkpoints are gone, in a terminal too"
+             hint: add `-e .claude` to `git clean`, which keeps that folder; without it the checkpoints are deleted for good, in a terminal too"
         ));
     }
     let visible = match what {
-        _ if unsaid => "say the whole name in the line, or ",
+        _ if unsaid => "write the whole name in the line, or ",
         path::SETTINGS => "show the whole change with Edit or Write, or ",
         _ => "",
     };
@@ -119,7 +120,7 @@ fn refuse_verb(line: &str) -> String {
 
 fn refuse_hidden(mark: &str) -> String {
     format!(
-        "this line may write `{}`, which guards the session, in a way that cannot be followed\n\
+        "this line may write `{}`, which guards the session, and we cannot tell what it would write\n\
          hint: to read it use Read or a plain `cat`; to change it ask the user",
         clip(mark)
     )
@@ -127,11 +128,5 @@ fn refuse_hidden(mark: &str) -> String {
 
 /// Shortened for a message, without control characters.
 fn clip(text: &str) -> String {
-    let clean: String =
-        text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>())
-    } else {
-        clean
-    }
+    one_line(&text.replace('`', " "), SHOWN - 1)
 }

@@ -66,7 +66,7 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
             .as_ref()
             .map_or("the client does not start commands through us", |jail| &jail.why);
         let words = format!(
-            "the jail is required here and does not hold: {}\nhint: ask the user to run `aops-hook doctor`, which names the way out; reading with Read and Grep is free",
+            "the jail is required here and does not work: {}\nhint: ask the user to run `aops-hook doctor`, which says what to do; reading with Read and Grep is free",
             one_line(why, 200)
         );
         return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
@@ -113,7 +113,7 @@ fn after(session: &Session, context: &Context) -> Verdict {
     }
     let then = if blocks(session) { "; the session is blocked" } else { "" };
     let words = format!(
-        "a command ran without the jail that this session has{then}\nhint: look whether a file sets `CLAUDE_CODE_SHELL_PREFIX` anew"
+        "a command ran outside this session's jail{then}\nhint: check whether a file sets `CLAUDE_CODE_SHELL_PREFIX` again"
     );
     Verdict::notice(GATE, words)
 }

@@ -50,8 +50,7 @@ pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
 
 /// We could not find out who edits the file, so assume that somebody does.
 fn unknown(session: &Session, context: &Context, why: &str) -> Verdict {
-    let what =
-        format!("it could not be looked whether another session edits this file: {}", one_line(why, 200));
+    let what = format!("we could not check whether another session edits this file: {}", one_line(why, 200));
     if goes_on(session, context) {
         let words = format!("{what}: read the file again before you change it");
         return Verdict { notice: what, ..Verdict::context(GATE, words) };

@@ -87,7 +87,7 @@ fn verdict(ruling: Ruling, reason: String) -> Verdict {
 fn outside(program: &str, mode: NetworkMode, context: &Context) -> Verdict {
     let words = one_line(
         &format!(
-            "`{program}` runs outside of the jail with the machine's network, where `[network] mode = \"{}\"` cannot hold it",
+            "`{program}` runs outside of the jail with the machine's network, where `[network] mode = \"{}\"` has no effect on it",
             mode.name()
         ),
         400,

@@ -86,9 +86,7 @@ fn unknown_tool(rule: &Rule, pattern: &str) -> Option<String> {
     let meant = other.or_else(|| table::names().find(|name| name.eq_ignore_ascii_case(pattern)));
     Some(match meant {
         Some(name) => format!("no tool is called `{pattern}` here; write `{name}`"),
-        None => format!(
-            "no tool that we know is called `{pattern}`; an example that names it says that there is one"
-        ),
+        None => format!("we know no tool called `{pattern}`; if there is one, name it in an example"),
     })
 }
 
@@ -122,7 +120,7 @@ fn odd_path(pattern: &str) -> Option<String> {
     }
     if pattern.starts_with('$') {
         return Some(format!(
-            "variables mean nothing in `{pattern}`; write `~/…`, `/…` or a path of the project"
+            "variables are not expanded in `{pattern}`; write `~/…`, `/…` or a path of the project"
         ));
     }
     if pattern.starts_with('~') && !(pattern == "~" || pattern.starts_with("~/")) {
@@ -130,7 +128,9 @@ fn odd_path(pattern: &str) -> Option<String> {
     }
     let (_, rest) = pattern.split_once('{')?;
     let list = rest.split_once('}').is_some_and(|(list, _)| list.contains(','));
-    list.then(|| format!("braces mean themselves, so `{pattern}` is one odd name; write two patterns"))
+    list.then(|| {
+        format!("braces are not expanded, so `{pattern}` matches only that exact name; write two patterns")
+    })
 }
 
 fn without_commands(rule: &Rule) -> Option<String> {
@@ -202,8 +202,8 @@ mod tests {
         for (conditions, word) in [
             ("tool = \"bash\"", "write `Bash`"),
             ("tool = \"run_shell_command\"", "write `Bash`"),
-            ("tool = [\"Bsh\", \"Writ\"]", "no tool that we know is called `Bsh`"),
-            ("tool = \"Wr?\"", "no tool that we know"),
+            ("tool = [\"Bsh\", \"Writ\"]", "we know no tool called `Bsh`"),
+            ("tool = \"Wr?\"", "we know no tool"),
             ("tool = \"Read\"\neffect = \"write\"", "`Read` is never `write`"),
             (
                 "tool = [\"Read\", \"Grep\"]\neffect = [\"write\", \"spawn\"]",
@@ -220,9 +220,9 @@ mod tests {
             ("command = \"A=1 make\"", "`A=1` is a variable"),
             ("path = \"../other/*\"", "without `..`"),
             ("path = \"src//a\"", "has `//`"),
-            ("path = \"$HOME/.ssh\"", "variables mean nothing"),
+            ("path = \"$HOME/.ssh\"", "variables are not expanded"),
             ("path = \"~root/.ssh\"", "only your own home"),
-            ("path = \"*.{js,ts}\"", "braces mean themselves"),
+            ("path = \"*.{js,ts}\"", "braces are not expanded"),
         ] {
             let said = told(conditions).unwrap_or_default();
             assert!(said.starts_with("`rule.x` (f:"), "{conditions}: {said}");

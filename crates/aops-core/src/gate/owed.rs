@@ -33,14 +33,16 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
-    if let Some(words) = left_uncommitted(session, context).filter(|_| verdict == Verdict::pass()) {
+    let left = || left_uncommitted(session, context).or_else(|| left_unpushed(session, context));
+    if let Some(words) = left().filter(|_| verdict == Verdict::pass()) {
         verdict = Verdict::notice(GATE, words);
     }
     if !without_git(session, context) {
         return verdict;
     }
-    let words = "there is no git repository here, so neither commit nor push is asked for";
-    verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
+    let words = "this is not a git repository, so no commit or push is required";
+    verdict
+        .join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; you see this only once")))
 }
 
 /// The client ends without making a call; the step or session continues with it later.
@@ -48,7 +50,8 @@ pub fn is_paused(session: &Session, context: &Context) -> bool {
     context.defers && session.memory.calls.iter().any(is_waiting)
 }
 
-/// The notice for the person about a turn without a Stop that owed something. Nothing is refused for it.
+/// Tells the person about a turn that ended without a Stop and still owed something. Nothing is refused for
+/// it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
     context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();
@@ -63,13 +66,32 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
 /// The notice for the person at the end of a planned task that does not have to be committed.
 fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let large = session.is_planned() || session.memory.progress.weight.outgrown.is_some();
-    let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
-    let ends = !over && context.stage.is_none() && session.awaits_plan_of().is_none();
-    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
+    let wrote = is_ending_with_work(session, context);
     let owed = closing_levels(session, context).0 != Level::Off;
     let files = own_files(session, &context.tree.uncommitted);
-    let told = session.mode() == ModeLevel::Loop && large && ends && wrote && !owed && files > 0;
+    let told = session.mode() == ModeLevel::Loop && large && wrote && !owed && files > 0;
     told.then(|| format!("{} changed, not committed", count(files, "file")))
+}
+
+/// The notice for the person at the end of a task that is not pushed, since their own commits would go with
+/// it.
+fn left_unpushed(session: &Session, context: &Context) -> Option<String> {
+    let others = context.tree.unpushed;
+    let owed = closing_levels(session, context).1 == Level::Enforce && !session.is_small();
+    let told = owed && others > 0 && is_ending_with_work(session, context);
+    told.then(|| {
+        let commits = count(others, "commit");
+        format!(
+            "not pushed: this branch has {commits} that this session did not make\nhint: `git push` in a terminal sends all of them"
+        )
+    })
+}
+
+/// The turn ends a task that changed something, and that no plan holds up.
+fn is_ending_with_work(session: &Session, context: &Context) -> bool {
+    let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
+    let ends = !over && context.stage.is_none() && session.awaits_plan_of().is_none();
+    ends && session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none())
 }
 
 /// How many of these uncommitted files the current task changed itself, as far as that was measured. Its
@@ -142,8 +164,8 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
         (qa @ Some(_), reflect @ Some(_)) => (qa, reflect),
         (qa, reflect) => (None, qa.or(reflect)),
     };
-    let last: Vec<String> =
-        [then, word("commit", gates.commit()), word("push", gates.push())].into_iter().flatten().collect();
+    let push = word("push (not if commits of the user would go with it)", gates.push());
+    let last: Vec<String> = [then, word("commit", gates.commit()), push].into_iter().flatten().collect();
     let together = match last.split_last() {
         None => None,
         Some((one, [])) => Some(one.clone()),
@@ -314,7 +336,7 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         let others = if foreign.is_empty() {
             foreign
         } else {
-            format!("; changed by somebody else, not asked for: {foreign}")
+            format!("; changed by somebody else, so not required: {foreign}")
         };
         let values = vec![("files", files), ("others", others)];
         debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", values) });

@@ -20,7 +20,7 @@ pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
     let level = quiet.level.name();
     let notice = if is_first {
         format!(
-            "lines that the jail holds are answered for you (`[quiet] allow` is `{level}`); `aops-hook quiet off` ends it"
+            "commands that the jail contains are approved for you (`[quiet] allow` is `{level}`); `aops-hook quiet off` stops that"
         )
     } else {
         String::new()
@@ -41,11 +41,11 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let Some(end) = context.end() else { return Verdict::pass() };
     if end.unproven {
-        let words = "a line was answered for you and there is no proof that the jail held it: nothing is answered any more in this session";
+        let words = "a command was approved for you, but there is no proof that it ran in the jail: nothing more is approved in this session";
         return Verdict::notice(GATE, words);
     }
     if end.recorded.under.hindered {
-        let words = "this ran without network, with everything outside of the project and `.git` read-only, since nobody was asked; if that was in its way, run it again and the user is asked";
+        let words = "this ran without network and could not write to `.git` or outside of the project, because nobody was asked; if it failed for that reason, run it again and the user is asked";
         return Verdict::context(GATE, words);
     }
     Verdict::pass()

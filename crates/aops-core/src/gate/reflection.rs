@@ -52,7 +52,7 @@ pub fn written(
             "guidance_received",
             state.state.current_workflow.clone().unwrap_or_else(|| "none: a small edit".to_owned()),
         ),
-        ("followed", if progress.friction { "Partial: not without refusals" } else { "Yes" }.to_owned()),
+        ("followed", if progress.friction { "Partial: some calls were blocked" } else { "Yes" }.to_owned()),
         ("outcome", "success".to_owned()),
         ("accomplishment", format!("{} ({done}{verified}{tested})", one_line(&intent, 200))),
         ("root_cause", "none".to_owned()),

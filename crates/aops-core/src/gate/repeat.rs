@@ -75,7 +75,7 @@ pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
 /// The answer that the same call got when it was first asked about and is still in flight.
 pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
-    // A call for which a run paused is judged anew.
+    // A call for which a run paused is judged again.
     let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.means.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {

@@ -24,7 +24,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::deny(
             GATE,
             format!(
-                "no agent but ours is called `{name}`: its reports would pass for a verdict\n\
+                "only our own agent may be called `{name}`: reports of another one could pass for a verdict\n\
                  hint: give it another name, or start the agent `{}` itself",
                 context.agent(name)
             ),
@@ -34,8 +34,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::deny(
             GATE,
             format!(
-                "`{name}` is briefed by aops-hook alone: no message reaches it\n\
-                 hint: start the agent `{}` anew; it gets what it needs to know",
+                "`{name}` is briefed only by aops-hook: messages do not reach it\n\
+                 hint: start the agent `{}` again; aops-hook tells it what it needs to know",
                 context.agent(name.clone())
             ),
         );

@@ -41,7 +41,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(called) = called(session, event, context) else { return Verdict::pass() };
     let matching = session.policy().rules.iter().filter(|rule| rule.matches(&called));
     matching.fold(Verdict::pass(), |verdict, rule| {
+        let way = context.way_to_be_asked(event).filter(|_| rule.action == Action::Ask);
         let values = vec![
+            ("others", way.unwrap_or_default()),
             ("rule", one_line(&rule.id, 64)),
             ("file", "the configuration".to_owned()),
             ("reason", one_line(&rule.reason, 600)),

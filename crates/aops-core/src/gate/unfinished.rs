@@ -26,7 +26,7 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::notice(GateId::Unfinished, words);
     }
     let words = format!(
-        "the last thing that was tried was refused, and nothing was done after it: {}\n\
+        "the last call was blocked, and nothing was done after it: {}\n\
          hint: `aops-hook why` says more; {}",
         one_line(&last.why, 300),
         way_out(last)
@@ -41,10 +41,10 @@ fn way_out(last: &LastRefusal) -> String {
             "run it yourself, start the client at a terminal to be asked, or let it pass with `aops-hook danger off {rule}`"
         ),
         (Some(gate), _) if is_of_loop(gate) => {
-            "with `AOPS_MODE=guard`, or a prompt that begins with `.`, there is no loop".to_owned()
+            "`AOPS_MODE=guard`, or a prompt that begins with `.`, skips the loop".to_owned()
         }
         _ => {
-            format!("`{}` refuses this in every mode, so do it yourself in a terminal of your own", last.gate)
+            format!("`{}` blocks this in every mode, so do it yourself in a terminal of your own", last.gate)
         }
     }
 }

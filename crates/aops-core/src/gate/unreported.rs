@@ -52,7 +52,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             return Verdict::notice(GATE, words).join(told);
         };
         let words = format!(
-            "`{name}` ended with {verdict}, but its `SubagentStop` did not arrive: the hook was killed or did not run. Its {verdict} was read from the call's result and holds.\nhint: find out what killed the hook; `aops-hook log` has the rest"
+            "`{name}` ended with {verdict}, but its `SubagentStop` did not arrive: the hook was killed or did not run. Its {verdict} was read from the call's result and counts.\nhint: find out what killed the hook; `aops-hook log` has the rest"
         );
         Verdict::notice(GATE, words)
     };

@@ -47,7 +47,7 @@ fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict 
     }
     let (why, next) = cause(session, event, context);
     let begin = format!("{begin}, because {why}.");
-    let person = "The agent was told so: with a plan its commands have the network.";
+    let person = "The agent got the same message: with a plan its commands have the network.";
     Verdict::feedback(GATE, format!("{begin} {next}")).join(notice(format!("{begin} {person}")))
 }
 
@@ -58,7 +58,7 @@ fn goes_on(event: &Event) -> bool {
 
 fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
     let begin = format!("Not saved: {} has not ended, and runs in a throwaway layer", command(event));
-    let gone = "What it changes will be gone, and no other command reaches it.";
+    let gone = "Its changes are discarded, and no other command can reach it.";
     if let Some(agent) = event.by_our_agent() {
         let agent = context.agent(agent.id);
         return Verdict::context(GATE, format!("{begin}, like every command of `{agent}`. {gone}"));
@@ -86,7 +86,7 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
         return told;
     }
     let notice = format!(
-        "Not saved: {command} ran in a throwaway layer because {why}. {gone} The agent was told so. `aops-hook log` marks every such command."
+        "Not saved: {command} ran in a throwaway layer because {why}. {gone} The agent got the same message. `aops-hook log` marks every such command."
     );
     told.join(Verdict::notice(GATE, notice))
 }

@@ -37,7 +37,7 @@ fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
     let address = guard::page::named(&session.policy().fleet, &call.key.tool, &call.input)?;
     let words = format!(
-        "`{address}` is where people answer runs: it is for people, not for a tool call\nhint: ask the user to open it in a browser, or to run `aops-hook fleet`"
+        "`{address}` is where people answer runs; a tool call may not reach it\nhint: ask the user to open it in a browser, or to run `aops-hook fleet`"
     );
     Some(Verdict::deny(GATE, words))
 }
@@ -62,7 +62,7 @@ fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verd
     match &call.guard.settings {
         Some(SettingsEdit::Loses(why)) => {
             let words = format!(
-                "this edit is not made: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
+                "this edit was blocked: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
             );
             return Verdict::deny(GATE, words);
         }
@@ -117,7 +117,7 @@ fn unproven_prompt(context: &Context) -> Verdict {
         "this prompt waives nothing"
     };
     let words = format!(
-        "{what}: {}\nhint: a person says it in a client that no session started, in words that no timer or hook sends",
+        "{what}: {}\nhint: type it in a client that no session started; text that a timer or a hook sends does not count",
         one_line(why, 200)
     );
     Verdict::notice(GATE, words)
@@ -131,7 +131,7 @@ fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
         return Verdict::pass();
     };
     let words = format!(
-        "approving this plan opens nothing here: a hook in `{}` can approve plans in your place\nhint: remove that hook and start the client again, or let the agent `{}` make the plan",
+        "your approval of this plan does not count: a hook in `{}` can approve plans in your place\nhint: remove that hook and start the client again, or let the agent `{}` make the plan",
         one_line(file, 200),
         context.agent(AgentId::Hydrator),
     );
@@ -154,7 +154,7 @@ fn config_change(session: &Session, change: &SettingsChanged, settings: &Setting
     let Some(why) = unread.or_else(|| disarm::disarms(&settings.text, held)) else { return Verdict::pass() };
     let path = one_line(&change.file_path, 200);
     let words = format!(
-        "the change of `{path}` is not applied to this session: {why}\nhint: a person who wants our hooks gone ends the session and runs `aops-hook uninstall`"
+        "the change of `{path}` is not applied to this session: {why}\nhint: to remove our hooks, a person ends the session and runs `aops-hook uninstall`"
     );
     Verdict::deny(GATE, words)
 }
@@ -170,5 +170,5 @@ fn after_write(ended: &EndContext) -> Verdict {
     }
     let paths = one_line(&ended.changed.join(", "), 400);
     let when = if ended.apart { "since the last tool call, while none ran" } else { "while a tool call ran" };
-    Verdict::notice(GATE, format!("changed {when}: {paths}\nhint: look whether that was you"))
+    Verdict::notice(GATE, format!("changed {when}: {paths}\nhint: check whether that was you"))
 }

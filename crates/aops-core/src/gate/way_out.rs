@@ -9,8 +9,8 @@ use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 
-pub const WORDS: &str = "aops-hook refused a step of this task, and told the model what to do first\n\
-                         hint: a prompt that begins with `.` lets one task go without that; `aops-hook mode` sets how much is asked";
+pub const WORDS: &str = "aops-hook blocked a step of this task and told the model what to do first\n\
+                         hint: start a prompt with `.` to skip the loop for that task; change the default with `aops-hook mode`";
 
 /// Gates that a prompt can waive.
 const WAIVABLE: [GateId; 3] = [GateId::Sandbox, GateId::Audit, GateId::Checks];

@@ -374,7 +374,7 @@ fn conclude(turn: &mut Turn) -> Verdict {
         Err(failure) => Verdict::notice(
             GateId::Insights,
             format!(
-                "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
+                "the insights were not written: {failure}\nhint: once that is fixed, `aops-hook insights` writes them"
             ),
         ),
     }

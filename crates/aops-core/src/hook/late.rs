@@ -20,7 +20,7 @@ pub(super) fn violation_of(event: &Event, kind: ViolationKind, violation: String
 /// Tells the model if this event accepts text for it, otherwise the user.
 pub(super) fn tell_late(event: &Event, owed: &str) -> Verdict {
     let words = format!(
-        "aops-hook could not write this session's record when the last turn ended, so this was not asked then. {owed}"
+        "aops-hook could not write this session's record when the last turn ended, so it did not ask for this then. {owed}"
     );
     if event.kind().row().context {
         Verdict::context(GateId::Owed, words)

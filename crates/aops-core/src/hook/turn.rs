@@ -41,7 +41,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 /// What the person is told, once.
-const UNSTARTED: &str = "the start of this session was not seen: until one is, no prompt waives anything and no approved plan counts; end the client and go on with `claude --resume`";
+const UNSTARTED: &str = "we did not see this session start: until we see a start, prompts waive nothing and approved plans do not count; end the client and continue with `claude --resume`";
 
 /// Several kilobytes, passed on from step to step. Boxed, because each step would otherwise touch as many
 /// pages of the stack again.
@@ -283,12 +283,13 @@ impl<'a> Turn<'a> {
         }
         if event.kind() == EventKind::SessionStart {
             if let Err(failure) = briefing::session_start::export(env, &self.ledger) {
-                let words = format!("commands get no variables of ours: {failure}");
+                let words = format!("commands do not get our variables: {failure}");
                 self.add(Verdict::notice(GateId::Guard, words));
             }
             self.look_at_jail();
             if let Some((name, file)) = env.user.moved.first() {
-                let words = format!("`{}` sets `{name}`, which is yours to set: yours holds", file.display());
+                let words =
+                    format!("`{}` sets `{name}`, which only you may set: your value is used", file.display());
                 self.add(Verdict::notice(GateId::Guard, words));
             }
             let told = work::find_impostors(env, event, &mut self.found_anew.registered);

@@ -26,7 +26,7 @@ pub(super) fn fill_in(reading: &Reading, mut verdict: Verdict) -> Result<Verdict
     }
     let text = phrase.fill(&texts::template(reading, phrase.template)?);
     if verdict.softened {
-        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+        verdict.notice = format!("not enforced here; otherwise this would be blocked: {text}");
     } else if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {

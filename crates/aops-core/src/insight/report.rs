@@ -79,7 +79,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     sessions(&mut out, cards, heading);
     let _ = write!(
         out,
-        "</main>\n<footer>Prices of {}. Times are those of the place where this was made ({}).</footer>\n<script>{SCRIPT}</script>\n</body></html>\n",
+        "</main>\n<footer>Prices of {}. Times are local to where this page was made ({}).</footer>\n<script>{SCRIPT}</script>\n</body></html>\n",
         escape(&heading.prices),
         time::zone((heading.east)(heading.made_ms))
     );
@@ -87,7 +87,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
 }
 
 fn head(out: &mut String, sums: &Sums, heading: &Heading) {
-    out.push_str("<a class=\"skip\" href=\"#sessions\">To the sessions</a>\n<header><h1>Session report</h1>\n<p class=\"quiet\">");
+    out.push_str("<a class=\"skip\" href=\"#sessions\">Skip to the sessions</a>\n<header><h1>Session report</h1>\n<p class=\"quiet\">");
     let since = heading.since_ms.map(|since| format!(" since {}", heading.stamp(since))).unwrap_or_default();
     let _ =
         write!(out, "{}{since} · made {}", count(sums.sessions, "session"), heading.stamp(heading.made_ms));

@@ -7,6 +7,7 @@ use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::lists::{LONGEST, MOST, count_one, push, push_new};
 use super::timeline::{TimelineEntry, describe_moment, spent};
 use super::{hosts, outcome::outcome};
+use crate::gate::danger::ONLY_COPY;
 use crate::host;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -221,7 +222,8 @@ impl Tally {
     fn count_call(&mut self, step: &Step) {
         self.count_rehearsed(step.rehearsed.as_ref());
         hosts::count(&mut self.insights.hosts, &step.ended().under.hosts, false);
-        if let Some(rule) = step.ended().under.kept.as_ref().and_then(|kept| kept.rule.as_ref()) {
+        if let Some(kept) = &step.ended().under.kept {
+            let rule = kept.rule.as_deref().unwrap_or(ONLY_COPY);
             self.insights.rules.entry(format!("danger:{rule}")).or_default().kept += 1;
         }
         let at = self.open.iter().position(|(key, _)| *key == step.call);

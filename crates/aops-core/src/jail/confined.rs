@@ -2,9 +2,8 @@
 //! `__confined FOLDERS… -- PROGRAM …` does the same, but finds out first which kind of jail works here.
 //! Without a program it enters the jail and starts the programs that it is asked for.
 //!
-//! Becomes the program. Invariants: if the jail is on, the program runs inside it, or as it is where the
-//! kernel offers no jail; guarded are the files that our caller guards, wherever the program's own variables
-//! point.
+//! Becomes the program. Invariants: if the jail is on, the program runs inside it, or without one if the
+//! kernel offers none; our caller's guarded files are protected, wherever the program's own variables point.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::network;
@@ -58,7 +57,7 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<(), String> 
     close_on_exec();
     let policy = hold.is_none().then(|| in_force::policy(env, &env.cwd));
     let hold = match (hold, &policy) {
-        (Some(hold), _) => Hold::of(hold).ok_or("it is not known what holds it")?,
+        (Some(hold), _) => Hold::of(hold).ok_or("we do not know what confines it")?,
         (None, Some(Ok(policy))) if policy.jail.level == JailLevel::Off => Hold::Words,
         (None, _) => what_holds(&ground, Profile::Work)?.hold,
     };

@@ -24,7 +24,7 @@ impl Trial {
 pub fn end_all(_: &Path) {}
 
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Trial>, String> {
-    let unheld = || format!("profile `{}` does not hold on this system", profile.name());
+    let unheld = || format!("profile `{}` does not work on this system", profile.name());
     match hold {
         Hold::Words => Ok(None),
         Hold::Seatbelt if profile.is_quiet() => Err(unheld()),

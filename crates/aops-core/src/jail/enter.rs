@@ -18,10 +18,10 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Resul
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
         Hold::Landlock if profile.is_quiet() => {
-            Err(format!("Landlock has no empty network for `{}`", profile.name()))
+            Err(format!("Landlock cannot take away the network for `{}`", profile.name()))
         }
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
-        Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
+        Hold::Seatbelt => Err("the macOS sandbox is not available here".to_owned()),
         Hold::Words => Ok(None),
     }
 }
@@ -120,7 +120,7 @@ fn foreign_owner(ground: &Ground) -> Option<String> {
     let own = stat.st_uid == rustix::process::geteuid().as_raw()
         && stat.st_gid == rustix::process::getegid().as_raw();
     (!own).then(|| {
-        "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned()
+        "the project belongs to another user or group, which throwaway layers do not support".to_owned()
     })
 }
 

@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 /// Variables that a command line was judged with.
 const JUDGED_WITH: [&str; 2] = ["HOME", "PATH"];
 
-/// Why a command with these variables may do something else than its text says. `held`: folders in which an
-/// agent may put programs.
+/// Why a command with these variables may do something else than its text says. `held`: folders into which
+/// an agent can put programs.
 pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option<String> {
     let set = || variables.iter().filter(|(_, value)| !value.is_empty());
     let mut leading = set().filter_map(|(name, value)| Some((name, value, lead(name)?)));
     let led = leading.find_map(|(name, value, lead)| match lead {
         Lead::Runs => Some(format!("`{name}` runs something first")),
         Lead::Loads => named_in(name, value, held)
-            .map(|path| format!("`{name}` has `{path}`, in which an agent may put what it loads")),
+            .map(|path| format!("`{name}` contains `{path}`, where an agent could put what it loads")),
         // They run inside the jail.
         Lead::Starts => None,
     });
@@ -35,7 +35,7 @@ pub fn disturbance(variables: &[(String, OsString)], held: &[PathBuf]) -> Option
     let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     std::env::split_paths(path.unwrap_or(OsStr::new(""))).find_map(|entry| {
         is_loose(&entry, held)
-            .then(|| format!("`PATH` has `{}`, in which an agent may put programs", entry.display()))
+            .then(|| format!("`PATH` contains `{}`, where an agent could put programs", entry.display()))
     })
 }
 
@@ -131,9 +131,7 @@ impl Judged {
             return Err(format!("nobody was asked about it, and {why}"));
         }
         if same.iter().any(|judged| leads(&env.cwd, &judged.reads) != judged.leads) {
-            return Err(
-                "nobody was asked about it, and a path that it names leads elsewhere by now".to_owned()
-            );
+            return Err("nobody was asked about it, and a path that it names now leads elsewhere".to_owned());
         }
         Ok(())
     }

@@ -191,7 +191,7 @@ pub(super) fn forbid(sockets: Sockets) -> io::Result<()> {
     let mut steps = program(sockets);
     let program =
         libc::sock_fprog { len: u16::try_from(steps.len()).unwrap_or(0), filter: steps.as_mut_ptr() };
-    #[expect(unsafe_code, reason = "no safe crate here knows filters")]
+    #[expect(unsafe_code, reason = "no safe crate here supports filters")]
     // SAFETY: the kernel copies the program, whose length is right, before it returns.
     let set =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };

@@ -86,7 +86,7 @@ const SERVICES: [&str; 9] = [
     "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen",
     "/run/snapd.socket", "/run/systemd/private", "/run/user",
 ];
-/// The same in the home, and variables that name such a socket: `unix:///path`, `unix:path=/path,guid=…`,
+/// Sockets in the home, and variables that name such a socket: `unix:///path`, `unix:path=/path,guid=…`,
 /// `/path,123,0`.
 const SERVICES_AT_HOME: [&str; 8] = [
     ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",

@@ -123,7 +123,7 @@ pub(super) fn own_program(wishes: &mut Wishes) -> PathBuf {
 }
 
 /// No new file can be made in this folder, and the existing ones stay as they are. The command's worktree may
-/// lie in it and stays writable: the files in it that guard are held on their own.
+/// lie in it and stays writable: its guarded files are protected one by one.
 fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wishes: &mut Wishes) {
     let Some(items) = wishes.items(folder) else { return };
     wishes.add(folder, Way::ReadOnly, true);
@@ -136,8 +136,8 @@ fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wis
     }
 }
 
-/// There in a project whose runs keep their records in `artifacts`; elsewhere they lie in `.aops`, which is
-/// held whole.
+/// Exists in projects whose runs keep their records in `artifacts`; otherwise they are in `.aops`, which is
+/// protected as a whole.
 const RECORDS: &str = "artifacts/loop_state";
 
 /// How many folders deep our texts lie: `templates/owed/push.md`.

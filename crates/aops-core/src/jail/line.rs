@@ -3,7 +3,7 @@
 //! Reads text, gives text. Today's client runs `source … && eval '<command>' < /dev/null && pwd -P >|
 //! <file>`.
 
-/// What stands between the command and the file that receives the working directory.
+/// The text between the command and the file that receives the working directory.
 const FOLDER: &str = " && pwd -P >| ";
 const NO_INPUT: &str = " < /dev/null";
 

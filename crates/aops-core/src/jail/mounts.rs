@@ -11,7 +11,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Large enough for most lists; the kernel generates the list anew for each small read.
+/// Large enough for most lists; the kernel generates the list again for each small read.
 const USUAL: usize = 1 << 16;
 
 /// The kernel's list of mounts, unparsed.

@@ -69,8 +69,8 @@ pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Lay
     if plan.read_only {
         let top = tried("`/`", open_at(Path::new("/")))?;
         tried("read-only mounts", set_writable(top.as_fd(), false, true))?;
-        // The ID maps are written there later. What a superuser could change in it is read-only by a place of
-        // its own.
+        // The ID maps are written there later. Whatever a superuser could change in it gets a read-only place
+        // of its own.
         let proc = tried("`/proc`", open_at(Path::new("/proc")))?;
         let _ = set_writable(proc.as_fd(), true, false);
         own_terminals()?;
@@ -112,8 +112,8 @@ fn own_terminals() -> Result<(), String> {
     }
 }
 
-/// Mounts a `/proc` of this PID namespace alone. If any part of `/proc` is covered by a mount, the whole
-/// stays as it is.
+/// Mounts a `/proc` of this PID namespace alone. If a mount covers any part of `/proc`, all of it stays
+/// as it is.
 fn mount_proc() -> bool {
     let covered = mounts::list().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
         path.starts_with("/proc")
@@ -200,7 +200,6 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     let around = open_at(around)?;
     let view = if alone { copy_of(&around, OpenTreeFlags::empty()) } else { Err(rustix::io::Errno::INVAL) };
     // The kernel refuses this if one of the mounts below must not be uncovered; then copy those, too.
-    // them.
     view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }
 

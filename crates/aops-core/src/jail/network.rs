@@ -72,22 +72,13 @@ const PASSED_ON: [&str; 4] = ["HOME", "LANG", "PATH", "TZ"];
 #[derive(Debug)]
 pub struct Reach {
     /// The folder of the session whose network it enters; `None` if the command reaches no network.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "there is no network of a session there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no session has a network there"))]
     session: Option<PathBuf>,
     /// Sockets that stay visible. All others of outside programs are hidden, since no network confines them.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "there is no network of a session there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no session has a network there"))]
     visible: Option<Vec<PathBuf>>,
     /// Hosts that a person was asked about. The command starts, so they were approved.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "there is no network of a session there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no session has a network there"))]
     wants: Vec<String>,
 }
 
@@ -122,8 +113,10 @@ impl Reach {
         }
         if hold != Hold::Namespaces {
             let must = jail.level == JailLevel::Require && network.mode.closes_sockets();
-            let why =
-                format!("`[network] mode` is `{}`, and only namespaces hold a network", network.mode.name());
+            let why = format!(
+                "`[network] mode` is `{}`, and only namespaces can confine a network",
+                network.mode.name()
+            );
             return if must && uses { Err(why) } else { Ok(None) };
         }
         let closes = closes(network, session);
@@ -151,7 +144,7 @@ impl Reach {
 
     #[cfg(not(target_os = "linux"))]
     pub fn enter(&self, _: &mut Ground) -> Result<(), String> {
-        Err("there is no network of a session here".to_owned())
+        Err("no session has a network here".to_owned())
     }
 }
 
@@ -257,7 +250,7 @@ pub fn describe(session: &Session, folder: &Path) -> Option<String> {
         let read = describe_reading(folder).map(|words| format!(" · {words}")).unwrap_or_default();
         format!("{counts}{read}")
     };
-    let unheld = "not held: commands have the machine's network";
+    let unheld = "not confined: commands have the machine's network";
     match (mode, held) {
         (NetworkMode::Off, _) => None,
         (_, true) => Some(format!("{} · {}", mode.name(), counts())),

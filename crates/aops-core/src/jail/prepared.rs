@@ -127,7 +127,7 @@ fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
     let mark = ground.watched.as_ref().map(|session| {
         let folder = make_folder(session)?;
         let name = claimed_name(std::process::id());
-        // A killed keeper left it behind, whose command had the same process ID as we.
+        // A killed keeper left it behind; its command had the process ID that we have now.
         let _ = fs::remove_file(folder.join(&name));
         Mark::new(&folder, name)
     });

@@ -101,7 +101,7 @@ pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
     let Err(why) = start(line, step, env, &variables);
     let _ = writeln!(
         std::io::stderr(),
-        "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` says what holds here; a person can set `[jail] level = \"off\"`"
+        "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` shows which jail works here; a person can set `[jail] level = \"off\"`"
     );
     CANNOT_RUN
 }
@@ -167,7 +167,7 @@ fn waiting(variables: &Variables) -> Vec<i32> {
     all
 }
 
-const UNHELD_ANSWER: &str = "nobody was asked about it, and the jail of such a line does not hold here";
+const UNHELD_ANSWER: &str = "nobody was asked about it, and the jail that it needs does not work here";
 
 impl Order {
     fn of(line: &str, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Self, String> {
@@ -356,18 +356,19 @@ fn choose(
 fn leaving(command: &str, calls: &[&OpenCall], jail: &Jail, env: &Env) -> Result<Unheld, String> {
     let search = Search { env, cwd: &env.cwd, without: &jail.without };
     let leaving = search.of_command(command).ok_or(
-        "it may leave the jail only as a program in a folder that nobody but the superuser can write, and is none now",
+        "it may leave the jail only while its program is in a folder that only the superuser can write, and it no longer is",
     )?;
     let was_asked = || calls.iter().all(|open| open.reason.is_some());
     match leaving.configured(env) {
         Some(file) if !was_asked() => {
-            Err(format!("`{}` says what it starts, and nobody was asked", file.display()))
+            Err(format!("`{}` decides what it starts, and nobody was asked", file.display()))
         }
         _ => Ok(leaving),
     }
 }
 
-const UNASKED: &str = "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
+const UNASKED: &str =
+    "no hook was asked about this command, so it runs in a throwaway layer: its changes are discarded";
 
 /// The command of this line, and the open calls that have this command.
 fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a OpenCall>)> {
@@ -383,10 +384,10 @@ fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a Open
 fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Profile), String> {
     match (state.hold, jail.level) {
         (Hold::Words, JailLevel::Require) => {
-            Err(format!("`[jail] level` is `require`, and the jail does not hold: {}", state.why))
+            Err(format!("`[jail] level` is `require`, and the jail does not work: {}", state.why))
         }
         _ if profile.is_quiet() && (jail.level == JailLevel::Off || !state.holds(profile)) => {
-            Err(format!("nobody was asked about it, and profile `{}` does not hold here", profile.name()))
+            Err(format!("nobody was asked about it, and profile `{}` does not work here", profile.name()))
         }
         (_, JailLevel::Off) | (Hold::Words, JailLevel::Auto) => Ok((Hold::Words, Profile::None)),
         (hold, _) if profile == Profile::Trial && !state.trial => Ok((hold, Profile::Read)),

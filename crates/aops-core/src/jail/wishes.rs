@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 pub enum Way {
     /// Unchanged, and on the same mount as the folder above it; it cannot be renamed or removed.
     Held,
-    /// The same, but on a mount of its own, which is copied into every namespace made from this one. The only
+    /// The same, on a separate mount, which is copied into every namespace made from this one. The only
     /// way to hold a symlink, which stays a symlink.
     Pinned,
     /// Changes go into a throwaway layer.
@@ -285,7 +285,7 @@ fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             let folder = folder.display();
             Err(format!(
-                "`{folder}`: {error}; what guards may lie in it, so open it: `chmod u+rwx '{folder}'`"
+                "`{folder}`: {error}; files that guard the session may be in it, so make it readable: `chmod u+rwx '{folder}'`"
             ))
         }
         Err(error) => Err(format!("`{}`: {error}", folder.display())),

@@ -22,11 +22,12 @@ use crate::session::fact::{FORMAT, Fact, Snapshot, Step};
 use crate::session::fold::Session;
 use crate::session::memory::Witness;
 use crate::session::phase_end::{PhaseChange, Standing};
+use crate::session::state::StateText;
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::plain::plain;
 use crate::text::sha256::{sha256, trace_id};
-use crate::text::stored::{canonical_value, digest_of};
+use crate::text::stored::canonical_value;
 use crate::text::time::timestamp;
 use rustix::fs::OFlags;
 use serde_json::value::RawValue;
@@ -93,7 +94,8 @@ impl Ledger {
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let place = session_folder::existing(path)?;
-        Self::enter(env, trace, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+        Self::enter(env, trace, place, true)?
+            .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))
     }
 
     /// Opens an existing folder; `None` if it belongs to another session.
@@ -266,6 +268,8 @@ struct Batch {
     lines: Vec<u8>,
     /// What the session remembers after them, to which the last one commits.
     memory: Box<RawValue>,
+    /// The same of its public state.
+    state: StateText,
 }
 
 impl Ledger {
@@ -288,13 +292,13 @@ impl Ledger {
         let older = if export { self.compare(env, &facts)? } else { None };
         // Until the writes end, the session in memory is ahead of the disk.
         self.failed = true;
-        let Batch { lines, memory } = self.batch(env, &facts)?;
+        let Batch { lines, memory, state } = self.batch(env, &facts)?;
         if self.dry_run {
             self.loaded.walk.bytes = before;
             self.failed = false;
             return Ok(());
         }
-        let written = self.write(&lines, before, sync).and_then(|()| self.write_state(memory));
+        let written = self.write(&lines, before, sync).and_then(|()| self.write_state(&state, memory));
         if let Err(failure) = written {
             let _ = self.file.set_len(before);
             return Err(failure);
@@ -378,7 +382,8 @@ impl Ledger {
         let with = PhaseChange::of(stood, stands(&walk.folded), fact).join(with);
         let digests = marked.then(|| {
             batch.memory = canonical_value(&walk.folded.memory);
-            (digest_of(&walk.folded.state), sha256(&[batch.memory.get().as_bytes()]))
+            batch.state = StateText::of(&walk.folded.state);
+            (batch.state.digest(), sha256(&[batch.memory.get().as_bytes()]))
         });
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
         let prev = &walk.folded.head;
@@ -412,10 +417,10 @@ impl Ledger {
     }
 
     /// Indented, with the digest of the canonical form.
-    fn write_state(&self, memory: Box<RawValue>) -> Result<(), Failure> {
+    fn write_state(&self, text: &StateText, memory: Box<RawValue>) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
         let mut state = walk.folded.state.clone().into_inner();
-        state.ledger = Some(Witness {
+        let ledger = Witness {
             binary: OURS.to_owned(),
             bytes: walk.bytes,
             format: FORMAT,
@@ -424,9 +429,10 @@ impl Ledger {
             memory,
             seq: walk.folded.seq,
             snapshot: walk.snapshot,
-            written: None,
-        });
-        state.digest = Some(digest_of(&state));
+            ..Witness::default()
+        };
+        state.digest = Some(text.digest_with(&ledger));
+        state.ledger = Some(ledger);
         let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";
         Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)
     }
@@ -449,7 +455,8 @@ impl Ledger {
 
 fn stands(session: &Session) -> Standing {
     let step = session.memory.run.as_ref().map(|step| step.phase);
-    Standing { phase: session.state.phase, step, over: session.state.ended_at.is_some() }
+    let state = &session.state;
+    Standing { phase: state.phase, planned: session.is_planned(), step, over: state.ended_at.is_some() }
 }
 
 #[cfg(test)]

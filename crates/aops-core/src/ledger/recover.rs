@@ -11,7 +11,7 @@ use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, FORMAT, Fact, Recovered};
 use crate::session::fold::Session;
 use crate::session::memory::{Memory, Witness};
-use crate::session::state::{SCHEMA, State};
+use crate::session::state::{SCHEMA, State, StateText};
 use crate::system::{folder, threads};
 use crate::text::json::{self, quoted};
 use crate::text::sha256::sha256;
@@ -70,7 +70,9 @@ impl SessionFiles<'_> {
         if let Some(seq) = lost {
             repairs.push(Fact::Recovery(Recovered {
                 lost_after: Some(walk.folded.seq),
-                what: format!("a power loss took entries up to {seq}; all that was synced is left"),
+                what: format!(
+                    "a power loss destroyed entries up to {seq}; everything that was synced is left"
+                ),
                 ..Recovered::default()
             }));
         }
@@ -123,12 +125,10 @@ impl SessionFiles<'_> {
         let line = line.strip_suffix(b"\n").and_then(Line::read);
         Ok(line.is_some_and(|line| {
             let same = line.digest == witness.head && line.seq == witness.seq && line.holds();
-            let state = &session.state;
-            let memory = &session.memory;
             let text = sha256(&[witness.memory.get().as_bytes()]);
             // What another version wrote may say more than we read.
-            let is_read = witness.binary == OURS || text == digest_of(memory);
-            let commits = |mark: Mark| is_read && mark.state == digest_of(state) && mark.memory == text;
+            let is_read = witness.binary == OURS || text == digest_of(&session.memory);
+            let commits = |mark: Mark| is_read && mark.state == witness.state && mark.memory == text;
             same && line.mark.is_some_and(commits)
         }))
     }
@@ -298,7 +298,7 @@ pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
     if is_tear(rest) {
         return Ok(());
     }
-    let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
+    let what = format!("the bytes after entry {} are not an entry", walk.folded.seq);
     Err(Failure::new(Code::ChecksumMismatch, what))
 }
 
@@ -368,6 +368,9 @@ pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<St
 pub(super) const STATE_FILE: &str = "session-state.json";
 const MOST: u64 = 4 << 20;
 
+/// Whether this is the digest of a file with this state and ledger.
+type Matches = fn(&StateText, &Witness, &str) -> bool;
+
 #[derive(Debug)]
 pub enum StateFile {
     Missing,
@@ -379,16 +382,16 @@ pub enum StateFile {
 
 impl StateFile {
     pub fn read(dir: &OwnedFd) -> Result<Self, Failure> {
-        Self::read_as(dir, |state, digest| digest_of(state) == digest)
+        Self::read_as(dir, |state, ledger, digest| state.digest_with(ledger) == digest)
     }
 
     /// The same without checking the digest: the caller asks the ledger whether it `holds`, which computes
     /// the digests of all parts.
     pub fn read_unproven(dir: &OwnedFd) -> Result<Self, Failure> {
-        Self::read_as(dir, |_, _| true)
+        Self::read_as(dir, |_, _, _| true)
     }
 
-    fn read_as(dir: &OwnedFd, matches: fn(&State, &str) -> bool) -> Result<Self, Failure> {
+    fn read_as(dir: &OwnedFd, matches: Matches) -> Result<Self, Failure> {
         let file = match folder::open_unchecked(dir, STATE_FILE, OFlags::RDONLY) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(StateFile::Missing),
@@ -408,25 +411,29 @@ impl StateFile {
         Ok(found)
     }
 
-    fn parse(bytes: Vec<u8>, matches: fn(&State, &str) -> bool) -> Self {
+    fn parse(bytes: Vec<u8>, matches: Matches) -> Self {
         let Ok(mut state) = serde_json::from_slice::<Box<State>>(&bytes) else {
             return StateFile::Untrusted(bytes);
         };
-        let text = state.ledger.as_ref().map(|witness| witness.memory.get());
-        let memory = text.and_then(|text| serde_json::from_str::<Box<Memory>>(text).ok());
         let digest = state.digest.take().filter(|_| state.schema == SCHEMA);
-        let (Some(memory), Some(digest)) = (memory, digest) else { return StateFile::Untrusted(bytes) };
-        if !matches(&state, &digest) {
-            // Somebody may have formatted the file anew.
-            if let Some(witness) = &mut state.ledger {
-                witness.memory = canonical_value(&memory);
-            }
-            if !matches(&state, &digest) {
+        let (Some(digest), Some(mut witness)) = (digest, state.ledger.take()) else {
+            return StateFile::Untrusted(bytes);
+        };
+        let Ok(memory) = serde_json::from_str::<Box<Memory>>(witness.memory.get()) else {
+            return StateFile::Untrusted(bytes);
+        };
+        let text = StateText::of(&state);
+        if !matches(&text, &witness, &digest) {
+            // Somebody may have reformatted the file.
+            witness.memory = canonical_value(&memory);
+            if !matches(&text, &witness, &digest) {
                 return StateFile::Untrusted(bytes);
             }
         }
-        let witness = state.ledger.take().filter(|witness| witness.format == FORMAT);
-        let Some(witness) = witness else { return StateFile::Untrusted(bytes) };
+        if witness.format != FORMAT {
+            return StateFile::Untrusted(bytes);
+        }
+        witness.state = text.digest();
         let head = witness.head.clone();
         StateFile::Whole(
             Box::new(Session { state: state.into(), memory, seq: witness.seq, head }),

@@ -40,7 +40,7 @@ pub fn set_aside(env: &Env, second: &Path) -> Result<Vec<Fact>, Failure> {
     let aside = free_name(second);
     fs::rename(second, &aside).map_err(|error| Failure::storage(second.display(), error))?;
     let what = format!(
-        "a second ledger of this session, in `{}`, is set aside as `{}`: this one counts, since the exported head is of it",
+        "a second ledger of this session, in `{}`, is set aside as `{}`: this one counts, because the exported head belongs to it",
         second.display(),
         aside.file_name().unwrap_or_default().display(),
     );

@@ -237,7 +237,8 @@ const GUARD: &str = "folders.lock";
 pub fn guard(env: &Env) -> Result<File, Failure> {
     let path = env.config.join("aops");
     make_all(&path)?;
-    let dir = folder::enter(CWD, &path, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+    let dir = folder::enter(CWD, &path, true)?
+        .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))?;
     Ok(lock::take(lock::open_or_make(&dir, GUARD)?, GUARD, PATIENCE)?)
 }
 
@@ -247,7 +248,7 @@ pub fn open(path: PathBuf) -> Result<Option<SessionFolder>, Failure> {
 }
 
 pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
-    open(path.to_owned())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+    open(path.to_owned())?.ok_or_else(|| Failure::storage(path.display(), "no longer exists"))
 }
 
 /// The folders in this project whose names are derived from this hash, the oldest first.

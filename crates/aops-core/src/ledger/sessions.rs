@@ -115,7 +115,7 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
         [one] => Ok(one.clone()),
         [] => Err(format!("no session `{given}`\nhint: `aops-hook sessions` lists them")),
         many => Err(format!(
-            "`{given}` begins {} session ids\nhint: type more of it; `aops-hook sessions` lists them",
+            "{} session ids begin with `{given}`\nhint: type more of it; `aops-hook sessions` lists them",
             many.len()
         )),
     }
@@ -235,7 +235,7 @@ pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(
 /// The session in this folder, if it is the right one and the ledger still contains the entry with which its
 /// state was written.
 fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure> {
-    let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "is gone");
+    let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "no longer exists");
     // Read without the lock: a hook may replace the state meanwhile, so try again.
     for _ in 0..3 {
         let state_file = StateFile::read_unproven(&place.dir)?;
@@ -284,7 +284,7 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
         let _lock = if locked { None } else { Lock::of_reader(&place.dir) };
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
-    let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
+    let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "no longer exists"))?;
     let trace = found.session_id.as_str();
     let boot = boot_id();
     let (head, lapsed) = heads::proving_among(heads, &boot);

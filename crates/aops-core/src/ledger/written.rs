@@ -27,6 +27,7 @@ use rustix::fs::OFlags;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,8 @@ struct Written {
     files: BTreeSet<PathBuf>,
     /// When calls were running that change something: from, until.
     spans: Vec<(i64, i64)>,
+    /// The same since the session began.
+    all_spans: Vec<(i64, i64)>,
     /// Files that other sessions edited, and when they last did.
     others: BTreeMap<String, i64>,
 }
@@ -69,14 +72,15 @@ impl Written {
                     Some(Fact::Call(step)) => written.note(env, memory, &mut begun, &step, at),
                     // It was never asked about, so its start is unknown: count from the entry before.
                     Some(Fact::Violation(violation)) if violation.unasked.is_some() => {
-                        written.spans.push((last_ms, at));
+                        written.ran(last_ms, at);
                     }
                     Some(Fact::Event(seen))
                         if seen.baseline().is_some_and(|new| {
                             memory.place.baseline_sha256.as_ref() == Some(&new.sha256)
                         }) =>
                     {
-                        written = Self::default();
+                        let all_spans = mem::take(&mut written.all_spans);
+                        written = Self { all_spans, ..Self::default() };
                     }
                     _ => {}
                 }
@@ -114,8 +118,20 @@ impl Written {
     }
 
     fn keep(&mut self, call: Begun, until_ms: i64) {
-        self.spans.push((call.from_ms - TICK_MS, until_ms));
+        self.ran(call.from_ms - TICK_MS, until_ms);
         self.files.extend(call.file);
+    }
+
+    fn ran(&mut self, from_ms: i64, until_ms: i64) {
+        self.spans.push((from_ms, until_ms));
+        self.all_spans.push((from_ms, until_ms));
+    }
+
+    /// One of the session's calls ran in this second.
+    fn ran_at(&self, second: i64) -> bool {
+        let from = second.saturating_mul(1000);
+        let until = from.saturating_add(999);
+        self.all_spans.iter().any(|(began, ended)| *began <= until && from <= *ended)
     }
 
     /// This file is, or may be, as the session left it; or the session edited it at some time.
@@ -138,7 +154,9 @@ pub fn owed(env: &Env, session: &Session, cwd: &Path, ledger: (&File, u64)) -> R
     let written = LazyCell::new(|| read().ok());
     // If the ledger cannot be read, the session may have written any file.
     let is_own = |place: &Path| written.as_ref().is_none_or(|written| written.is_own(place));
-    Ok(git::owed(env, cwd, Path::new(&session.memory.place.root), &baseline, &is_own))
+    let ran_at = |second: i64| written.as_ref().is_none_or(|written| written.ran_at(second));
+    let deeds = git::Deeds { wrote: &is_own, ran_at: &ran_at };
+    Ok(git::owed(env, cwd, Path::new(&session.memory.place.root), &baseline, &deeds))
 }
 
 /// The same for a session that is not open here.

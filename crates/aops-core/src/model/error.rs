@@ -36,11 +36,11 @@ impl Code {
                 "a person can install that version again, or begin a new session with this one; the record is kept as it is"
             }
             Code::WrittenByOlder => {
-                "a person can begin a new session with this version, or go on in this one with the version that recorded it; the record is kept as it is"
+                "a person can begin a new session with this version, or continue this one with the version that recorded it; the record is kept as it is"
             }
             Code::ConcurrentExecution => "make the call again under an id of its own",
             Code::LockAcquireFailed => {
-                "try again; if it stays, a person can see who holds `.lock` in the session folder with `fuser`"
+                "try again; if that does not help, a person can see with `fuser` who holds `.lock` in the session folder"
             }
             Code::InputInvalid => {
                 "a person can run `aops-hook doctor`: the client and the hook must agree on the event"
@@ -54,7 +54,7 @@ impl Code {
             Code::TimedOut => "a person can run `aops-hook checkpoint create` once; later ones are quick",
             Code::InTheWay => "move it out of the tree, then try again",
             Code::Panic => {
-                "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`"
+                "a person can run `aops-hook doctor`, or remove the hooks with `aops-hook uninstall`"
             }
         }
     }

@@ -107,7 +107,7 @@ impl Verdict {
         let notice = if self.reason.is_empty() {
             String::new()
         } else {
-            format!("not enforced here, or this would be refused: {}", self.reason)
+            format!("not enforced here; otherwise this would be blocked: {}", self.reason)
         };
         Self { ruling: Ruling::Pass, reason: String::new(), notice, halt: false, softened: true, ..self }
     }

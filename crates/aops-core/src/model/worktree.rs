@@ -12,8 +12,11 @@ pub struct Worktree {
     /// There are also uncommitted changes that are not this session's.
     pub others: bool,
     pub uncommitted: Vec<String>,
-    /// How to push, and what is ahead; `None` if there is no remote to push to.
+    /// How to push, and what is ahead; `None` if there is no remote to push to, or if commits of others would
+    /// go with it.
     pub push: Option<(String, String)>,
+    /// How many commits that are not this session's a push would send: they keep it from being owed.
+    pub unpushed: u64,
     pub asked: Asked,
 }
 

@@ -106,7 +106,7 @@ fn lacks_start(env: &Env, session: &Session, event: &Event) -> bool {
 
 fn of_missing_start(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let words =
-        || format!("{}; go on with `claude --resume`, or start the client again", Violation::UNSTARTED);
+        || format!("{}; continue with `claude --resume`, or start the client again", Violation::UNSTARTED);
     is_unstarted(env, session, event).then(words)
 }
 
@@ -143,7 +143,7 @@ fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let is_it = |at: &usize| line[*at].trim() == event.prompt().trim() && is_operand(&line, *at);
     let given = (1..line.len()).any(|at| is_it(&at));
-    (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
+    (!given).then(|| format!("a hook in `{file}` may have sent it, as the first prompt after a start"))
 }
 
 /// This word of the client's command line is its prompt, and not the value of an option that we do not know.
@@ -170,11 +170,11 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
         return Some("a timer of this session sends the same words".to_owned());
     }
     if memory.timers.lost {
-        let why = "more timers were set in this session than are remembered; start the client again (`claude --resume`)";
+        let why = "more timers were set in this session than we remember; start the client again (`claude --resume`)";
         return Some(why.to_owned());
     }
     if prompt.is_cut && !memory.timers.known.is_empty() {
-        return Some("it is cut as the client cuts the words of timers".to_owned());
+        return Some("its text is cut the way the client cuts a timer's text".to_owned());
     }
     if let Some(why) = lasting_timers::sends(env, event, &prompt) {
         return Some(why);

@@ -61,7 +61,7 @@ pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
     let more = found.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!(
-        "this repository brings what runs without asking: {}{more}\nhint: look at it before you work here; this is said once",
+        "this repository has files that run without asking you: {}{more}\nhint: look at it before you work here; you see this only once",
         named.join(", ")
     ))
 }
@@ -186,7 +186,7 @@ pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
 /// The commands in a text of hooks that answer permission prompts, without ours.
 fn prompt_hooks(text: &str, script: bool) -> Vec<String> {
     let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else {
-        return vec!["a file that is no JSON".to_owned()];
+        return vec!["a file that is not JSON".to_owned()];
     };
     let hooks = root.get("hooks");
     if hooks.is_some_and(|hooks| hooks.is_string() || hooks.is_array()) {

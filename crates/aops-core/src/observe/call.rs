@@ -378,7 +378,7 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     protected
 }
 
-/// What the skill or agent brings that this call starts, where that may change something.
+/// What the skill or agent that this call starts brings along, if that may change something.
 fn brought(env: &Env, session: &Session, event: &Event, call: &ToolCall) -> Option<String> {
     let shut = session.is_shut() || session.memory.run.is_some();
     if shut { executable::used(env, Path::new(&event.cwd), call) } else { None }

@@ -2,7 +2,7 @@
 //!
 //! Reads the client's command line and settings when a session starts, and sessions on disk only if a lower
 //! mode is requested. Invariants: a lower mode counts only if a person outside of any tool call asked for it;
-//! an unreadable mode is none; unless something says otherwise, the client has agents.
+//! an unreadable mode does not count; unless something says otherwise, the client has agents.
 
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
@@ -67,7 +67,7 @@ fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure>
     let in_force = in_force::load_in(env, None)?;
     let configured = in_force.policy.mode.level();
     let floor = in_force.origins.floor();
-    let held = || "the administrator's bundle holds the mode".to_owned();
+    let held = || "the administrator's bundle sets the mode".to_owned();
     let refused = match floor {
         Some(floor) if level < floor => Some(held()),
         _ if level < configured => lowered_by(env, event, level),
@@ -114,7 +114,7 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
 pub fn unheard(asked: &ModeAsked) -> Option<String> {
     let why = asked.refused.as_ref()?;
     Some(format!(
-        "`{MODE}={}` does not hold: {why}\nhint: set it where you start the client yourself, or run `{PROGRAM} mode`",
+        "`{MODE}={}` has no effect: {why}\nhint: set it where you start the client yourself, or run `{PROGRAM} mode`",
         asked.asked
     ))
 }

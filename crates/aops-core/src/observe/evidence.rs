@@ -12,7 +12,7 @@ use crate::model::call::{CallState, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::outcome::AgentVerdict;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Fact, Step};
+use crate::session::fact::{Fact, NO_EFFECT, Step};
 use crate::text::json::{self, Json};
 use crate::text::template::one_line;
 use crate::tool::targets::Targets;
@@ -54,19 +54,31 @@ pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> 
     }
 }
 
-/// The last failed test or check of this agent, if none passed after it.
+/// The last failed test or check of this agent, if none passed after it. One that nobody permitted did not
+/// run.
 fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
     let mut asked = Vec::new();
     let mut failed = None;
-    let calls =
-        recent.iter().filter_map(|entry| if let Fact::Call(step) = &entry.fact { Some(step) } else { None });
-    for step in calls.filter(|step| step.agent_id.as_deref() == Some(agent_id)) {
+    // Permission was asked for, or refused, since its last call began.
+    let mut permission = false;
+    for entry in recent {
+        let step = match &entry.fact {
+            Fact::Call(step) if step.agent_id.as_deref() == Some(agent_id) => step,
+            Fact::Event(seen) if seen.agent_id.as_deref() == Some(agent_id) => {
+                let kinds = [EventKind::PermissionRequest, EventKind::PermissionDenied];
+                permission |= kinds.contains(&seen.kind());
+                continue;
+            }
+            _ => continue,
+        };
+        permission &= step.to != CallState::Pending;
         if let Some(line) = check_of(step) {
             asked.push((&step.call, line));
         }
         let line = asked.iter().find(|(call, _)| *call == &step.call).map(|(_, line)| line.clone());
+        let ran = !permission || step.reason.as_deref() != Some(NO_EFFECT);
         match (step.to, line) {
-            (CallState::Failed, Some(line)) => failed = Some(line),
+            (CallState::Failed, Some(line)) if ran => failed = Some(line),
             (CallState::Completed, Some(_)) => failed = None,
             _ => {}
         }

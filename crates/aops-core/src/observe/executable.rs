@@ -48,7 +48,7 @@ fn written_as(env: &Env, protected: &Protected, call: &ToolCall, target: &Target
             let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
             let skill = folder.join("SKILL.md");
             let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
-            Some(said(&format!("beside a skill that brings {what}")))
+            Some(said(&format!("next to a skill that brings {what}")))
         }
         None if target.act == Act::Copy => None,
         None => {
@@ -74,7 +74,7 @@ fn text(env: &Env, call: &ToolCall, path: &Path) -> Option<Found> {
     let named = path.display();
     let Some(new) = new_texts(call, path) else {
         let words = format!(
-            "`{named}` is read by the client, and its new text cannot be seen here (Write shows it; a plain one is free)"
+            "`{named}` is read by the client, and this call does not show its new text (`Write` does; a plain text is free)"
         );
         return Some((words, false));
     };
@@ -83,7 +83,7 @@ fn text(env: &Env, call: &ToolCall, path: &Path) -> Option<Found> {
     }
     new.iter()
         .find_map(|text| brings(text))
-        .map(|what| (format!("`{named}` brings {what}, which run without being asked"), false))
+        .map(|what| (format!("`{named}` brings {what}, which run without asking"), false))
 }
 
 fn in_agents(path: &Path) -> bool {
@@ -138,7 +138,7 @@ fn collect(json: &Json, all: &mut Vec<String>) {
     }
 }
 
-/// A program written to a place where it hides another of its name.
+/// A program that is written to a place where it hides another one of the same name.
 fn on_path(env: &Env, path: &Path) -> Option<Found> {
     let folder = path.parent()?;
     let name = path.file_name()?;
@@ -184,7 +184,9 @@ pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
         }?;
         Some(format!("`{}` brings {what}", path.display()))
     });
-    let unseen =
-        || (!files.are_all).then(|| "one of more files than are looked at may bring programs".to_owned());
+    let unseen = || {
+        (!files.are_all)
+            .then(|| "there are too many files to check whether one of them brings programs".to_owned())
+    };
     found.or_else(unseen)
 }

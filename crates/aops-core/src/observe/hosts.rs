@@ -132,7 +132,7 @@ fn no_name(host: &str, port: u16) -> Unlisted {
     Unlisted {
         rule: one_line(host, LONGEST_NAME),
         port,
-        why: "it is an address or cannot be read as a name, and lists hold names".to_owned(),
+        why: "it is an address, or cannot be read as a name; lists contain only names".to_owned(),
         denied: true,
         needed: false,
         after_secret: false,

@@ -70,15 +70,18 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     }
     if !env.is_jailing() {
         let foreign = env.client.shell_prefix.as_ref().map(|prefix| {
-            let what =
-                if names_us(prefix) { "us, but not as the starter of commands" } else { "another program" };
+            let what = if names_us(prefix) {
+                "us, but not as the program that starts commands"
+            } else {
+                "another program"
+            };
             format!(
-                "`{SHELL_PREFIX}` names {what}, so shell commands are judged by their words alone: `{}`\n\
+                "`{SHELL_PREFIX}` names {what}, so shell commands are judged only by their text: `{}`\n\
                 hint: `aops-hook install` sets it",
                 one_line(prefix, 120)
             )
         });
-        let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: none is let go\nhint: run `aops-hook install` and start the client again".to_owned());
+        let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: no command may run\nhint: run `aops-hook install` and start the client again".to_owned());
         return (None, required.or(foreign).or_else(|| unheeded(env)));
     }
     // Only an existing folder can be guarded.
@@ -114,7 +117,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
             let why = one_line(&why, 200);
             return (
                 None,
-                Some(format!("whether the kernel holds shell commands could not be found out: {why}")),
+                Some(format!("we could not find out whether the kernel can confine shell commands: {why}")),
             );
         }
     };
@@ -135,7 +138,7 @@ fn doubled(env: &Env) -> Option<String> {
     let path = path.display();
     Some(format!(
         "`{path}` has a second name (a hard link), by which any command can reach it\n\
-        hint: give it one: `cp -p '{path}' '{path}.new' && mv '{path}.new' '{path}'`"
+        hint: give it a single name: `cp -p '{path}' '{path}.new' && mv '{path}.new' '{path}'`"
     ))
 }
 
@@ -144,14 +147,14 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
     match (state.hold, state.trial) {
         (Hold::Namespaces, true) => None,
         (Hold::Namespaces, false) => {
-            Some("no throwaway layers hold here, so a command that is not known waits for the plan")
+            Some("throwaway layers do not work here, so unknown commands wait for the plan")
         }
-        (Hold::Landlock, _) => Some(
-            "namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers",
-        ),
-        (Hold::Seatbelt, _) => Some("shell commands are held by the sandbox of macOS, which is untested"),
+        (Hold::Landlock, _) => {
+            Some("namespaces do not work here, so Landlock confines shell commands, without throwaway layers")
+        }
+        (Hold::Seatbelt, _) => Some("the macOS sandbox confines shell commands, which is untested"),
         (Hold::Words, _) => {
-            Some("the kernel does not hold shell commands here, so they are judged by their words alone")
+            Some("the kernel does not confine shell commands here, so they are judged only by their text")
         }
     }
 }
@@ -162,7 +165,7 @@ fn unheeded(env: &Env) -> Option<String> {
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
     named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && starts_through_us(value)).map(|_| {
         format!(
-            "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged by their words alone\nhint: start the client again, and look whether a project's settings set it anew",
+            "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged only by their text\nhint: start the client again, and check whether a project's settings set it again",
             file.display()
         )
     })
@@ -217,7 +220,7 @@ pub fn look(
 fn why_it_lasts(lasting: Lasting) -> &'static str {
     match lasting {
         Lasting::Background => {
-            "it would run on in the background, and what is tried out before the plan ends with its command"
+            "it would continue in the background, but what runs before the plan ends with its command"
         }
         Lasting::Server => {
             "it starts a server, which nobody could reach: what is tried out before the plan has a network of its own and ends with its command"

@@ -64,12 +64,19 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
         return Keeps::Untold;
     }
     let rules: Vec<&str> = lost.rules.iter().map(String::as_str).collect();
-    let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &rules };
-    match looked(place, &lost.losses, session.policy()) {
+    let looked = |quick| {
+        let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &rules, quick };
+        looked(place, &lost.losses, session.policy())
+    };
+    let is_shared = || !rules.is_empty() && is_shared(env, session, &root);
+    let found = match looked(!env.dry_run) {
+        Ok(found) if found.is_empty() => return Keeps::Nothing,
+        Ok(found) if !is_shared() => Ok(found),
+        _ => looked(false),
+    };
+    match found {
         Ok(found) if found.is_empty() => Keeps::Nothing,
-        Ok(_) if !rules.is_empty() && is_shared(env, session, &root) => {
-            Keeps::Not("another session works in this folder".to_owned())
-        }
+        Ok(_) if is_shared() => Keeps::Not("another session works in this folder".to_owned()),
         Ok(found) => all(lost.rules.clone(), &found),
         // Also without a rule: it may be the only copy.
         Err(unkept) => Keeps::Not(unkept.to_string()),
@@ -90,7 +97,7 @@ fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
         let is_other = other.session_id != session.state.session_id;
         is_other && is_late && sessions::session(other).is_some_and(|other| clients::is_live(&other, &boot))
     };
-    // A line that is only tried stands for a session of its own, which may be the open one.
+    // For a line that is only tried, we assume a session of its own, which may be the open one.
     let others = usize::from(session.state.session_id == Session::TRIED);
     rollback::sessions_in(env, root, "").iter().filter(|other| works(other)).count() > others
 }
@@ -131,8 +138,11 @@ pub fn part(env: &Env, session: &Session, event: &Event, call_id: &str) {
 /// may change.
 pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> Keeps {
     let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
-    let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[] };
-    match before::look_at_all(place, line, Bounds::of(session.policy())) {
+    let looked = |quick| {
+        let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[], quick };
+        before::look_at_all(place, line, Bounds::of(session.policy()))
+    };
+    match looked(true).or_else(|_| looked(false)) {
         Ok(found) if found.is_empty() => Keeps::Nothing,
         Ok(found) => all(vec![CONTAINED.to_owned()], &found),
         Err(unkept) => Keeps::Not(unkept.to_string()),

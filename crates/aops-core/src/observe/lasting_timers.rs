@@ -1,8 +1,8 @@
 //! Timers that outlive their session: the client may send their words to any session of the project, and
 //! takes them off its own list as it does.
 //!
-//! Reads and appends `<config>/aops/timers/PROJECT`, a mark a line. Invariants: a mark is on the disk before
-//! the call that sets its timer passes; one that was refused stays, which only makes its words weaker.
+//! Reads and appends `<config>/aops/timers/PROJECT`, one mark per line. Invariants: a mark is on the disk
+//! before the call that sets its timer passes; one that was refused stays, which only makes its words weaker.
 
 use crate::config::texts;
 use crate::model::error::Failure;

@@ -162,7 +162,7 @@ pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
         return None;
     }
     if roots(env, cwd).len() > MOST {
-        return Some("there are more plugins than are looked at, and one may be called `aops`".to_owned());
+        return Some("there are too many plugins to check, and one may be called `aops`".to_owned());
     }
     let taken = |(name, root): &(String, PathBuf)| folded(name) == OUR_NAME && !is_our_plugin(env, root);
     let (_, root) = all(env, cwd).into_iter().find(taken)?;

@@ -79,7 +79,7 @@ fn look(
     let command = plain_command(call)?;
     let digest = line_digest(&command);
     if session.memory.questions.quiet.as_ref().is_some_and(|quiet| quiet.hindered.contains(&digest)) {
-        return Err("the jail was in the way of this line before".to_owned());
+        return Err("this line failed in the jail before".to_owned());
     }
     let (line, said) = read(session, event, context, &command);
     if !said.is_answered(wanted.allow.answers(), &wanted.network) {
@@ -90,7 +90,7 @@ fn look(
     let is_off = session.policy().jail.level == JailLevel::Off;
     let state = session.memory.client.jail.as_ref().filter(|_| !is_off).ok_or("there is no jail")?;
     if !state.holds(level.profile()) {
-        return Err(format!("profile `{}` does not hold here", level.profile().name()));
+        return Err(format!("profile `{}` does not work here", level.profile().name()));
     }
     if level == AnswerLevel::Contained {
         may_contain(session, event, context)?;
@@ -123,8 +123,8 @@ fn look(
     Ok((answer, line))
 }
 
-/// Within a turn the configuration stays as it is, but a person who switches answers off means the next line.
-/// The texts for models say nothing about answers, so they are not read.
+/// Within a turn the configuration stays as it is; but if a person switches answers off, that applies from
+/// the next line. The texts for models say nothing about answers, so they are not read.
 fn still_wanted(env: &Reading, session: &Session) -> Result<(), String> {
     let chosen = session.memory.configured.mode.as_ref().and_then(|asked| asked.level);
     let now = in_force::policy_in(env, chosen).map_err(|failure| failure.to_string())?;
@@ -147,7 +147,7 @@ impl Paths {
         let quiet::Places { named: mut reads, patterns, is_open, mentioned, .. } = places.clone();
         // Unknown programs may read any path; if the user has rules about paths, those decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
-            return Err("a word of it may be any path".to_owned());
+            return Err("one of its words may be any path".to_owned());
         }
         // An unknown program may open any path, so the matches of a pattern only matter if the rules do.
         if level == AnswerLevel::Reading || !rules.paths.is_empty() {
@@ -159,12 +159,12 @@ impl Paths {
         }
         let named = seen.allowed(&reads, !rules.paths.is_empty())?;
         if hidden::covers(&rules.paths, &named) {
-            return Err("a rule of the user's covers a path that it names".to_owned());
+            return Err("one of the user's rules covers a path that it names".to_owned());
         }
         let mut hides = hidden::all(&rules.paths)?;
         // Only the shell knows what a pattern matches.
         if hidden::is_near(&hides, &named) && line.text.contains(['*', '?', '[']) {
-            return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
+            return Err("a pattern may match a path that one of the user's rules covers".to_owned());
         }
         if !rules.paths.is_empty() && secrets::shows_objects(line) {
             return Err("git may show what the user's rules cover".to_owned());
@@ -234,7 +234,7 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
         || seen.guard.executable.is_some()
         || seen.guard.brought.is_some()
     {
-        return Err("a gate finds something in it".to_owned());
+        return Err("a gate objects to it".to_owned());
     }
     if is_waived_at_all(session, context) {
         return Err("a waiver is in force".to_owned());
@@ -260,7 +260,7 @@ fn plain_command(call: &ToolCall) -> Result<String, String> {
     let command = input.text_of("command").ok_or("it has no line")?;
     // A secret was removed before anybody read the input, so the proof would also be valid for other lines.
     if command.contains(redact::MARK) {
-        return Err("a secret stands in it".to_owned());
+        return Err("it contains a secret".to_owned());
     }
     Ok(command)
 }
@@ -287,7 +287,7 @@ fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (
 fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<(), String> {
     match profile::of_call(session, event, context) {
         Some(Profile::Work) => Ok(()),
-        _ => Err("the line is held otherwise".to_owned()),
+        _ => Err("the line runs in another profile".to_owned()),
     }
 }
 
@@ -303,7 +303,11 @@ fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel)
     let meets = |rule: &Vec<pattern::Sign>| {
         pattern::occurs(rule, &raw) || commands.iter().any(|words| pattern::occurs(rule, words))
     };
-    if rules.commands.iter().any(meets) { Err("a rule of the user's is about it".to_owned()) } else { Ok(()) }
+    if rules.commands.iter().any(meets) {
+        Err("one of the user's rules is about it".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// The text split at everything that may end a word, whatever quotes it: a command inside a text counts, too.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Takes the places that stay from those that stand in the way.
+/// Removes the places that stay from those that are in the way.
 pub(super) fn leave_out(env: &Env, event: &Event, reach: &Targets, protected: &mut Protected) {
     let Some(standing) = &mut protected.on_disk.standing else { return };
     let below: Vec<Act> =

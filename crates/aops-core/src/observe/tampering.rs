@@ -268,7 +268,7 @@ fn changed_ms(mark: &str) -> Option<i64> {
     mark.split(':').nth(4)?.parse::<i64>().ok().map(|nanoseconds| nanoseconds / 1_000_000)
 }
 
-/// What these changes mean. `held`: settings files that register us, with their events.
+/// What these changes mean. `held`: the settings files that register us, with their events.
 pub fn judge(changed: &[String], held: &Held, binaries: &[String]) -> Option<Trip> {
     let disarmed = |path: &String| Some(Trip::Disarmed(path.clone(), find_disarmed(path, held, binaries)?));
     if let Some(disarmed) = changed.iter().find_map(disarmed) {
@@ -330,7 +330,7 @@ pub fn settings(path: &str) -> String {
 
 fn program_gone(path: &Path) -> Option<String> {
     match fs::metadata(path) {
-        Err(_) => Some("our program is gone".to_owned()),
+        Err(_) => Some("our program is missing".to_owned()),
         Ok(meta) if meta.mode() & 0o111 == 0 => Some("our program can no longer be run".to_owned()),
         Ok(_) => None,
     }

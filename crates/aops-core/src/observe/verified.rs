@@ -78,7 +78,7 @@ pub(super) fn changes_here(env: &Env, session: &Session, event: &Event, line: &L
         && reach.paths.iter().all(|target| is_named(&target.path))
 }
 
-/// A command of the task may have gone on after VERIFIED, and the tree is another one now.
+/// A command of the task may have kept running after VERIFIED, and the tree has changed.
 pub(super) fn is_outdated(env: &Env, session: &Session, event: &Event) -> bool {
     let progress = &session.memory.progress;
     let goes_on = progress.proven.verified && progress.weight.unmeasured_ms.is_some();

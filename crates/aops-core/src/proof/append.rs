@@ -353,7 +353,7 @@ impl<'a> Writer<'a> {
 
     fn append_event(&self, line: String) -> Result<File, Failure> {
         let dir = folder::enter(CWD, &self.store.path, false)?;
-        let dir = dir.ok_or_else(|| Failure::storage(self.store.path.display(), "is gone"))?;
+        let dir = dir.ok_or_else(|| Failure::storage(self.store.path.display(), "no longer exists"))?;
         Ok(folder::append_line(&dir, EVENTS, line)?.0)
     }
 

@@ -190,18 +190,19 @@ impl Examined {
         self.leaves = self.unless_odd(store.leaves(0, size));
         self.compare(claims);
         if let (0, Some(name)) = (size, remains.first()) {
-            self.faults.push(format!("its leaves are gone, `{name}` is still there"));
+            self.faults.push(format!("its leaves are missing, but `{name}` is still there"));
         }
         // The end of the first turn may have been interrupted before it wrote a checkpoint.
         if self.seals > 1 && !remains.iter().any(|name| name == CHECKPOINT) {
-            self.faults.push("the checkpoint is gone".to_owned());
+            self.faults.push("the checkpoint is missing".to_owned());
         }
         let is_signed = !remains.is_empty() && (head.is_some() || self.seals > 0);
         if is_signed && known.is_empty() && !sight.is_hidden && sight.broken.is_none() {
-            self.faults.push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
+            self.faults
+                .push(format!("the keys that signed it are no longer on this machine; {WITHOUT_KEYS}"));
         } else if is_signed && sight.keys.is_some() && sight.sealed.is_none() && self.seals > 1 {
             self.faults.push(
-                "what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew"
+                "`seal.json`, the keys' record of it, is missing; the end of the next turn starts a new one"
                     .to_owned(),
             );
         }
@@ -223,7 +224,7 @@ impl Examined {
             // this one.
             if sight.sealed.is_some() && sight.broken.is_none() && !trust.keys.is_empty() {
                 self.faults
-                    .push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
+                    .push(format!("the keys that signed it are no longer on this machine; {WITHOUT_KEYS}"));
             }
             return;
         };
@@ -243,9 +244,11 @@ impl Examined {
         let signed = claims.last_key_value().map(|(size, said)| (*size, said[0].0.clone()));
         match signed.filter(|(size, _)| *size > 0) {
             Some((size, who)) => {
-                self.faults.push(format!("it is gone, but {who} covers {}", count(size, "entry")));
+                self.faults.push(format!("it is missing, but {who} covers {}", count(size, "entry")));
             }
-            None if sight.keys.is_some() => self.faults.push("it is gone, its key is still there".to_owned()),
+            None if sight.keys.is_some() => {
+                self.faults.push("it is missing, but its key is still there".to_owned())
+            }
             None => {}
         }
     }
@@ -266,7 +269,7 @@ impl Examined {
             let origin = &head.origin;
             let size = count(head.size, "entry");
             self.faults.push(format!(
-                "git remembers a checkpoint of `{origin}` over {size}, and no key here can check it"
+                "git has a checkpoint of `{origin}` over {size}, and no key here can check it"
             ));
         }
         heads.len() as u64
@@ -288,7 +291,8 @@ impl Examined {
                 return None;
             }
             None => {
-                self.unsigned = Some("the log has no checkpoint; the next turn's end writes it".to_owned());
+                self.unsigned =
+                    Some("the log has no checkpoint; the end of the next turn writes it".to_owned());
                 return None;
             }
         };
@@ -296,9 +300,9 @@ impl Examined {
         if let Some(last) = last.filter(|last| *last > head.size) {
             // An interrupted end of a turn leaves the same.
             let size = head.size;
-            let next = "the next turn's end signs again";
+            let next = "the end of the next turn signs it again";
             self.unsigned = Some(format!(
-                "the checkpoint is an old one, of size {size}, where {last} was signed; {next}"
+                "the checkpoint is old: it covers {size} leaves, but {last} were signed; {next}"
             ));
         }
         match known.accept(&note) {
@@ -366,7 +370,7 @@ impl Examined {
         let lines = text.split('\n').count() as u64;
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|_| !text.is_empty()) {
             let Some(seal) = Seal::parse(line) else {
-                self.faults.push(format!("line {} of the list of seals is none", self.seals + 1));
+                self.faults.push(format!("line {} of the list of seals is not a seal", self.seals + 1));
                 continue;
             };
             self.seals += 1;
@@ -384,7 +388,7 @@ impl Examined {
             // No epoch is skipped, so none can be further away than the number of lines.
             let far = key.as_ref().is_some_and(|key| seal.epoch.saturating_sub(key.epoch) > lines);
             if far {
-                self.faults.push(format!("seal {} is none of the key that was exported", seal.epoch));
+                self.faults.push(format!("seal {} does not belong to the key that was exported", seal.epoch));
             } else if let Some(known) = key.as_ref().and_then(|key| key.at(seal.epoch)) {
                 let origin = head.map(|head| head.origin.clone()).unwrap_or_default();
                 let text = Checkpoint { origin, size: seal.size, root: seal.root }.to_string();

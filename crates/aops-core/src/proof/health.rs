@@ -45,7 +45,7 @@ impl<'a> Health<'a> {
         if let Some(left) = self.budget.checked_sub(long) {
             self.budget = left;
             if !self.is_whole(found) {
-                // A session that was started anew since the heads were read is intact.
+                // A session that was started again since the heads were read is intact.
                 match sessions::check(self.env, found) {
                     Ok(checked) if checked.failure.is_none() => {}
                     Ok(checked) => return checked.failure.map(|failure| failure.to_string()),

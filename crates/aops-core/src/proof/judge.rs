@@ -83,7 +83,7 @@ pub fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
     sessions::check_against(&heads, found, locked).unwrap_or_else(|failure| {
         let is_there = found.path.join(LEDGER_FILE).symlink_metadata().is_ok();
         let head = heads.last().filter(|head| head.seq > 0 && !is_there);
-        let what = |head: &Head| format!("the ledger is gone, but entry {} was exported", head.seq);
+        let what = |head: &Head| format!("the ledger is missing, but entry {} was exported", head.seq);
         let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
         Checked { session: Session::default(), torn_bytes: 0, failure: Some(failure), seq: Some(1) }
     })
@@ -131,7 +131,7 @@ pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) 
     let who = format!("session `{session_id}` remembers {} in it", count(size, "entry"));
     Some(match has {
         Some(has) => format!("the log `{origin}` has {has}, but {who}"),
-        None => format!("the log `{origin}` is gone, but {who}"),
+        None => format!("the log `{origin}` is missing, but {who}"),
     })
 }
 
@@ -141,7 +141,7 @@ pub fn gone(env: &Env, log: Option<&Examined>) -> Vec<String> {
     match heads::at(env).look() {
         Err(failure) => gone.push(format!("`heads.jsonl` cannot be read: {failure}")),
         Ok(()) if heads::at(env).are_gone() => {
-            gone.push("`heads.jsonl` is gone, but what was kept beside it is still there".to_owned());
+            gone.push("`heads.jsonl` is missing, but what was kept next to it is still there".to_owned());
         }
         Ok(()) => {}
     }
@@ -161,7 +161,9 @@ fn late(env: &Env) -> Vec<String> {
     let read =
         |path| files::read_text(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
     let found = notes.filter_map(|note| read(note.path())).filter(is_gone);
-    found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
+    found
+        .map(|(_, id)| format!("session `{id}` is missing, and its entries had not reached the log yet"))
+        .collect()
 }
 
 /// Entries in the log that are in no ledger of this machine: a history that it vouches for was cut, of this

@@ -143,9 +143,9 @@ impl Stray {
 impl fmt::Display for Stray {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Gone(name) => write!(f, "`{name}`, a key that signs it, is gone"),
+            Self::Gone(name) => write!(f, "`{name}`, a key that signs it, is missing"),
             Self::Another(name) => {
-                write!(f, "`{name}` is not the key that signs it: another one stands in its place")
+                write!(f, "`{name}` is not the key that signs it: another one is in its place")
             }
         }
     }
@@ -192,7 +192,7 @@ pub fn look(env: &Env) -> Sight {
     let sealed = sealed.and_then(|dir| dir.map_or(Ok(None), |dir| sealed_in(&dir)));
     let broken = [keys.as_ref().err(), sealed.as_ref().err()].into_iter().flatten().next();
     let broken = broken.map(|failure| {
-        format!("{failure}; move it out of `aops/keys`, then `aops-hook verify --all` says the next step")
+        format!("{failure}; move it out of `aops/keys`, then `aops-hook verify --all` shows the next step")
     });
     Sight { keys: keys.ok().flatten(), sealed: sealed.ok().flatten(), is_hidden: false, broken }
 }
@@ -267,14 +267,15 @@ impl Keys {
             None => NoteKey::Here(drawn(Use::Note)?),
             Some(AgentKey { key, socket }) => {
                 let public = PublicKey::new(origin, Use::Note, key);
-                let public = public.ok_or_else(|| invalid("the ssh-agent's key is none".to_owned()))?;
+                let public =
+                    public.ok_or_else(|| invalid("the key of the ssh-agent is not usable".to_owned()))?;
                 NoteKey::Agent { public, socket: socket.clone() }
             }
         };
         let path = path(env);
         make_all(&path)?;
-        let dir =
-            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        let dir = folder::enter(CWD, &path, false)?
+            .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))?;
         Ok(Self { dir, note, ml_dsa: Some(ml_dsa), old: old.to_vec(), rotation: Rotation::No })
     }
 

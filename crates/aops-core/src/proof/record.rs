@@ -99,7 +99,7 @@ impl Record {
         let path = path(store, trace);
         make_all(&store.file(FOLDER))?;
         let dir = folder::enter(CWD, store.file(FOLDER), false)?;
-        let dir = dir.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        let dir = dir.ok_or_else(|| Failure::storage(path.display(), "no longer exists"))?;
         let begin = if path.exists() { String::new() } else { format!("{}\n", trace.replace('\n', " ")) };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         folder::append_line(&dir, &name, format!("{begin}{span}\n"))?;

@@ -95,7 +95,8 @@ impl Store {
             dir
         } else {
             make_all(&path)?;
-            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?
+            folder::enter(CWD, &path, false)?
+                .ok_or_else(|| Failure::storage(path.display(), "no longer exists"))?
         };
         Ok(lock::take(lock::open_or_make(&dir, LOCK)?, LOCK, patience).ok().map(|lock| Self {
             path,

@@ -138,8 +138,8 @@ impl Examined {
     fn told_unheld(&self) -> String {
         let session = self.held.session.as_deref().unwrap_or_default();
         format!(
-            "words alone held the commands of session `{session}`, and one may have read the key; \
-             `aops-hook key rotate` makes new ones for what comes then"
+            "the commands of session `{session}` were judged only by their text, so one may have \
+             read the key; `aops-hook key rotate` makes new keys for later entries"
         )
     }
 

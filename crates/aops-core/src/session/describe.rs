@@ -37,7 +37,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         }
         Fact::Mode(asked) => match &asked.refused {
             _ if asked.asked.is_empty() => "as the configuration says".to_owned(),
-            Some(why) => format!("`AOPS_MODE={}` does not hold: {why}", asked.asked),
+            Some(why) => format!("`AOPS_MODE={}` has no effect: {why}", asked.asked),
             None => format!("{}, by `AOPS_MODE`", asked.asked),
         },
         Fact::Run(staged) => match &staged.stage {

@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// One folder more than are remembered is none of them, so the client asks about it.
+    /// A folder beyond the remembered ones does not count as one of them, so the client asks about it.
     fn add_folder(&mut self, folder: Option<String>) {
         let added = &mut self.memory.place.added;
         added.extend(folder.filter(|folder| added.len() < MOST_ADDED && !added.contains(folder)));
@@ -263,6 +263,12 @@ impl Session {
 
     fn hear_prompt(&mut self, seen: &Seen, prompt: &PromptHeard, refused: bool) {
         self.memory.client.greets = None;
+        // What the person interrupted is not planned with what they ask for instead.
+        let joins = match seen.before() {
+            Some(TurnBefore::Owing(_)) => self.state.state.hydration_pending,
+            Some(_) => false,
+            None => self.is_unanswered(),
+        };
         if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &prompt.sha256, refused) {
             self.memory.prompted = Some(Prompted { id: id.clone(), open: true, sha256: sha256.clone() });
         }
@@ -275,7 +281,7 @@ impl Session {
                 *before = before.take().or_else(|| baseline.before.clone());
                 self.memory.place.baseline_sha256 = Some(baseline.sha256.clone());
             }
-            self.apply_prompt(&seen.words("prompt").unwrap_or_default(), prompt);
+            self.apply_prompt(&seen.words("prompt").unwrap_or_default(), prompt, joins);
             self.want_parked(prompt);
         }
     }

@@ -48,6 +48,9 @@ pub struct Witness {
     pub seq: u64,
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
+    /// Digest of the rest of the file, computed when it was read; not in the file.
+    #[serde(skip)]
+    pub state: String,
     /// When the file was written, in seconds and nanoseconds; not in the file.
     #[serde(skip)]
     pub written: Option<(i128, i128)>,
@@ -186,7 +189,7 @@ pub struct Timers {
     pub lost: bool,
 }
 
-/// What was recorded or said once.
+/// What we must not record or say a second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// It was recorded that an event named the folder of another project than the session's.

@@ -27,6 +27,8 @@ pub struct PhaseEnd {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     pub phase: Phase,
+    /// The task has a plan.
+    pub planned: bool,
     /// The phase of the current step of a run.
     pub step: Option<Phase>,
     /// The session and its phase have ended; the phase is entered again when the session is resumed.
@@ -50,7 +52,8 @@ impl PhaseEnd {
     }
 
     /// The phase that this fact ended, if it did.
-    fn of(before: Phase, after: Phase, fact: &Fact) -> Option<Self> {
+    fn of(standing: Standing, after: Phase, fact: &Fact) -> Option<Self> {
+        let before = standing.phase;
         let event = if let Fact::Event(seen) = fact { seen.kind() } else { EventKind::Other };
         if !is_walked(before) || before == after && event != EventKind::SessionEnd {
             return None;
@@ -63,6 +66,10 @@ impl PhaseEnd {
             // A person approved the plan in plan mode.
             _ if before == Phase::Review && matches!(fact, Fact::Call(_)) => PhaseOutcome::AskUser,
             _ if before == Phase::Review && !is_reviewed(fact) => MENDS,
+            // The work that needed no plan is over; from here on it has one.
+            _ if before == Phase::Execute && after == Phase::Review && !standing.planned => {
+                PhaseOutcome::Pass
+            }
             _ if goes_on(before, after) => PhaseOutcome::Pass,
             _ => MENDS,
         };
@@ -107,7 +114,7 @@ impl PhaseChange {
         let verdict = verdict(fact).filter(|_| before.phase != Phase::Halted);
         let [ended, also_ended] = match verdict {
             Some(verified) => PhaseEnd::of_verdict(before.phase, after.phase, verified),
-            None => [PhaseEnd::of(before.phase, after.phase, fact), None],
+            None => [PhaseEnd::of(before, after.phase, fact), None],
         };
         let again = verdict == Some(false) && before.phase == after.phase && after.phase != Phase::Hydrate;
         Self { also_ended, ended, entered: entered.filter(|_| again || before.phase != after.phase) }
@@ -179,7 +186,7 @@ mod tests {
     }
 
     fn change(before: Phase, after: Phase, fact: &Fact) -> PhaseChange {
-        let at = |phase| Standing { phase, ..Standing::default() };
+        let at = |phase| Standing { phase, planned: true, ..Standing::default() };
         PhaseChange::of(at(before), at(after), fact)
     }
 
@@ -228,6 +235,19 @@ mod tests {
         assert_eq!(outcome(Phase::Verify, Phase::Verify, &any), None);
     }
 
+    /// Mode `loop`: the plan of a task that began small.
+    #[test]
+    fn a_first_plan_is_no_failure_of_the_work_before_it() {
+        let planned = Fact::Verdict(Reported { agent: AgentId::Hydrator.into(), ..Reported::default() });
+        for (has_plan, wanted) in [(false, PhaseOutcome::Pass), (true, MENDS)] {
+            let before = Standing { phase: Phase::Execute, planned: has_plan, ..Standing::default() };
+            let after = Standing { phase: Phase::Review, planned: true, ..Standing::default() };
+            let change = PhaseChange::of(before, after, &planned);
+            assert_eq!(change.ended, Some(PhaseEnd::new(Phase::Execute, wanted)));
+            assert_eq!(change.entered, Some(Phase::Review));
+        }
+    }
+
     #[test]
     fn a_verdict_ends_verify_wherever_the_loop_stood() {
         let said = |verdict: &str| {
@@ -270,7 +290,8 @@ mod tests {
         let run = |word: Option<&str>, stage| {
             Fact::Run(Staged { outcome: word.map(Stored::of), stage, ..Staged::default() })
         };
-        let within = Standing { phase: Phase::Execute, step: Some(Phase::Review), over: true };
+        let within =
+            Standing { phase: Phase::Execute, step: Some(Phase::Review), over: true, ..Standing::default() };
         let next = PhaseChange::of(within, within, &run(Some("PASS"), stage(Phase::Execute)));
         assert_eq!(
             next.ended,
@@ -290,7 +311,7 @@ mod tests {
 
     #[test]
     fn an_ended_session_ends_nothing_until_it_is_resumed() {
-        let over = Standing { phase: Phase::Execute, step: None, over: true };
+        let over = Standing { phase: Phase::Execute, over: true, ..Standing::default() };
         assert_eq!(PhaseChange::of(over, over, &event("SessionEnd")), PhaseChange::default());
         let back = PhaseChange::of(over, Standing { over: false, ..over }, &event("SessionStart"));
         assert_eq!((back.ended, back.entered), (None, Some(Phase::Execute)));

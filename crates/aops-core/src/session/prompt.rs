@@ -4,6 +4,7 @@
 //! command (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is
 //! wrong`).
 
+use crate::text::json::cut;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,18 @@ fn begins_with_file(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
 }
 
 impl Prompt {
+    /// How many bytes of a task's prompts are remembered.
+    pub const LONGEST: usize = 2048;
+
+    /// What the person asked so far, and now: neither pushes the other out.
+    pub fn join(before: Option<&str>, next: &str) -> String {
+        let Some(before) = before.filter(|before| !before.is_empty()) else {
+            return cut(next, Self::LONGEST).to_owned();
+        };
+        let room = Self::LONGEST.saturating_sub(next.len() + 2).max(Self::LONGEST / 2);
+        cut(&format!("{}\n\n{next}", cut(before, room)), Self::LONGEST).to_owned()
+    }
+
     /// What a prompt means. `is_file` knows the working directory; it is only asked about names that begin
     /// with a dot.
     pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {

@@ -23,7 +23,7 @@ impl QuietCount {
         if self.hindered.len() < MOST_HINDERED {
             self.hindered.push(digest.to_owned());
         } else {
-            self.shut("the jail was in the way of too many lines");
+            self.shut("too many lines failed in the jail");
         }
     }
 

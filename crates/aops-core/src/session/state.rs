@@ -9,6 +9,9 @@ use crate::model::debt::DebtId;
 use crate::model::named::{Stored, named};
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
+use crate::text::sha256::sha256;
+use crate::text::stored::canonical;
+use memchr::memmem;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -159,5 +162,64 @@ impl Serialize for Shown {
 impl State {
     pub fn empty() -> Self {
         Self { schema: SCHEMA, ..Self::default() }
+    }
+}
+
+/// The canonical form of a state without `ledger` and `digest`. An event needs two digests of it; writing it
+/// out is dearer than hashing it.
+#[derive(Debug, Default)]
+pub struct StateText(String);
+
+impl StateText {
+    /// The name that follows `ledger`, and how its value begins. Only there: what a text contains is escaped,
+    /// and no later part has a `main_agent`.
+    const AFTER_LEDGER: &[u8] = br#""main_agent":{"current_task":"#;
+
+    pub fn of(state: &State) -> Self {
+        Self(canonical(state))
+    }
+
+    /// To this the ledger commits.
+    pub fn digest(&self) -> String {
+        sha256(&[self.0.as_bytes()])
+    }
+
+    /// To this the file commits, which also names its ledger.
+    pub fn digest_with(&self, ledger: &Witness) -> String {
+        let at = memmem::rfind(self.0.as_bytes(), Self::AFTER_LEDGER).unwrap_or_default();
+        let (before, after) = self.0.as_bytes().split_at(at);
+        sha256(&[before, br#""ledger":"#, canonical(ledger).as_bytes(), b",", after])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::stored::digest_of;
+
+    /// Both digests are those of the whole form, whatever a session contains.
+    #[test]
+    fn a_text_has_the_digests_of_its_state() {
+        let plain = State::empty();
+        let words = r#"","main_agent":{"current_task":"x"},"ledger":{}"#.to_owned();
+        let inner = RawValue::from_string(r#"{"main_agent":{"current_task":null}}"#.to_owned()).unwrap();
+        let named =
+            ["main_agent", "\u{e000}", "\u{1f602}"].map(|name| (name.to_owned(), Subagent::default()));
+        let odd = State {
+            insights: Some(inner),
+            main_agent: MainAgent { current_task: Some(words.clone()), ..MainAgent::default() },
+            state: Flags { current_workflow: Some(words.clone()), ..Flags::default() },
+            subagents: named.into(),
+            task: Some(Task { intent: Some(words), ..Task::default() }),
+            ..State::empty()
+        };
+        let memory = RawValue::from_string(r#"{"main_agent":{"current_task":1}}"#.to_owned()).unwrap();
+        let ledger = Witness { memory, binary: "\u{1f602}".to_owned(), ..Witness::default() };
+        for state in [plain, odd] {
+            let text = StateText::of(&state);
+            assert_eq!(text.digest(), digest_of(&state));
+            let whole = State { ledger: Some(ledger.clone()), ..state };
+            assert_eq!(text.digest_with(&ledger), digest_of(&whole));
+        }
     }
 }

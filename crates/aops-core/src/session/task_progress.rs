@@ -175,7 +175,7 @@ pub struct Weight {
     /// How often git brought commits into the tree: the measurement restarts each time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub moved: u64,
-    /// How far it exceeds the small-edit limit: `5 files, 140 lines; small is up to 3 files or 60 lines`.
+    /// How far it exceeds the small-edit limit: `5 files, 140 lines: over both limits, 3 files and 60 lines`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,
     /// The checkpoint of its start, taken before its first change.

@@ -273,7 +273,8 @@ impl Env {
         var("PATH").unwrap_or_default()
     }
 
-    /// Where we look for programs ourselves. A path that a project's settings set is for commands.
+    /// Where we look for programs ourselves. A path that a project's settings set applies only to commands,
+    /// not to our own lookups.
     pub fn search_path(&self) -> OsString {
         let client = text("CLAUDE_PID").and_then(|pid| pid.parse().ok());
         let moved = client.and_then(|client| moved(client, &["PATH"], var, &folders_of_projects()).pop());

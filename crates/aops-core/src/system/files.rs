@@ -397,7 +397,7 @@ pub fn make_all(path: &Path) -> Result<(), Failure> {
 /// followed: anybody who can write there may have replaced a missing folder by a link.
 pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
     make_all(base)?;
-    let gone = |path: &Path| Failure::storage(path.display(), "is gone");
+    let gone = |path: &Path| Failure::storage(path.display(), "no longer exists");
     let mut dir = folder::enter(CWD, base, true)?.ok_or_else(|| gone(base))?;
     let mut path = base.to_owned();
     for name in names {

@@ -13,6 +13,7 @@ mod head;
 mod index;
 mod ignored;
 mod baseline;
+mod unpushed;
 pub mod exclude;
 pub mod notes;
 pub mod acting;
@@ -21,10 +22,11 @@ pub mod objects;
 pub use baseline::diff;
 pub use head::{HeadFiles, HeadPlace};
 pub use ignored::ignore_list;
-pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths};
+pub use index::{is_as_indexed, is_whole as is_index_whole, paths as index_paths, plain_paths};
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};
+pub use unpushed::Deeds;
 
 use crate::model::error::{Code, Failure};
 use crate::model::worktree::{Asked, Worktree};
@@ -128,22 +130,22 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
 }
 
 /// What is owed in the client's present folder. If that is in no repository but the session began in one, the
-/// project is asked. `is_own`: the session may have written this file.
+/// project is asked.
 pub fn owed(
     env: &Env,
     cwd: &Path,
     project: &Path,
     baseline: &BTreeMap<String, String>,
-    is_own: &dyn Fn(&Path) -> bool,
+    deeds: &Deeds,
 ) -> Worktree {
-    let tree = owed_in(env, cwd, baseline, is_own);
+    let tree = owed_in(env, cwd, baseline, deeds);
     if tree.asked != Asked::NoRepository || !baseline.contains_key(HEAD) {
         return tree;
     }
     let elsewhere = Some(project).filter(|project| project.is_absolute() && *project != cwd);
-    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline, is_own));
+    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline, deeds));
     match tree.asked {
-        Asked::NoRepository => unasked("the repository in which the session began is gone"),
+        Asked::NoRepository => unasked("the repository in which the session began no longer exists"),
         _ => tree,
     }
 }
@@ -152,12 +154,7 @@ fn unasked(why: &str) -> Worktree {
     Worktree { asked: Asked::Unasked(why.to_owned()), ..Worktree::default() }
 }
 
-fn owed_in(
-    env: &Env,
-    cwd: &Path,
-    baseline: &BTreeMap<String, String>,
-    is_own: &dyn Fn(&Path) -> bool,
-) -> Worktree {
+fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>, deeds: &Deeds) -> Worktree {
     let status = match ask_status(env, cwd) {
         Ok(status) => status,
         // In a folder without a repository, git need not say so.
@@ -168,15 +165,19 @@ fn owed_in(
     };
     let root = Path::new(&status.root);
     let new = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned();
-    let (uncommitted, foreign): (Vec<String>, Vec<String>) = new.partition(|path| is_own(&root.join(path)));
+    let (uncommitted, foreign): (Vec<String>, Vec<String>) =
+        new.partition(|path| (deeds.wrote)(&root.join(path)));
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
-    let unpushed = moved && (!status.upstream || status.ahead > 0);
-    let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
+    let ahead = moved && (!status.upstream || status.ahead > 0);
+    let wanted = status.branch != "(detached)" && (ahead || !uncommitted.is_empty());
     let push = if wanted { push_advice(env, cwd, &status) } else { Ok(None) };
     let (push, asked) = push.map_or_else(|asked| (None, asked), |push| (push, Asked::Answered));
+    // What the person did not publish is not published along with the task.
+    let unpushed = push.as_ref().map_or(0, |_| unpushed::count_foreign(env, cwd, &status, baseline, deeds));
+    let push = push.filter(|_| unpushed == 0);
     let behind = if push.is_some() { status.behind } else { 0 };
     let others = status.dirty.len() > uncommitted.len();
-    Worktree { behind, foreign, others, uncommitted, push, asked }
+    Worktree { behind, foreign, others, uncommitted, push, unpushed, asked }
 }
 
 /// This folder or one above contains a `.git` of any kind, or we cannot look for it.
@@ -348,7 +349,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The complete answer, or why there is none.
 fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
     match tried(env, cwd, args, (&[], b""), (PATIENCE, LONGEST))? {
-        said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
+        said if said.cut => Err(Asked::Unasked(format!("`git {}` printed too much", args[0]))),
         said => Ok(said.stdout),
     }
 }
@@ -410,7 +411,7 @@ pub fn run(
     timeout: Duration,
 ) -> Result<Vec<u8>, String> {
     match tried(env, cwd, words, (&[], input), (timeout, LONGEST)) {
-        Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
+        Ok(said) if said.cut => Err(format!("`git {}` printed too much", words[0])),
         Ok(said) => Ok(said.stdout),
         Err(Asked::Unasked(why)) => Err(why),
         Err(_) => Err("it is not a repository".to_owned()),

@@ -130,7 +130,7 @@ fn is_harmless_to_node(option: &str) -> bool {
     BEGINNINGS.iter().any(|begin| option.starts_with(begin))
 }
 
-/// `ssh -i ~/.ssh/deploy -o IdentitiesOnly=yes`: another key or port, and no program beside it.
+/// `ssh -i ~/.ssh/deploy -o IdentitiesOnly=yes`: another key or port, and no other program.
 fn is_plain_ssh(value: &str) -> bool {
     const SETTINGS: [&str; 4] =
         ["BatchMode=", "IdentitiesOnly=", "StrictHostKeyChecking=", "UserKnownHostsFile="];

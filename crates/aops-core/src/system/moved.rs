@@ -54,7 +54,8 @@ pub(super) fn moved(
     changed.into_iter().filter_map(found).collect()
 }
 
-/// What the kernel knows it was started with: two calls, since a short read is the whole.
+/// The environment it was started with, from the kernel: one read, since a read that does not fill the
+/// buffer got all of it.
 fn environment_of(client: i32) -> io::Result<Vec<u8>> {
     let file = File::open(format!("/proc/{client}/environ"))?;
     let mut bytes = Vec::new();

@@ -19,7 +19,7 @@ pub fn run(most: usize, work: impl Fn() + Sync) {
 }
 
 /// The processors that this process may use, asked once. The standard library also reads some files for the
-/// share of them that a container has, which takes 20 system calls where old control groups are.
+/// share of them that a container has, which takes 20 system calls with old control groups.
 fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| usable().clamp(1, 8))

@@ -18,6 +18,15 @@ pub fn clipped(json: &Json, longest_text: usize, bound: usize) -> String {
     without_kubernetes(json).as_ref().unwrap_or(json).clipped(redact_under, longest_text, bound)
 }
 
+/// The same if the canonical form is known: there is nothing to clip in a short one.
+pub fn clipped_form(json: &Json, whole: &str, longest_text: usize, bound: usize) -> String {
+    // What is nested too deeply is clipped at a quarter.
+    if whole.len() <= bound.min(longest_text / 4) {
+        return whole.to_owned();
+    }
+    clipped(json, longest_text, bound)
+}
+
 /// A text of a clipped object; if the text was clipped, its beginning.
 pub fn text_in(object: &str, name: &str) -> Option<String> {
     match read(object).ok()?.get(name)? {
@@ -77,5 +86,19 @@ mod tests {
         let wanted = r#"{"objects":[{"data":{"a":"[redacted:kubernetes-secret]","b":"[redacted:kubernetes-secret]"},"kind":"Secret"},{"data":{"theme":"dark"},"kind":"ConfigMap"}]}"#;
         assert_eq!(canonical(&read(document).unwrap()), wanted);
         assert_eq!(clipped(&read(document).unwrap(), 2048, 12_000), wanted);
+    }
+
+    /// A short form is taken as it is; it must be what clipping would have made, also of what nests deeply.
+    #[test]
+    fn a_known_form_is_clipped_like_its_value() {
+        let deep = |n: usize| format!("{}\"{}\"{}", "[".repeat(70), "x".repeat(n), "]".repeat(70));
+        let text = |n: usize| format!(r#"{{"text":"{}"}}"#, "x".repeat(n));
+        for n in (0..600).step_by(7).chain([2040, 2048, 2049, 9000, 13_000]) {
+            for document in [deep(n), text(n)] {
+                let json = read(&document).unwrap();
+                let form = clipped_form(&json, &canonical(&json), 2048, 12_000);
+                assert_eq!(form, clipped(&json, 2048, 12_000), "{n}");
+            }
+        }
     }
 }

@@ -18,6 +18,11 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| is_plain(*c)).collect())
 }
 
+/// A character of text from outside, as it is shown on one line.
+pub fn on_a_line(c: char) -> char {
+    if is_plain(c) && !matches!(c, '\n' | '\t') { c } else { ' ' }
+}
+
 /// Whether a number is not worth storing.
 pub fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -72,6 +77,12 @@ mod tests {
     fn what_moves_the_cursor_goes_and_the_rest_stays() {
         assert_eq!(plain("a\u{1b}[31mb\u{9b}2J\u{202e}c\u{7f}\r\n\td\u{0}é🦀"), "a[31mb2Jc\n\tdé🦀");
         assert!(matches!(plain("as it is\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_breaks_or_turns_a_line_becomes_a_space() {
+        let line: String = "a\u{1b}[31m\u{202e}b\r\n\tc\u{61c}é🦀".chars().map(on_a_line).collect();
+        assert_eq!(line, "a [31m b   c é🦀");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Reads nothing, writes nothing. Invariants: all values are filled in at once, so that no value can insert
 //! another; a value from outside is on one line, clean and clipped.
 
+use super::plain::on_a_line;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase {
     pub template: &'static str,
@@ -35,7 +37,7 @@ impl Phrase {
 
 /// A value on one line: breaks and control characters become spaces, and it is clipped.
 pub fn one_line(text: &str, longest: usize) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(longest + 1).collect();
+    let line: String = text.chars().map(on_a_line).take(longest + 1).collect();
     if line.chars().count() > longest { line.chars().take(longest).chain(['…']).collect() } else { line }
 }
 

@@ -44,7 +44,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
             CallClass::of(Err("it makes a worktree".to_owned()), true)
         }
         _ if tool.starts_with("mcp__") && known.class == Ok(Effect::Read) && changing(input).is_some() => {
-            CallClass::of(Err("its statement may change what it asks".to_owned()), true)
+            CallClass::of(Err("its statement may change data".to_owned()), true)
         }
         _ => CallClass::of(known.class, true),
     }

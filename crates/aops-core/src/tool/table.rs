@@ -93,7 +93,7 @@ pub fn tool(name: &str) -> KnownTool {
         "apply_patch" => ("it edits files", ToolTouches::Patch),
         "EnterWorktree" => ("it makes a worktree", ToolTouches::Nothing),
         "AgentOutput" | "ExitWorktree" | "KillBash" | "SendMessage" | "Sleep" | "StructuredOutput" => {
-            ("its tool is not known to only read", ToolTouches::Nothing)
+            ("its tool may do more than read", ToolTouches::Nothing)
         }
         _ => return by_words(name),
     };
@@ -107,13 +107,13 @@ fn by_words(name: &str) -> KnownTool {
     let removes = any(&REMOVING).is_some();
     let strings = ToolTouches::Strings(if removes { Act::Whole } else { Act::Write });
     let Some(rest) = name.strip_prefix("mcp__") else {
-        return KnownTool { class: Err("its tool is not known to only read".to_owned()), touches: strings };
+        return KnownTool { class: Err("its tool may do more than read".to_owned()), touches: strings };
     };
     let joined = joined(&words).find(|word| !is_joined_to_reading(word));
     let (class, touches) = match any(WRITING).or(joined) {
         None if begins_reading(&words) => (Ok(Effect::Read), ToolTouches::Nothing),
         Some(word) => (Err(format!("its name says `{word}`")), strings),
-        None => (Err("its name begins with no reading verb".to_owned()), strings),
+        None => (Err("its name does not begin with a reading verb".to_owned()), strings),
     };
     let is_tracker = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
     KnownTool { class: if is_tracker && tracks(&words) { Ok(Effect::Tracker) } else { class }, touches }

@@ -4,14 +4,14 @@
 //! replaced by a rename, so it is the old one or the new one; a file that is in neither its planned old state
 //! nor its new one was changed meanwhile, and stays.
 
+use super::content::fill;
 use super::crontab;
 use super::form::{Content, Keeping, KeptFile, KeptRepository};
 use super::git::Repository;
 use super::plan::{Goal, Plan, RefMove};
 use super::present::Looker;
-use super::shelf::open_link;
 use super::survey::linked;
-use crate::checkpoint::restore::{Body, Opener, copy_content, put, set_folder_mode, write_content};
+use crate::checkpoint::restore::{Body, Opener, put, set_folder_mode};
 use crate::checkpoint::store::{FOLDER, Store};
 use crate::checkpoint::tree::{Folder, name};
 use crate::model::error::Failure;
@@ -125,17 +125,8 @@ impl Acting<'_> {
                 self.opener.try_at(path, &GONE, remove).map(|_| None)
             }
             Content::Symlink(target) => put(store, &mut self.opener, path, &Body::Target(target)),
-            Content::Blob(sum) => {
-                let fill = |file: &mut File| write_content(store, &sum.0, goal.mode, file);
-                put(store, &mut self.opener, path, &Body::Bytes(&fill))
-            }
-            // A copy, since the store's own file must not change together with the restored one.
-            Content::Link(_) => {
-                let fill = |file: &mut File| {
-                    let gone = || Failure::storage(name::shown(path), "its content is gone");
-                    let kept = open_link(store, self.plan.number, goal)?.ok_or_else(gone)?;
-                    copy_content(&kept, goal.mode, file).map_err(|e| Failure::storage(name::shown(path), e))
-                };
+            Content::Blob(_) | Content::Packed(_) | Content::Link(_) => {
+                let fill = |file: &mut File| fill(store, self.plan.number, goal, file);
                 put(store, &mut self.opener, path, &Body::Bytes(&fill))
             }
         }

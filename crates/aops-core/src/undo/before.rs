@@ -109,11 +109,13 @@ impl Command<'_> {
         let rules: Vec<&str> = self.rules.iter().map(String::as_str).collect();
         let line = cut(self.line, &ground);
         if self.rules.iter().any(|rule| rule == CONTAINED) {
-            let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &[] };
+            let place =
+                Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &[], quick: false };
             return look_at_all(place, &line, self.bounds).map_err(|unkept: Unkept| unkept.to_string());
         }
-        let losses = told(&line, &place, &rules).ok_or("the line no longer tells what it would lose")?;
-        let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules };
+        let losses = told(&line, &place, &rules).ok_or("the line no longer shows what it would lose")?;
+        let place =
+            Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules, quick: false };
         look(place, &losses, self.bounds).map_err(|unkept: Unkept| unkept.to_string())
     }
 }
@@ -264,7 +266,7 @@ pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<Left, Fail
 /// Removes a keeping of files that the command did not change.
 pub fn forget_unchanged(env: &Env, root: &Path, keeping: &Keeping, left: &Left) -> Result<bool, Failure> {
     let same = |(file, now): (&KeptFile, &Option<Sum>)| match &file.content {
-        Content::Blob(sum) => Some(sum) == now.as_ref(),
+        Content::Blob(_) | Content::Packed(_) => file.content.sum() == *now,
         Content::Symlink(target) => Some(Sum::of(&name::bytes(target))) == *now,
         Content::Absent => now.is_none(),
         Content::Link(_) => false,

@@ -97,7 +97,9 @@ pub fn finish_pending(env: &Env, root: &Path, own: Option<&mut Ledger>) -> Resul
 
 fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]) -> Result<Option<Brought>, Failure> {
     let Some(plan) = shelf::plan(env, store)? else { return Ok(None) };
-    let gone = || Failure::new(Code::ChecksumMismatch, format!("what was kept as {} is gone", plan.present));
+    let gone = || {
+        Failure::new(Code::ChecksumMismatch, format!("what was kept as {} no longer exists", plan.present))
+    };
     let present = shelf::read(env, store, plan.present)?.ok_or_else(gone)?;
     carry_out(env, store, &plan, &present, ledgers).map(Some)
 }
@@ -135,10 +137,9 @@ fn note(env: &Env, store: &Store, number: u64, present: u64) -> Result<(), Failu
 /// The state that this undo leaves, so that the undo itself can be reverted without a question.
 fn left_of(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> Left {
     let sum = |goal: &KeptFile| match &goal.content {
-        Content::Blob(sum) => Some(*sum),
         Content::Symlink(target) => Some(Sum::of(&name::bytes(target))),
         Content::Link(_) => linked(store, plan.number, goal).ok().flatten(),
-        Content::Absent => None,
+        other => other.sum(),
     };
     let mut left = Left { files: plan.files.iter().map(sum).collect(), schema: SCHEMA, ..Left::default() };
     for kept in &present.repositories {

@@ -46,7 +46,7 @@ fn run(env: &Env, words: &[&str], input: &[u8]) -> io::Result<Said> {
     let task = Task { input, keep: LONGEST, ..Task::new(&program, &args, &env.home, &variables, PATIENCE) };
     let said = process::run(&task)?;
     if said.cut {
-        return Err(io::Error::other("it says too much"));
+        return Err(io::Error::other("it printed too much"));
     }
     let complaint = String::from_utf8_lossy(&said.stderr);
     let why = one_line(complaint.lines().next().unwrap_or("it fails"), 160);

@@ -4,10 +4,10 @@
 //! full path.
 
 use super::bring::goals;
+use super::content::fill;
 use super::form::{Content, KeptFile};
-use super::shelf::open_link;
 use super::survey::{Item, Source, below, survey};
-use crate::checkpoint::restore::{Body, Opener, copy_content, put, write_content};
+use crate::checkpoint::restore::{Body, Opener, put};
 use crate::checkpoint::store::{FOLDER, Store};
 use crate::checkpoint::tree::name;
 use crate::model::error::Failure;
@@ -60,15 +60,7 @@ fn write(
     file: &KeptFile,
     place: &str,
 ) -> Result<(), Failure> {
-    let bytes = |new: &mut File| match &file.content {
-        Content::Blob(sum) => write_content(store, &sum.0, file.mode, new),
-        _ => match open_link(store, number, file)? {
-            Some(kept) => {
-                copy_content(&kept, file.mode, new).map_err(|e| Failure::storage(name::shown(place), e))
-            }
-            None => Ok(()),
-        },
-    };
+    let bytes = |new: &mut File| fill(store, number, file, new);
     let body = match &file.content {
         Content::Symlink(target) => Body::Target(target),
         _ => Body::Bytes(&bytes),

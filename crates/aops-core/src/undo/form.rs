@@ -8,6 +8,8 @@ use crate::text::sha256::Sum;
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;
+/// The version of a keeping with a pack, which earlier builds do not know.
+pub const WITH_PACK: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeping {
@@ -52,12 +54,33 @@ pub struct KeptFile {
 pub enum Content {
     /// Stored with the blobs of the checkpoints.
     Blob(Sum),
+    /// In the pack of the keeping, with others that were copied for the same line.
+    Packed(Piece),
     /// A hard link to the file itself, in the keeping's folder. The file had no other name when it was made.
     Link(LinkedFile),
     /// The target of a symlink.
     Symlink(String),
     /// The file did not exist: restoring this keeping removes it.
     Absent,
+}
+
+impl Content {
+    /// The digest of a copied content.
+    pub fn sum(&self) -> Option<Sum> {
+        match self {
+            Self::Blob(sum) | Self::Packed(Piece { sum, .. }) => Some(*sum),
+            Self::Link(_) | Self::Symlink(_) | Self::Absent => None,
+        }
+    }
+}
+
+/// A content in a pack: its place, its length there, as an LZ4 block unless that is the file's own length, and
+/// its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    pub at: u64,
+    pub long: u64,
+    pub sum: Sum,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,8 +176,11 @@ impl Keeping {
 
     /// The first thing that is wrong with it, if any.
     pub fn problem(&self) -> Option<String> {
-        if self.schema != SCHEMA {
-            return Some(format!("its schema is {}; this program reads schema {SCHEMA}", self.schema));
+        if ![SCHEMA, WITH_PACK].contains(&self.schema) {
+            return Some(format!(
+                "its schema is {}; this program reads {SCHEMA} and {WITH_PACK}",
+                self.schema
+            ));
         }
         let is_odd = |path: &str| {
             let mut parts = path.strip_prefix('/').unwrap_or("..").split('/');

@@ -96,7 +96,7 @@ impl Survey<'_> {
             let called = short(name);
             let why = if !wanted.is_empty() && !self.repository.has_object(wanted) {
                 Some(format!(
-                    "`{called}` cannot come back: its commit {} is gone from the repository",
+                    "`{called}` cannot come back: its commit {} is no longer in the repository",
                     id(wanted)
                 ))
             } else if stood_on.contains(name) {
@@ -168,7 +168,7 @@ impl Survey<'_> {
         let name = branch.unwrap_or("HEAD");
         if !self.repository.has_commit(kept) {
             let words =
-                format!("HEAD and the index stay: the commit {} is gone from the repository", id(kept));
+                format!("HEAD and the index stay: the commit {} is no longer in the repository", id(kept));
             self.said.conflicts.push(words);
             return false;
         }
@@ -217,7 +217,7 @@ impl Survey<'_> {
         let (there, gone): (Vec<_>, Vec<_>) =
             kept.iter().cloned().partition(|(id, _)| self.repository.has_commit(id));
         if !gone.is_empty() {
-            let words = format!("{} cannot come back: gone from the repository", stashes(gone.len()));
+            let words = format!("{} cannot come back: no longer in the repository", stashes(gone.len()));
             self.said.conflicts.push(words);
         }
         let now = self.repository.stashes()?;

@@ -4,7 +4,8 @@
 //! safe; if a file changed since it was looked at, its present content is kept; a hard link is made only of a
 //! file with a single name.
 
-use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
+use super::content::{self, LONGEST, Pack};
+use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA, WITH_PACK};
 use super::git::Repository;
 use super::look::{Found, How, RepositoryWant, Want};
 use super::shelf::{self, Draft, pin_name, pins_of};
@@ -22,13 +23,13 @@ use crate::text::time::timestamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Up to this many contents are synced one by one, more with one `syncfs`.
+/// Up to this many files become a blob each, the contents of more are packed into one file.
 const FEW: usize = 32;
 const LONGEST_LINE: usize = 500;
 /// For one git command.
@@ -49,7 +50,6 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     let store = Store::open(env, root)?;
     let draft = shelf::begin(&store)?;
     let mut files = keep_files(&store, &draft, found)?;
-    let few = found.files().len() <= FEW;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut repositories: Vec<KeptRepository> = Vec::new();
     for want in &found.repositories {
@@ -57,6 +57,7 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
         let first = repositories.iter().map(|one| one.pins.len()).sum();
         repositories.push(keep_repository(env, &store, draft.number, first, want)?);
     }
+    let has_pack = files.iter().any(|file| matches!(file.content, Content::Packed(_)));
     let folder = |(path, mode): (&PathBuf, &u32)| KeptFolder { mode: *mode, path: text(path) };
     let crontab = found.crontab.as_ref().map(|table| store.keep_bytes(table)).transpose();
     let crontab = crontab.map_err(|error| Failure::storage("blobs", error))?.map(Sum);
@@ -73,12 +74,9 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
         number: draft.number,
         repositories,
         rule: cause.rule.map(str::to_owned),
-        schema: SCHEMA,
+        schema: if has_pack { WITH_PACK } else { SCHEMA },
         session_id: cause.session_id.to_owned(),
     };
-    if !few {
-        store.sync();
-    }
     shelf::finish(env, &store, &draft, &keeping)?;
     Ok(keeping)
 }
@@ -101,11 +99,14 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     };
     let failed = |error: io::Error| Failure::storage("what was kept", error);
     let draft = shelf::begin(&store)?;
+    if keeping.files.iter().any(|file| matches!(file.content, Content::Packed(_))) {
+        content::share_pack(&old, &draft.folder).map_err(failed)?;
+    }
     let mut files = keeping.files.clone();
     for (file, is_shared) in files.iter_mut().zip(&is_shared) {
         let Content::Link(link) = &file.content else { continue };
         // A file that was already changed stays a link; this is reported when it is to be restored.
-        let opened = if *is_shared { shelf::open_link(&store, keeping.number, file).ok() } else { None };
+        let opened = if *is_shared { content::open_link(&store, keeping.number, file).ok() } else { None };
         if let Some(mut content) = opened {
             let kept = content.as_mut().map(|content| store.keep(content, file.size, true)).transpose();
             let (sum, _) = kept.map_err(failed)?.unwrap_or_default();
@@ -158,7 +159,7 @@ const TOGETHER: usize = 64;
 type Group<'a> = (&'a Path, Vec<(usize, &'a Path, &'a Want)>);
 
 fn keep_files(store: &Store, draft: &Draft, found: &Found) -> Result<Vec<KeptFile>, Failure> {
-    let few = found.files().len() <= FEW;
+    let pack = Some(Pack::of(draft)).filter(|_| found.files().len() > FEW);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, (path, want)) in found.files().enumerate() {
         let folder = path.parent().unwrap_or(path);
@@ -167,8 +168,11 @@ fn keep_files(store: &Store, draft: &Draft, found: &Found) -> Result<Vec<KeptFil
             _ => groups.push((folder, vec![(at, path, want)])),
         }
     }
-    let kept = threads::map(&groups, |(folder, group)| Some(keep_group(store, draft, folder, group, few)));
-    kept.into_iter().collect::<Result<Vec<_>, _>>().map(|kept| kept.into_iter().flatten().collect())
+    let group = |(folder, group): &Group<'_>| Some(keep_group(store, draft, folder, group, pack.as_ref()));
+    let kept: Result<Vec<_>, _> = threads::map(&groups, group).into_iter().collect();
+    let kept = kept?.into_iter().flatten().collect();
+    pack.map_or(Ok(()), Pack::sync).map_err(|error| Failure::storage("what was kept", error))?;
+    Ok(kept)
 }
 
 fn keep_group(
@@ -176,14 +180,14 @@ fn keep_group(
     draft: &Draft,
     folder: &Path,
     group: &[(usize, &Path, &Want)],
-    sync: bool,
+    pack: Option<&Pack>,
 ) -> Result<Vec<KeptFile>, Failure> {
     let failed = |path: &Path, error: io::Error| {
         Failure::new(Code::StorageFailed, format!("`{}`: {error}", path.display()))
     };
     let opened = open_folder(store, folder).map_err(|error| failed(folder, error))?;
     let kept = group.iter().filter_map(|(at, path, want)| {
-        let kept = keep_file(store, draft, *at, (opened.as_ref(), *path), want, sync);
+        let kept = keep_file(store, draft, *at, (opened.as_ref(), *path), want, pack);
         kept.map_err(|error| failed(path, error)).transpose()
     });
     kept.collect()
@@ -198,7 +202,7 @@ fn open_folder(store: &Store, folder: &Path) -> io::Result<Option<OwnedFd>> {
         real => real?,
     };
     if store.is_guarded_place(&real) {
-        return Err(io::Error::other("it is where the record lies"));
+        return Err(io::Error::other("it is in the folder of our records"));
     }
     match files::open_real(&real, OFlags::PATH | OFlags::DIRECTORY) {
         Err(error) if is_gone(&error) => Ok(None),
@@ -214,7 +218,7 @@ fn keep_file(
     at: usize,
     (folder, path): (Option<&OwnedFd>, &Path),
     want: &Want,
-    sync: bool,
+    pack: Option<&Pack>,
 ) -> io::Result<Option<KeptFile>> {
     let file = |content, mode, size| Ok(Some(KeptFile { content, mode, path: text(path), size }));
     if let How::Symlink(target) = &want.how {
@@ -245,7 +249,17 @@ fn keep_file(
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("it is not a file any more"));
     }
-    let (sum, size) = store.keep(&mut opened, u64::try_from(about.st_size).unwrap_or(0), sync)?;
+    let size = u64::try_from(about.st_size).unwrap_or(0);
+    if let Some(pack) = pack.filter(|_| size <= LONGEST) {
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        Read::take(&mut opened, LONGEST + 1).read_to_end(&mut bytes)?;
+        // It may have grown since.
+        if bytes.len() as u64 <= LONGEST {
+            return file(Content::Packed(pack.add(&bytes)?), mode_bits(&about), bytes.len() as u64);
+        }
+        opened.rewind()?;
+    }
+    let (sum, size) = store.keep(&mut opened, size, true)?;
     file(Content::Blob(Sum(sum)), mode_bits(&about), size)
 }
 

@@ -55,6 +55,9 @@ pub struct Place<'a> {
     pub cwd: &'a Path,
     /// The danger rules that found something.
     pub rules: &'a [&'a str],
+    /// Only whether everything can be kept is asked: a file of a repository that may have changed, by its times
+    /// and size in git's index, counts as changed, and nothing is read to find out.
+    pub quick: bool,
 }
 
 /// One file that is about to be lost.
@@ -165,7 +168,7 @@ impl fmt::Display for Unkept {
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
             Self::NoRoom => write!(f, "there is no room on the disk to keep it"),
             Self::Full(mb) => write!(f, "{mb} MB were kept within a day, and `undo.keep_mb` allows no more"),
-            Self::Git(why) => write!(f, "git does not tell what would be lost: {why}"),
+            Self::Git(why) => write!(f, "git could not tell what would be lost: {why}"),
         }
     }
 }

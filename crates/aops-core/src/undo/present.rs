@@ -57,7 +57,7 @@ impl Looker {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 Present::Blocked("a folder on the way to it is a file or a link now".to_owned())
             }
-            Err(error) => Present::Blocked(format!("it cannot be looked at: {error}")),
+            Err(error) => Present::Blocked(format!("it cannot be inspected: {error}")),
             Ok(Found::Other(present)) => present,
             Ok(Found::File(file, mode)) => hash(&file).map_or_else(
                 |error| Present::Blocked(format!("it cannot be read: {error}")),
@@ -93,7 +93,7 @@ impl Looker {
                 let file = File::from(openat(dir, own.as_ref(), READ, Mode::empty())?);
                 // It may have been exchanged since.
                 let is_file = file.metadata().is_ok_and(|about| about.is_file());
-                let odd = || Found::Other(Present::Blocked("it changes while it is looked at".to_owned()));
+                let odd = || Found::Other(Present::Blocked("it changed while we looked at it".to_owned()));
                 return Ok(if is_file { Found::File(file, mode_bits(&stat)) } else { odd() });
             }
             _ => Present::Blocked("it is neither a file nor a folder".to_owned()),
@@ -112,7 +112,7 @@ impl Looker {
     pub fn keep(&mut self, store: &Store, path: &str, seen: &Present) -> Result<KeptFile, Failure> {
         let kept = |content, mode, size| KeptFile { content, mode, path: path.to_owned(), size };
         let changed = || {
-            let what = format!("`{}` changes while it is kept", name::shown(path));
+            let what = format!("`{}` changed while it was being kept", name::shown(path));
             Failure::new(Code::InTheWay, what)
         };
         let found = match self.find(path) {
@@ -146,8 +146,9 @@ impl Present {
     pub fn is(&self, kept: &KeptFile, linked: Option<Sum>) -> bool {
         match (self, &kept.content) {
             (Present::Absent, Content::Absent) => true,
-            (Present::File { mode, sum, .. }, Content::Blob(known)) => sum == known && *mode == kept.mode,
-            (Present::File { mode, sum, .. }, Content::Link(_)) => Some(*sum) == linked && *mode == kept.mode,
+            (Present::File { mode, sum, .. }, known) => {
+                Some(*sum) == known.sum().or(linked) && *mode == kept.mode
+            }
             (Present::Link(target), Content::Symlink(known)) => target == known,
             _ => false,
         }

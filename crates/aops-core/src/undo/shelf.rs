@@ -5,22 +5,19 @@
 //! once; a folder without `kept.json` was left by an interruption, and is removed; contents that a keeping
 //! names are not swept.
 
-use super::form::{Content, Keeping, KeptFile, Left, SCHEMA};
+use super::form::{Content, Keeping, Left, SCHEMA};
 use super::plan::{self, Plan};
 use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
-use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::text::sha256::{Sum, sha256};
 use crate::text::stored::{canonical, digest_of};
-use rustix::fs::{AtFlags, OFlags, unlinkat};
+use rustix::fs::{AtFlags, unlinkat};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 
 /// Next to the checkpoints.
 pub const FOLDER: &str = "kept";
@@ -44,7 +41,7 @@ pub struct Undone {
 #[derive(Debug)]
 pub struct Draft {
     pub number: u64,
-    /// Receives the hard links.
+    /// Receives the hard links and the pack.
     pub folder: OwnedFd,
 }
 
@@ -273,22 +270,6 @@ fn clear(shelf: &OwnedFd, number: u64) -> Result<(), Failure> {
         unlinkat(&folder, file, AtFlags::empty()).map_err(failed)?;
     }
     unlinkat(shelf, name, AtFlags::REMOVEDIR).map_err(failed)
-}
-
-/// The hard link of a kept file, if that is still the unchanged file; `None` for other contents.
-pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<File>, Failure> {
-    let Content::Link(link) = &kept.content else { return Ok(None) };
-    let wrong = |why: &str| {
-        let what = format!("what was kept as {number}: `{}`: {why}", name::shown(&kept.path));
-        Failure::new(Code::ChecksumMismatch, what)
-    };
-    let folder = folder(store, number)?.ok_or_else(|| wrong("is gone"))?;
-    let found = crate::system::folder::open(&folder, &link.name, OFlags::RDONLY)?;
-    let (file, size) = found.ok_or_else(|| wrong("its content is gone"))?;
-    let about = file.metadata().map_err(|e| Failure::storage(name::shown(&kept.path), e))?;
-    let modified = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
-    let same = about.ino() == link.inode && size == kept.size && modified == link.modified;
-    if same { Ok(Some(file)) } else { Err(wrong("its content was changed after it was kept")) }
 }
 
 /// The ref of the commit with number `k` that a keeping needs.

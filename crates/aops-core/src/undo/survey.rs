@@ -3,12 +3,13 @@
 //! Reads store, disk and git; changes nothing. Invariants: everything that will be restored was read
 //! completely before; a path that is neither as the command left it nor as it was kept is a conflict.
 
+use super::content::{open_link, packed};
 use super::crontab;
 use super::form::{Content, Keeping, KeptFile, Left};
 use super::git::{Clean, Repository, path_of};
 use super::goal::{self, Decided};
 use super::present::{Looker, Present, hash};
-use super::shelf::{self, open_link};
+use super::shelf;
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
@@ -17,7 +18,6 @@ use crate::system::files::{self, Scratch};
 use crate::text::sha256::Sum;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 /// What will happen to one path.
@@ -107,6 +107,7 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
     let mut whole = 0;
     let mut wrong = None;
     for file in &keeping.files {
+        packed(store, number, file)?;
         match open_link(store, number, file) {
             Err(failure) if failure.code == Code::ChecksumMismatch => wrong = wrong.or(Some(failure)),
             opened => {
@@ -132,25 +133,6 @@ fn spoiled(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<String>
 
 const SPOILED: &str = "its kept content was changed after it was kept";
 
-/// The bytes of a kept file, or the target of a kept link, if they are at most `most` bytes.
-pub fn bytes_of(store: &Store, number: u64, kept: &KeptFile, most: u64) -> Result<Option<Vec<u8>>, Failure> {
-    let mut bytes = Vec::new();
-    match &kept.content {
-        Content::Absent => return Ok(Some(bytes)),
-        Content::Symlink(target) => return Ok(Some(name::bytes(target).into_owned())),
-        _ if kept.size > most => return Ok(None),
-        Content::Blob(sum) => {
-            store.unpack(&sum.0, &mut bytes)?;
-        }
-        Content::Link(_) => {
-            let mut file = open_link(store, number, kept)?;
-            let read = file.as_mut().map_or(Ok(0), |file| file.read_to_end(&mut bytes));
-            read.map_err(|e| Failure::storage(name::shown(&kept.path), e))?;
-        }
-    }
-    Ok(Some(bytes))
-}
-
 /// The digest of a hard-linked content.
 pub(super) fn linked(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<Sum>, Failure> {
     let Some(file) = open_link(store, number, kept)? else { return Ok(None) };
@@ -169,7 +151,7 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
             work.cleans.push(None);
             repositories.push(None);
             let words = format!(
-                "the repository `{}` is gone: its branches, stashes and index stay away",
+                "the repository `{}` no longer exists, so its branches, stashes and index cannot come back",
                 name::shown(&kept.git)
             );
             conflicts.push(words);
@@ -199,7 +181,7 @@ fn table_before(env: &Env, kept: Sum, conflicts: &mut Vec<String>) -> Option<Vec
     match crontab::listed(env) {
         Ok(now) => Some(now).filter(|now| Sum::of(now) != kept),
         Err(why) => {
-            conflicts.push(format!("the table of `crontab` stays away: {why}"));
+            conflicts.push(format!("the table of `crontab` cannot come back: {why}"));
             None
         }
     }
@@ -283,8 +265,10 @@ impl Work<'_> {
             return Ok(Vec::new());
         };
         if !repository.has_commit(head) {
-            conflicts
-                .push(format!("{} committed files stay away: their commit is gone", kept.committed.len()));
+            conflicts.push(format!(
+                "{} committed files cannot come back: their commit no longer exists",
+                kept.committed.len()
+            ));
             return Ok(Vec::new());
         }
         let there = repository.files(head)?;

@@ -96,7 +96,7 @@ impl Broker<'_> {
         }
         self.refuse(
             connection,
-            "its name leads to a private address",
+            "its name resolves to a private address",
             "hint: a person can name it in `[network] private`\n",
         )
     }

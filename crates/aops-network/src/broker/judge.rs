@@ -155,7 +155,7 @@ impl Broker<'_> {
             None if !ended => Next::Wait,
             // Opened and closed, as by programs that only check whether somebody listens.
             None if connection.read.is_empty() => Next::Close,
-            None => self.refuse(connection, "it ended before it said for whom it is", ""),
+            None => self.refuse(connection, "it ended before it named its host", ""),
         }
     }
 
@@ -204,7 +204,7 @@ impl Broker<'_> {
                 match self.list.judge(&name, port) {
                     Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
                     Verdict::Pass(_) if early => {
-                        self.refuse(connection, "something came before the tunnel was there", "")
+                        self.refuse(connection, "data came before the tunnel was open", "")
                     }
                     Verdict::Pass(_) => self.open_tunnel(id, connection),
                 }

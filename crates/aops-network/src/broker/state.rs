@@ -181,7 +181,7 @@ impl<'a> Broker<'a> {
     pub(super) fn refuse_listed(&mut self, connection: &mut Connection, refusal: Refusal) -> Next {
         let host = connection.host();
         let hint = match refusal {
-            Refusal::Denied(_) => "hint: it stays so for this session; go on without it\n".to_owned(),
+            Refusal::Denied(_) => "hint: this holds for the whole session; continue without it\n".to_owned(),
             Refusal::NotListed | Refusal::OtherPort | Refusal::AfterSecret => {
                 let rule = spelt(&host, connection.port);
                 format!("hint: ask the person to run `aops-hook network allow {rule}`\n")

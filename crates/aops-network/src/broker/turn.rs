@@ -110,7 +110,9 @@ impl Broker<'_> {
             // A command's own server may use the port by now.
             let Some(listener) = inner::wish(&self.outside.inner, wish)? else {
                 if !matches!(door, Door::Local(port) if self.machine.contains(&port)) {
-                    (self.outside.tell)(&format!("a port of the network's list is taken inside: {door:?}"));
+                    (self.outside.tell)(&format!(
+                        "a port of the network's list is already in use inside: {door:?}"
+                    ));
                 }
                 continue;
             };
@@ -271,7 +273,7 @@ impl Broker<'_> {
                 }
                 Stage::Hello | Stage::Request(_) if connection.read.is_empty() => Next::Close,
                 Stage::Hello | Stage::Request(_) => {
-                    self.refuse(&mut connection, "it did not say for whom it is", "")
+                    self.refuse(&mut connection, "it did not name its host", "")
                 }
                 Stage::Relaying => Next::Wait,
                 Stage::Closing => Next::Close,

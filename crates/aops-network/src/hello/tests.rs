@@ -75,22 +75,22 @@ fn what_is_no_hello_is_told_at_once() {
         b"\x16\x02",
         b"\x16\x03\x01\0\0",
     ] {
-        assert_eq!(said(bytes), "this is no TLS", "{bytes:?}");
+        assert_eq!(said(bytes), "this is not TLS", "{bytes:?}");
     }
     // An alert's record, and another handshake message.
-    assert_eq!(said(&[21, 3, 3, 0, 2, 2, 49]), "this is no TLS");
-    assert_eq!(said(&records(&[2, 0, 0, 0], 4)), "this is no TLS");
+    assert_eq!(said(&[21, 3, 3, 0, 2, 2, 49]), "this is not TLS");
+    assert_eq!(said(&records(&[2, 0, 0, 0], 4)), "this is not TLS");
     // A second message in the same record; a message that is longer than its extensions.
     let mut two = message(&server_name(b"tls.test"));
     two.extend([11, 0, 0, 0]);
-    assert_eq!(said(&records(&two, 1 << 14)), "this is no TLS");
+    assert_eq!(said(&records(&two, 1 << 14)), "this is not TLS");
     let mut longer = message(&server_name(b"tls.test"));
     longer.push(0);
     longer[3] += 1;
-    assert_eq!(said(&records(&longer, 1 << 14)), "this is no TLS");
+    assert_eq!(said(&records(&longer, 1 << 14)), "this is not TLS");
     // A message that never ends.
     let endless = records(&[&[1, 0xff, 0xff, 0xff][..], &vec![0; 1 << 17]].concat(), 1 << 14);
-    assert_eq!(said(&endless), "this is no TLS");
+    assert_eq!(said(&endless), "this is not TLS");
 }
 
 proptest! {

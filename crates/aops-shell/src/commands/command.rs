@@ -160,7 +160,7 @@ impl<'a> Invocation<'a> {
 }
 
 pub fn unknown(what: &str) -> String {
-    format!("`{}` is not known to only read", clean(what))
+    format!("`{}` may do more than read", clean(what))
 }
 
 /// Whether a redirection or copy to this path leaves nothing behind.

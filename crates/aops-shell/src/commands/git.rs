@@ -9,10 +9,9 @@ mod carried;
 
 use super::command::{Act, Class, Files, Invocation, Touched, every};
 use super::options::Sorted;
-use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, globbed};
-pub use carried::carried;
+pub use carried::lines;
 use verbs::{BRANCHES, DIFF, LOG, LOOKING, SUBVERBS, TAGS};
 
 /// Options before the verb.
@@ -194,11 +193,7 @@ const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree"
 pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = written(command);
     files.extend(patched(command));
-    let mut lines = run_lines(command.arguments);
-    if let Some((verb, rest)) = global(command).2.split_first() {
-        lines.extend(carried(&verb.lossy(), rest));
-    }
-    Touched { files, lines, ..Touched::default() }
+    Touched { files, lines: lines(command.arguments), ..Touched::default() }
 }
 
 fn written(command: &Invocation) -> Files {
@@ -299,36 +294,6 @@ fn pathspec(word: &Word) -> Word {
     let magic = word.starts_with(":(").then(|| word.past(')')).flatten();
     let short = (word.starts_with(":/") && word.bits.len() > 2).then(|| word.after(2));
     globbed(&magic.or(short).unwrap_or_else(|| word.clone()))
-}
-
-/// Lines that a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings
-/// that hold commands.
-fn run_lines(arguments: &[Word]) -> Vec<String> {
-    let mut all = Vec::new();
-    for (at, word) in arguments.iter().enumerate() {
-        let text = word.lossy();
-        let next = arguments.get(at + 1);
-        let value = word.past('=').filter(|_| text.starts_with("--"));
-        let runs =
-            text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
-        if runs {
-            all.extend(value.as_ref().or(next).map(programs::code));
-        }
-        if matches!(text.as_str(), "foreach" | "run") {
-            let rest = arguments[at + 1..].iter().filter(|word| !word.is("--recursive"));
-            let one = rest.clone().count() == 1;
-            let words: Vec<String> = rest.map(if one { programs::code } else { Word::quoted }).collect();
-            all.push(words.join(" "));
-        }
-        // `-c alias.x='!…'`, `-c core.pager=…`
-        let setting = if text == "-c" { next.and_then(|word| word.past('=')) } else { None };
-        let glued = (text.starts_with("-c") && text.len() > 2).then(|| word.past('=')).flatten();
-        all.extend(setting.or(glued).as_ref().map(programs::code));
-        if text == "config" {
-            all.extend(arguments.last().filter(|word| word.starts_with("!")).map(programs::code));
-        }
-    }
-    all
 }
 
 /// The same with what the variable says of the work tree.

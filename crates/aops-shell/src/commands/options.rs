@@ -5,6 +5,7 @@
 //! `--name>` the same for long options. Invariant: everything is sorted as far as the list allows; `odd` says
 //! whether anything was not on it.
 
+use crate::flags::is_option;
 use crate::syntax::{Bit, Line, Word};
 
 /// Arguments, sorted by a list of options.
@@ -207,6 +208,33 @@ fn find_letter(lists: &[&str], letter: char) -> Option<char> {
         Some(sign @ ('=' | '>' | '?')) => (row.len() == 2 && row.starts_with(letter)).then_some(sign),
         _ => row.contains(letter).then_some(' '),
     })
+}
+
+/// Every value that these options may have (`-x`, `--exec`, `-exec`): the next word, or what is glued to
+/// them, also in a bundle or behind a name that is cut short. Reads too much rather than too little.
+pub fn given(arguments: &[Word], options: &[&str]) -> Vec<Word> {
+    let before = arguments.iter().take_while(|word| !word.is("--")).count();
+    let mut found = Vec::new();
+    for (at, word) in arguments[..before].iter().enumerate().filter(|(_, word)| word.starts_with("-")) {
+        let text = word.lossy();
+        let next = || arguments.get(at + 1).cloned();
+        found.extend(options.iter().filter_map(|option| match option.strip_prefix('-') {
+            _ if text == *option => next(),
+            Some(letter) if letter.chars().count() == 1 && !text.starts_with("--") => {
+                let rest = word.after(text.chars().position(|c| letter.starts_with(c))? + 1);
+                if rest.bits.is_empty() { next() } else { Some(rest) }
+            }
+            Some(long) if long.starts_with('-') && is_option(&text, option) => {
+                if text.contains('=') {
+                    word.past('=')
+                } else {
+                    next()
+                }
+            }
+            _ => text.strip_prefix(option)?.starts_with('=').then(|| word.past('='))?,
+        }));
+    }
+    found
 }
 
 /// A word as a refusal shows it.

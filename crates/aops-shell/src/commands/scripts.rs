@@ -22,7 +22,7 @@ pub(super) fn sed(command: &Invocation) -> Class {
     match texts {
         _ if shown => Ok(Effect::Read),
         Some(texts) if !texts.is_empty() && sed_only_reads(&texts.join("\n"), true) => Ok(Effect::Read),
-        _ => Err("the `sed` program is not known to only read".to_owned()),
+        _ => Err("the `sed` program may do more than read".to_owned()),
     }
 }
 
@@ -94,6 +94,51 @@ fn sed_only_reads(script: &str, opens: bool) -> bool {
         }
         if !address(&mut rest) || !opens && rest.peek() == Some(&'r') || !function(&mut rest) {
             return false;
+        }
+    }
+}
+
+/// The lines that a script of `sed` runs: `e line`, `s/a/line/e`; what arrives is unknown.
+pub fn lines_of_sed(script: &str) -> Vec<String> {
+    const UNKNOWN: &str = "${_unknown}";
+    let mut lines = Vec::new();
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        if rest.peek().is_none() || !address(&mut rest) {
+            return lines;
+        }
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, '{')).is_some() {}
+        match rest.peek().copied() {
+            Some('e') => {
+                let line: String = rest.by_ref().skip(1).take_while(|c| *c != '\n').collect();
+                lines.push(if line.trim().is_empty() { UNKNOWN.to_owned() } else { line.trim().to_owned() });
+            }
+            Some('s') => {
+                rest.next();
+                let Some(sign) = rest.next() else { return lines };
+                if !delimited(&mut rest, sign, true) {
+                    return lines;
+                }
+                let mut new: String = rest.clone().collect();
+                if !delimited(&mut rest, sign, false) {
+                    return lines;
+                }
+                new.truncate(new.len() - rest.clone().map(char::len_utf8).sum::<usize>() - sign.len_utf8());
+                let mut flags = String::new();
+                while let Some(flag) = rest.next_if(char::is_ascii_alphanumeric) {
+                    flags.push(flag);
+                }
+                if flags.contains('e') {
+                    let line = (1..10).fold(new, |new, n| new.replace(&format!("\\{n}"), UNKNOWN));
+                    let line = line.replace('&', UNKNOWN);
+                    // What the pattern does not take follows.
+                    lines.push(format!("{line}{UNKNOWN}"));
+                    lines.push(line);
+                }
+            }
+            _ if !function(&mut rest) => return lines,
+            _ => {}
         }
     }
 }
@@ -222,7 +267,7 @@ pub(super) fn awk(command: &Invocation) -> Class {
     }
     match sorted.operands.first().and_then(|word| text(word, command.line)) {
         Some(program) if awk_only_reads(&program) => Ok(Effect::Read),
-        _ => Err(format!("the `{}` program is not known to only read", command.name)),
+        _ => Err(format!("the `{}` program may do more than read", command.name)),
     }
 }
 
@@ -239,7 +284,7 @@ pub(super) fn awk_touched(command: &Invocation) -> Touched {
     Touched { files, programs, ..Touched::default() }
 }
 
-/// The last token, as far as it decides how the next one is read.
+/// What the last token says about how the next one must be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastToken {
     /// A `/` after it is a division.

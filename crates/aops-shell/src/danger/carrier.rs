@@ -3,13 +3,13 @@
 use super::Search;
 use super::call::Call;
 use super::place::below;
-use super::{cloud, code, content, secret, system};
+use super::{carried, cloud, code, content, readers, secret};
+use crate::commands::given;
 use crate::syntax::Word;
 
 /// `scp` into a system folder of the other machine.
 pub(super) fn scp(search: &mut Search, call: &Call) {
     const HELD: &[&str] = &["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib64", "/boot", "/var/lib", "/dev"];
-    system::option_lines(search, call);
     let target = call.operands().last().map(|(_, word)| word.lossy()).unwrap_or_default();
     let path = target.split_once(':').map_or("", |(_, path)| path);
     if path == "/" || HELD.iter().any(|root| below(path, root).is_some()) {
@@ -40,7 +40,6 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
         "-e", "-Q",
     ];
     let at = call.behind_options(0, VALUED);
-    system::option_lines(search, call);
     secret::sends(search, call);
     tunnels(search, call);
     // The first operand is the host; the rest is joined by blanks and read by the shell there.
@@ -89,6 +88,7 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
         search.add("container-escape", call.simple);
     }
     if is_new {
+        mounted(search, call, at);
         return shows_mounted(search, call, at);
     }
     if let Some(dashes) = call.texts.iter().position(|text| text == "--") {
@@ -97,6 +97,47 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
     // Without `--`, the command begins after the options and the container's name.
     let at = call.behind_options(at + 1, VALUED);
     search.words(call.from(at + 1), call.simple);
+}
+
+/// Options of `docker run` that take the next word.
+#[rustfmt::skip]
+const RUN_VALUED: &[&str] = &[
+    "-e", "-h", "-l", "-m", "-p", "-u", "-v", "-w", "--add-host", "--cap-add", "--cap-drop", "--cpus", "--device", "--entrypoint", "--env",
+    "--env-file", "--gpus", "--hostname", "--ip", "--label", "--link", "--log-driver", "--memory", "--mount", "--name", "--network",
+    "--platform", "--publish", "--pull", "--restart", "--security-opt", "--shm-size", "--tmpfs", "--ulimit", "--user", "--volume", "--workdir",
+];
+
+/// `docker run -v "$PWD":/w alpine rm -rf /w/src`: the command with the folders of this machine.
+fn mounted(search: &mut Search, call: &Call, run: usize) {
+    let of_mount = |text: &str| {
+        let part = |names: [&str; 3]| {
+            text.split(',').find_map(|part| names.iter().find_map(|name| part.strip_prefix(name)))
+        };
+        let (from, to) = part(["source=", "src=", "source="])
+            .zip(part(["target=", "dst=", "destination="]))
+            .or_else(|| {
+                let mut parts = text.split(':');
+                parts.next().zip(parts.next())
+            })?;
+        let is_path = from.starts_with(['/', '.', '~', '…']);
+        (is_path && to.starts_with('/'))
+            .then(|| (from.replace('…', "${_unknown}"), to.trim_end_matches('/').to_owned()))
+    };
+    let words = given(call.from(run + 1), &["-v", "--volume", "--mount"]);
+    let mounts: Vec<(String, String)> = words.iter().filter_map(|word| of_mount(&word.lossy())).collect();
+    let Some((from, to)) = mounts.first().filter(|(_, to)| mounts.len() == 1 && !to.is_empty()) else {
+        return;
+    };
+    let folder = given(call.from(run + 1), &["-w", "--workdir"]).first().map(Word::lossy);
+    let image = call.behind_options(run + 1, RUN_VALUED);
+    let line: Vec<String> = call.from(image + 1).iter().map(super::call::quoted).collect();
+    let line = line.join(" ");
+    let moved = if folder.is_some_and(|folder| folder.trim_end_matches('/') == to) {
+        format!("cd {from} && {line}")
+    } else {
+        line
+    };
+    search.perhaps(&moved.replace(to.as_str(), from), call.simple);
 }
 
 /// A new container loses nothing of this machine, but can show what is mounted into it.
@@ -176,6 +217,11 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     };
     let first = (0..rest.len()).find(|at| !rest[*at].is_option() && !is_value(*at)).unwrap_or(rest.len());
     search.words(&rest[first..], call.simple);
+    // `direnv exec . rm -rf x`, `watchexec -e rs 'rm -rf x'`
+    carried::behind(search, call);
+    for word in call.words {
+        search.likely(&word.code(), call.simple);
+    }
 }
 
 /// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is run as a line or typed.
@@ -205,6 +251,7 @@ pub(super) fn lines(search: &mut Search, call: &Call) {
         let first = call.words.iter().position(|word| !word.is_option()).unwrap_or(call.words.len());
         search.words(&call.words[first..], call.simple);
     }
+    carried::behind(search, call);
 }
 
 /// Text as it is typed: `\n`, `\r`, `\015` and `^M` end a line.
@@ -218,6 +265,10 @@ fn typed(text: &str) -> String {
 pub(super) fn expect(search: &mut Search, call: &Call) {
     let given = call.values(&["-c"]).map(Word::code).chain(call.simple.script.clone());
     for text in given.collect::<Vec<_>>() {
+        for row in text.split(['\n', ';']).map(str::trim) {
+            let line = ["spawn ", "exec ", "system "].iter().find_map(|verb| row.strip_prefix(verb));
+            search.text(line.unwrap_or_default().trim_start_matches("-noecho "), call.simple);
+        }
         for part in text.split('"').skip(1).step_by(2) {
             search.perhaps(&typed(part), call.simple);
         }
@@ -241,24 +292,49 @@ pub(super) fn unknown(search: &mut Search, call: &Call) {
         if (CODE.contains(&option) || LINES.contains(&option)) && code.contains(['(', '"', '\'']) {
             code::judge(search, call.simple, &code);
         }
-        if option == "--eval" && matches!(call.name, "make" | "gmake") {
-            let recipe =
-                code.split_once(':').map_or("", |(_, recipe)| recipe.trim_start_matches([';', ' ', '\t']));
-            search.text(recipe, call.simple);
-        }
     }
     if let Some(at) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(at + 1), call.simple);
     }
-    let removes = |at: &usize| {
-        let next = call
-            .texts
-            .get(at + 1)
-            .is_some_and(|text| text.starts_with('-') && text.contains(['r', 'R', 'f']));
-        matches!(call.texts[*at].as_str(), "rm" | "shred" | "/bin/rm") && next
-    };
-    if let Some(at) = (0..call.texts.len()).find(removes) {
-        search.words(call.from(at), call.simple);
+    carried::behind(search, call);
+}
+
+/// `make SHELL=…`, `make --eval='x:; line'`, `make -f - <<< …`: variables, recipes and `$(shell …)`.
+pub(super) fn make(search: &mut Search, call: &Call) {
+    readers::shown(search, call);
+    for (_, word) in call.operands() {
+        if let Some(value) = word.past('=').filter(|value| value.lossy().contains(' ')) {
+            search.perhaps(&value.code(), call.simple);
+        }
+    }
+    let given = given(call.words, &["--eval"]).into_iter().map(|word| word.code());
+    let texts: Vec<String> = given.chain(call.simple.script.clone()).collect();
+    for row in texts.iter().flat_map(|text| text.lines()) {
+        let recipe = if row.starts_with('\t') {
+            Some(row)
+        } else {
+            row.split_once(':').and_then(|(_, rest)| rest.split_once(';')).map(|(_, rest)| rest)
+        };
+        if let Some(recipe) = recipe {
+            search.text(recipe.trim_start_matches(['\t', ' ', '@', '-', '+']), call.simple);
+        }
+        for part in row.split("$(shell ").skip(1) {
+            search.text(part.rsplit_once(')').map_or(part, |(line, _)| line), call.simple);
+        }
+    }
+    unknown(search, call);
+}
+
+/// `parallel < lines`, `parallel -a lines`, `parallel :::: lines`: every row of a file is a line.
+pub(super) fn parallel(search: &mut Search, call: &Call) {
+    let end = call.texts.iter().position(|text| text.starts_with(":::")).unwrap_or(call.texts.len());
+    let said = call.texts.get(end).is_some_and(|text| matches!(text.as_str(), ":::" | ":::+"));
+    let takes =
+        |text: &str| text.len() == 2 && !matches!(text, "-k" | "-u" | "-q" | "-v" | "-t" | "-X" | "-m");
+    let is_value = |at: usize| at > 0 && takes(&call.texts[at - 1]) && call.texts[at - 1].starts_with('-');
+    let has_command = (0..end).any(|at| !call.texts[at].starts_with('-') && !is_value(at));
+    if !has_command && !said && !call.only_tells() && call.simple.script.is_none() {
+        search.add("unknown-code", call.simple);
     }
 }
 
@@ -266,7 +342,8 @@ pub(super) fn unknown(search: &mut Search, call: &Call) {
 pub(super) fn cmake(search: &mut Search, call: &Call) {
     let Some(at) = call.texts.iter().position(|text| text == "-E") else { return };
     match call.texts.get(at + 1).map(String::as_str) {
-        Some("rm") => search.words(call.from(at + 1), call.simple),
+        Some("rm" | "env" | "time") => search.words(call.from(at + 1), call.simple),
+        Some("chdir") => search.words(call.from(at + 3), call.simple),
         Some("remove_directory") => super::files::removed(search, call.simple, call.from(at + 2)),
         _ => {}
     }
@@ -274,7 +351,9 @@ pub(super) fn cmake(search: &mut Search, call: &Call) {
 
 /// `gdb -ex 'shell …'`: lines and code of a debugger.
 pub(super) fn debugger(search: &mut Search, call: &Call) {
-    behind_c(search, call);
+    if let Some(at) = call.texts.iter().position(|text| text == "--args") {
+        search.words(call.from(at + 1), call.simple);
+    }
     for word in call.values(&["-ex", "-iex", "--eval-command", "-o", "-O"]) {
         let text = word.code();
         let line = ["shell ", "!", "platform shell "].iter().find_map(|sign| text.strip_prefix(sign));
@@ -312,14 +391,6 @@ pub(super) fn ansible(search: &mut Search, call: &Call) {
     }
 }
 
-/// `su -c '…'`, `script -c '…'`: the value of `-c`.
-pub(super) fn behind_c(search: &mut Search, call: &Call) {
-    let values: Vec<&Word> = call.values(&["-c", "--command", "--run"]).collect();
-    for word in values {
-        search.text(&word.code(), call.simple);
-    }
-}
-
 /// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they run or do to the
 /// file.
 pub(super) fn editor(search: &mut Search, call: &Call) {
@@ -340,10 +411,13 @@ pub(super) fn editor(search: &mut Search, call: &Call) {
             (0..call.words.len()).filter(|at| !is_value(*at) && !plus(*at) && !call.words[*at].is_option());
         files.for_each(|at| content::emptied(search, call.simple, &call.words[at]));
     }
-    for line in
-        steps.by_ref().filter_map(|step| step.strip_prefix('!').or_else(|| step.strip_prefix("silent !")))
+    // `:!line`, `silent execute '!line'`, `%!line`
+    let is_before = |text: &str| text.chars().all(|c| c.is_alphanumeric() || ":'\"%.,$ ".contains(c));
+    for (before, line) in
+        steps.by_ref().filter_map(|step| step.split_once('!')).filter(|(before, _)| is_before(before))
     {
-        search.text(line, call.simple);
+        let end = if before.ends_with(['"', '\'']) { &before[before.len() - 1..] } else { "" };
+        search.text(line.strip_suffix(end).unwrap_or(line), call.simple);
     }
     for text in &commands {
         code::judge(search, call.simple, text);

@@ -68,8 +68,13 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
         search.add("remote-code", call.simple);
     }
     let given = call.texts.iter().chain(&call.simple.script).flat_map(|text| text.lines());
-    for line in given.filter_map(shell_line) {
-        search.text(line, call.simple);
+    for text in given {
+        // `COPY t TO PROGRAM 'line'`
+        let program =
+            text.split_once("PROGRAM '").map(|(_, line)| line.split('\'').next().unwrap_or_default());
+        if let Some(line) = shell_line(text).or(program) {
+            search.text(line, call.simple);
+        }
     }
     // A `:memory:` database of `sqlite3` exists only during the call.
     if call.texts.iter().any(|text| text == ":memory:") || is_trial_database(search, call) {
@@ -101,7 +106,9 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
 
 /// `\\! line` of `psql` and `mysql`, `.shell line` of `sqlite3`.
 fn shell_line(text: &str) -> Option<&str> {
-    let signs = ["\\!", ".shell ", ".system ", "system "];
+    // `.sh` is enough for `sqlite3`.
+    let signs =
+        ["\\!", ".sh ", ".she ", ".shel ", ".shell ", ".sys ", ".syst ", ".syste ", ".system ", "system "];
     signs.iter().find_map(|sign| text.trim_start().strip_prefix(sign)).filter(|line| !line.trim().is_empty())
 }
 

@@ -4,15 +4,15 @@
 use super::Search;
 use super::call::{Call, is_unknown};
 use super::files::{removed, unlinked, written};
-use super::program::{Called, Program, TREES, read};
-use super::{content, printed, readers, remote, secret, shown, sql};
-use crate::syntax::{Simple, Word, globbed};
+use super::program::{Called, Program, TREES, filled, read};
+use super::{awk, content, printed, readers, remote, secret, shown, sql, typed};
+use crate::syntax::{Bit, Simple, Word, globbed};
 
 #[rustfmt::skip]
 const RUNS: &[&str] = &[
     "call", "check_call", "check_output", "exec", "execfile", "execfilesync", "execsync", "getoutput",
     "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
-    "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
+    "system", "execute", "call-process", "shell-command", "shell-command-to-string", "start-process", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
 ];
 const FILES: &[&str] = &[
     "remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync",
@@ -93,6 +93,9 @@ fn given(call: &Call) -> Vec<String> {
     {
         programs.extend(operands.iter().skip(1).map(|(_, word)| word.code()));
     }
+    if call.texts.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "timeit") {
+        programs.extend(operands.iter().map(|(_, word)| word.code()));
+    }
     if call.name.ends_with("awk") {
         let is_value = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-v" | "-F" | "-f");
         programs.extend(operands.iter().find(|(at, _)| !is_value(*at)).map(|(_, word)| word.code()));
@@ -151,6 +154,9 @@ const REMOVES_EACH: [&str; 8] = [
 ];
 
 pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
+    if simple.name().is_some_and(|name| name.ends_with("awk")) {
+        awk::judge(search, simple, text);
+    }
     let program = read(text);
     for called in &program.calls {
         judge_call(search, simple, called, &program);
@@ -159,6 +165,7 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
         search.text(line, simple);
     }
     let lower = text.to_lowercase();
+    held(search, simple, &program, &lower);
     spoken(search, simple, &program, text, &lower);
     if program.lists && REMOVES_EACH.iter().any(|call| lower.contains(call)) {
         search.add("rm-unknown", simple);
@@ -166,7 +173,8 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let names = |names: &[&str]| names.iter().any(|name| lower.contains(name));
     let fetches = program.makes(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
         && names(&["urllib", "requests", "httpx", "http", "lwp", "aiohttp"]);
-    let evaluates = evaluates(&program);
+    // `.then(eval)`
+    let evaluates = evaluates(&program) || names(&["(eval)", "(exec)"]);
     if evaluates && fetches {
         search.add("remote-code", simple);
     }
@@ -178,6 +186,9 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     if (evaluates || runs) && program.makes(DECODES) && names(&["b64", "marshal", "pickle", "hex", "atob"]) {
         search.add("decoded-code", simple);
     }
+    if names(&[".all().delete()", ".delete_all", ".destroy_all"]) {
+        search.add(if names(&["boto3"]) { "cloud-delete" } else { "sql-destroy" }, simple);
+    }
     let shell = names(&["/bin/sh", "/bin/bash", "pty.spawn", "cmd.exe"]);
     if shell && names(&["socket(", "fsockopen", "tcpsocket", ".connect", "socket.new", "create_connection"]) {
         search.add("reverse-shell", simple);
@@ -188,6 +199,24 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let environment = names(&["os.environ", "process.env", "env.to_h"]);
     if environment && program.makes(&["post", "request", "sendall"]) && names(&["http", "socket"]) {
         search.add("secret-send", simple);
+    }
+}
+
+/// `c = "rm -rf src"; os.system(c)`, `c = ["rm", "-rf", "src"]; run(c)`: lines that a program holds until it
+/// runs them.
+fn held(search: &mut Search, simple: &Simple, program: &Program, lower: &str) {
+    const RUNNERS: &[&str] =
+        &["child_process", "execa", "open3", "os.popen", "os.system", "shelljs", "subprocess"];
+    const BARE: &[&str] = &["exec", "passthru", "popen", "shell_exec", "system"];
+    let is_empty = |called: &Called| {
+        BARE.contains(&called.name.as_str()) && called.texts.is_empty() && called.before.is_empty()
+    };
+    if !RUNNERS.iter().any(|name| lower.contains(name)) && !program.calls.iter().any(is_empty) {
+        return;
+    }
+    let joined = program.texts.join(" ");
+    for line in program.texts.iter().chain([&joined]) {
+        search.likely(&filled(line), simple);
     }
 }
 
@@ -238,17 +267,29 @@ fn evaluates_input(lower: &str) -> bool {
     INPUT.iter().any(|name| lower.contains(name)) && lower.split(is_part).any(runs)
 }
 
+/// A text as a word; parts that the program fills in are unknown.
+fn said(text: &str) -> Word {
+    let mut bits = Vec::new();
+    for (at, part) in text.split(typed::UNKNOWN).enumerate() {
+        bits.extend((at > 0).then_some(Bit::Any));
+        bits.extend(part.chars().map(Bit::Char));
+    }
+    Word { bits, ..Word::default() }
+}
+
 fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
     let name = called.name.as_str();
     let own = if called.texts.is_empty() { &called.before } else { &called.texts };
     let words: Vec<Word> =
-        own.iter().filter(|text| !text.is_empty()).map(|text| globbed(&Word::of(text))).collect();
+        own.iter().filter(|text| !text.is_empty()).map(|text| globbed(&said(text))).collect();
     if RUNS.contains(&name) {
-        let line: Vec<String> = words.iter().map(super::call::quoted).collect();
+        let more = called.more.then(|| "${_unknown}".to_owned());
+        let line: Vec<String> = words.iter().map(super::call::quoted).chain(more).collect();
         search.text(&line.join(" "), simple);
         // A single word is just an argument: `["config", "export"]`.
         for text in called.texts.iter().filter(|text| text.contains(char::is_whitespace)) {
-            search.text(text, simple);
+            let line = filled(text);
+            if program.lists { typed::for_each(search, &line, simple) } else { search.text(&line, simple) }
         }
     }
     removes(search, simple, called, &words, program);
@@ -263,6 +304,9 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
         || pays && matches!(name, "delete" | "cancel")
     {
         search.add("cloud-delete", simple);
+    }
+    if matches!(name, "drop_all" | "drop_database" | "dropdatabase" | "flushall" | "flushdb") {
+        search.add("database-drop", simple);
     }
     if matches!(name, "execute" | "query" | "raw" | "executescript" | "executemany")
         && called.texts.iter().any(|text| sql::destroys(text))
@@ -283,7 +327,7 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
         remove_trees(search, simple, called, &words, program);
     } else if FILES.contains(&name) {
         // The program lists folders, so it removes whatever it finds there.
-        let in_folder = |word: &Word| word.lossy().ends_with('/');
+        let in_folder = |word: &Word| word.lossy().trim_end_matches('…').ends_with('/');
         if program.lists && words.iter().all(in_folder) {
             search.add("rm-unknown", simple);
         }
@@ -296,6 +340,15 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
 fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     let name = called.name.as_str();
     let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
+    if matches!(name, "write_text" | "write_bytes") && !called.before.is_empty() {
+        // `Path("x").write_text("")`
+        let file = said(&called.before[0]);
+        written(search, simple, &file);
+        if called.texts == [""] {
+            content::emptied(search, simple, &file);
+        }
+        return;
+    }
     if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4
     {
         let empty = called.texts.get(1).is_some_and(String::is_empty)

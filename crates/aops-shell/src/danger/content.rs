@@ -4,7 +4,7 @@
 use super::Search;
 use super::call::{Call, is_trial};
 use super::place::{Spot, below};
-use super::swept::is_source;
+use super::swept::{is_found, is_source};
 use crate::syntax::{Simple, Word};
 
 /// Extensions of files whose content cannot be recreated: databases, states, disks.
@@ -60,7 +60,7 @@ pub(super) fn is_kept(search: &Search, simple: &Simple, word: &Word) -> bool {
 
 /// This file is empty afterwards.
 pub(super) fn emptied(search: &mut Search, simple: &Simple, word: &Word) {
-    if is_kept(search, simple, word) {
+    if is_kept(search, simple, word) || is_found(search, simple, word) {
         search.add("file-wipe", simple);
     }
 }

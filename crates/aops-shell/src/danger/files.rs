@@ -5,7 +5,8 @@ use super::Search;
 use super::call::{Call, value_of};
 use super::place::{Spot, below};
 use super::swept::{arrives_unknown, is_found, is_made_again, sweeps_sources};
-use super::{content, secret, system};
+use super::{content, secret, typed};
+use crate::commands::{given, lines_of_sed};
 use crate::flags::is_option;
 use crate::syntax::{Bit, Simple, Word};
 
@@ -271,13 +272,14 @@ pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
             written(search, call.simple, word);
         }
     }
-    for (_, word) in call.operands() {
-        // `1e line` runs the line.
-        let text = word.lossy();
-        let command = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
-        if let Some(line) = command.strip_prefix("e ") {
-            search.text(line, call.simple);
-        }
+    let scripts = given(call.words, &["-e", "--expression"]);
+    let scripts = if scripts.is_empty() {
+        call.operands().first().map(|(_, word)| (*word).clone()).into_iter().collect()
+    } else {
+        scripts
+    };
+    for line in scripts.iter().flat_map(|script| lines_of_sed(&script.code())) {
+        typed::line(search, &line, call.simple);
     }
     secret::reads(search, call);
 }
@@ -298,13 +300,11 @@ pub(super) fn rsync(search: &mut Search, call: &Call) {
         }
         content::put_in_place(search, call.simple, sources, target);
     }
-    system::option_lines(search, call);
     secret::sends(search, call);
 }
 
 pub(super) fn tar(search: &mut Search, call: &Call) {
     content::unpacked(search, call);
-    system::option_lines(search, call);
     let moves = match call.name {
         "zip" => call.has(&["-m", "--move"]),
         "7z" => call.texts.iter().any(|text| text == "-sdel"),

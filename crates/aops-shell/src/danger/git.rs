@@ -6,7 +6,7 @@ use super::Search;
 use super::call::{Call, is_open, may_be, quoted};
 use super::place::is_generated;
 use super::{files, secret};
-use crate::commands::{carried, moved_branch};
+use crate::commands::{lines_of_git, moved_branch};
 use crate::flags::{holds, is_option};
 use crate::syntax::{Bit, Word, globbed};
 use signing::{SIGNING, TRUE, configures_signing, signs, takes_signature};
@@ -64,6 +64,9 @@ impl Verb<'_> {
 }
 
 pub(super) fn git(search: &mut Search, call: &Call) {
+    for line in lines_of_git(call.words) {
+        search.perhaps(&line, call.simple);
+    }
     verb(search, call, call.behind_options(0, VALUED));
 }
 
@@ -78,9 +81,6 @@ fn verb(search: &mut Search, call: &Call, at: usize) {
     let verb = Verb { name: &name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
     if verb.texts.first().is_some_and(|text| text == "--help") {
         return;
-    }
-    for line in carried(&name, verb.words) {
-        search.perhaps(&line, call.simple);
     }
     if let Some(id) = judge(&verb) {
         search.add(id, call.simple);
@@ -152,18 +152,6 @@ fn names(search: &mut Search, call: &Call, verb: &Verb) {
             let named: Vec<Word> = verb.words.iter().filter(|word| !word.is_option()).map(after).collect();
             secret::named(search, call.simple, &named, "secret-file");
         }
-        "submodule" | "bisect" | "rebase" => {
-            let inner = verb
-                .texts
-                .iter()
-                .position(|text| matches!(text.as_str(), "foreach" | "run" | "-x" | "--exec"));
-            if let Some(at) = inner {
-                let words: Vec<&Word> =
-                    verb.words[at + 1..].iter().filter(|word| !word.is_option()).collect();
-                let line: Vec<String> = words.iter().map(|word| word.code()).collect();
-                search.text(&line.join(" "), call.simple);
-            }
-        }
         _ => {}
     }
 }
@@ -205,11 +193,12 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
 /// `git -c alias.x='!rm -rf /' x`: the line that the alias runs.
 fn aliases(search: &mut Search, call: &Call, verb: usize) {
     for pair in call.texts[..verb.min(call.texts.len())].windows(2).filter(|pair| pair[0] == "-c") {
-        let Some((name, value)) = pair[1].split_once('=').filter(|(name, _)| name.starts_with("alias."))
+        let Some((name, value)) =
+            pair[1].split_once('=').filter(|(name, _)| name.to_lowercase().starts_with("alias."))
         else {
             continue;
         };
-        if call.texts.get(verb).is_some_and(|verb| name.strip_prefix("alias.") == Some(verb)) {
+        if call.texts.get(verb).is_some_and(|verb| name[6..].eq_ignore_ascii_case(verb)) {
             let line = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
             // The arguments after the alias are appended to what it stands for.
             let rest = call.from(verb + 1).iter().map(quoted);
@@ -305,9 +294,7 @@ fn may_be_option(verb: &Verb) -> bool {
 }
 
 fn prunes_now(text: &str) -> bool {
-    (text.starts_with("--prune=") || text.starts_with("--p") && text.ends_with("=now"))
-        && !text.contains("week")
-        && !text.contains("day")
+    text.contains('=') && is_option(text, "--prune") && !text.contains("week") && !text.contains("day")
 }
 
 /// Whether everything it names can be recreated by one command: lock files, folders of generated files.

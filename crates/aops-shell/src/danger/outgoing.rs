@@ -28,7 +28,13 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         return;
     }
     let packed = call.words.iter().any(|word| any(&word.printed, PACKERS) || uploads_unknown(word));
+    // `git bundle create - --all | curl --data-binary @- …`
+    let bundles = |simple: &Rc<Simple>| {
+        simple.name() == Some("git")
+            && simple.words.iter().any(|word| word.is("bundle") || word.is("archive"))
+    };
     let packed = packed
+        || takes_input(call) && any(&simple.fed, &["git"]) && search.around.iter().any(bundles)
         || names_pipe(search, call)
         || call.name == "socat" && call.texts.iter().any(|text| is_file(text));
     let takes = if bare { !call.has(&["-l", "-z", "--listen"]) } else { takes_input(call) };

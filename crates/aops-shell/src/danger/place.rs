@@ -83,6 +83,15 @@ const SOURCES: &[&str] = &[
     "uploads", "web",
 ];
 
+fn is_source_folder(last: &str) -> bool {
+    SOURCES.iter().any(|name| is_like(last, name))
+}
+
+/// Whether the path ends in a folder of sources, whatever comes before it.
+fn is_sources(path: &Word) -> bool {
+    path.last_part().literal().is_some_and(|last| is_source_folder(&last))
+}
+
 impl Place<'_> {
     /// The gravest place that this word may name, over all folders that the command may run in.
     pub(super) fn spot(&self, simple: &Simple, word: &Word) -> Spot {
@@ -176,6 +185,8 @@ impl Place<'_> {
         match self.text(&Word::of(folder).tidied().lossy()) {
             _ if begins || climbs => Spot::Unknown,
             Spot::Scratch => Spot::Scratch,
+            // `module$n/src`
+            Spot::Inside | Spot::Source | Spot::Project if is_sources(path) => Spot::Source,
             // `prefix-$n` is one of several files in a known folder; `./$x` may be the folder itself.
             Spot::Inside | Spot::Source => Spot::Inside,
             Spot::Project if glued => Spot::Inside,
@@ -234,7 +245,7 @@ impl Place<'_> {
         match last.as_str() {
             "*" | ".*" | "**" | "*.*" if !rest.contains('/') => Spot::Project,
             _ if may_be_made(rest) => Spot::Scratch,
-            _ if SOURCES.iter().any(|name| is_like(&last, name)) => Spot::Source,
+            _ if is_source_folder(&last) => Spot::Source,
             _ => Spot::Inside,
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Called {
     pub(super) before: Vec<String>,
     /// Its arguments ask to remove folders with their content: `recursive=TRUE`.
     pub(super) recursive: bool,
+    /// Behind its texts it gets something that the program does not say: `run(["rm", "-rf", path])`.
+    pub(super) more: bool,
 }
 
 #[derive(Debug, Default)]
@@ -107,15 +109,52 @@ struct Reader {
     name: String,
     /// The verb before it, in the same statement: `unlink glob "src/*"`.
     verb: String,
+    /// What follows the last text of this call: its operator, if it is one that joins texts.
+    joins: Option<(usize, char)>,
+    /// The value of a named argument is being read: `check=True`.
+    in_named: bool,
 }
 
 /// Whether this name can be called without brackets in some language.
 fn is_bare(name: &str) -> bool {
-    const BARE: &[&str] = &["system", "exec", "popen", "script", "delete", "qx", "syscmd", "esyscmd"];
+    #[rustfmt::skip]
+    const BARE: &[&str] = &[
+        "call-process", "delete", "esyscmd", "exec", "popen", "qx", "script", "shell-command", "shell-command-to-string",
+        "start-process", "syscmd", "system",
+    ];
     let lower = name.to_lowercase();
     let removes = TREES.contains(&lower.as_str()) && lower != "rm"
         || matches!(lower.as_str(), "unlink" | "rmdir" | "delete-file");
     BARE.contains(&name) || removes
+}
+
+/// Whether this name is a variable, and not a constant.
+fn is_value(name: &str) -> bool {
+    let first = name.chars().next();
+    let is_constant =
+        matches!(name, "True" | "False" | "None" | "true" | "false" | "null" | "undefined" | "nil" | "t");
+    first.is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '$')) && !is_constant
+}
+
+/// What only the run of a program knows, in a line.
+const UNKNOWN: &str = "${_unknown}";
+
+/// A line with the parts that the program fills in: `{name}`, `#{name}`, `%s`.
+pub(super) fn filled(line: &str) -> String {
+    let line = line.replace(" %s", &format!(" {UNKNOWN}")).replace("/%s", &format!("/{UNKNOWN}"));
+    let mut parts = line.split('{');
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let name = |name: &&str| {
+            name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_alphanumeric() || "_.[]()'\"".contains(c))
+        };
+        match part.split_once('}').filter(|(within, _)| name(within) && !all.ends_with('$')) {
+            Some((_, rest)) => all = format!("{}{UNKNOWN}{rest}", all.strip_suffix('#').unwrap_or(&all)),
+            None => all = format!("{all}{{{part}"),
+        }
+    }
+    all
 }
 
 impl Reader {
@@ -136,7 +175,12 @@ impl Reader {
             });
         }
         if let Some(called) = self.open.last().copied().flatten().or(self.bare) {
-            self.program.calls[called].texts.push(literal);
+            let texts = &mut self.program.calls[called].texts;
+            match texts.last_mut().filter(|_| self.joins == Some((called, '+'))) {
+                Some(last) => last.push_str(&literal),
+                None => texts.push(literal),
+            }
+            self.joins = Some((called, ' '));
         } else if !last.is_empty() {
             // `do shell script "…"`
             let name = last.replace("script", "system").to_lowercase();
@@ -150,7 +194,39 @@ impl Reader {
         self.name.clear();
     }
 
+    /// What a text is joined with, and arguments that are not texts.
+    fn joined(&mut self, letter: char) {
+        let is_part = letter.is_alphanumeric() || matches!(letter, '_' | '$' | '(' | '@');
+        self.joins = match self.joins {
+            Some((called, '+')) if is_part => {
+                self.program.calls[called]
+                    .texts
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|text| text.push_str(UNKNOWN));
+                None
+            }
+            Some((called, '.')) if matches!(letter, '$' | '.' | ' ') => Some((called, '+')),
+            Some((_, '.')) => None,
+            joins if matches!(letter, ' ' | '\t') => joins,
+            Some((called, ' ')) if matches!(letter, '+' | '.') => Some((called, letter)),
+            _ => None,
+        };
+        match letter {
+            ',' | ')' | ']' | '[' if !self.in_named && is_value(&self.name) => {
+                if let Some(called) = self.open.last().copied().flatten().or(self.bare) {
+                    let called = &mut self.program.calls[called];
+                    called.more |= !called.texts.is_empty();
+                }
+            }
+            _ => {}
+        }
+        self.in_named =
+            matches!(letter, '=' | ':') || self.in_named && !matches!(letter, ',' | ';' | '\n' | ')');
+    }
+
     fn letter(&mut self, letter: char, is_apart: bool) {
+        self.joined(letter);
         match letter {
             '(' => self.open_call(),
             ')' => {

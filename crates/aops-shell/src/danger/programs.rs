@@ -3,8 +3,8 @@
 use super::Search;
 use super::call::Call;
 use super::{
-    carrier, cloud, code, content, files, git, outgoing, printed, processes, readers, remote, rights, secret,
-    system, table,
+    carried, carrier, cloud, code, content, files, git, outgoing, printed, processes, readers, remote,
+    rights, secret, system, table,
 };
 
 type Judge = fn(&mut Search, &Call);
@@ -132,13 +132,18 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
         "gh" | "glab" | "hub" => carrier::forge,
         "expect" => carrier::expect,
+        "make" | "gmake" => carrier::make,
+        "parallel" => carrier::parallel,
+        // `parallel :::: file`
+        "::::" => |search, call| search.add("unknown-code", call.simple),
         "cmake" => carrier::cmake,
         "gdb" | "lldb" => carrier::debugger,
         "xdotool" | "ydotool" | "wtype" | "kitty" | "wezterm" | "nodemon" | "onchange" | "chokidar"
         | "foreman" | "honcho" | "overmind" | "repo" | "pssh" | "parallel-ssh" | "tmux" | "screen" | "at"
-        | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => carrier::lines,
+        | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" | "sg" | "sops" => {
+            carrier::lines
+        }
         "ansible" => carrier::ansible,
-        "su" | "script" | "nix-shell" => carrier::behind_c,
         "powershell" | "pwsh" => super::windows::powershell,
         "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg"
         | "schtasks" | "net" => super::windows::command,
@@ -147,7 +152,10 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
             let line: Vec<String> = call.words.iter().map(super::call::quoted).collect();
             search.text(&format!("git {} {}", &call.name[4..], line.join(" ")), call.simple);
         },
-        _ if table::FORMS.iter().any(|(_, names, _)| names.contains(&name)) => cloud::formed,
+        _ if table::FORMS.iter().any(|(_, names, _)| names.contains(&name)) => |search, call| {
+            cloud::formed(search, call);
+            carried::behind(search, call);
+        },
         _ => return None,
     })
 }

@@ -4,7 +4,8 @@ use super::Search;
 use super::call::{Call, may_be};
 use super::masked::{self, is_secret_name};
 use super::place::Place;
-use crate::syntax::{Bit, Simple, Word};
+use crate::commands::given;
+use crate::syntax::{Bit, Simple, Word, globbed};
 use std::rc::Rc;
 
 /// File names that are secret in any folder.
@@ -175,7 +176,7 @@ pub(crate) fn names_secret(simple: &Simple, word: &Word) -> bool {
     holds(word) || word.named.iter().any(holds)
 }
 
-/// Whether a pattern really matches a file of secrets. Where too much is to be looked at, it counts if it
+/// Whether a pattern really matches a file of secrets. If there are too many to look at, it counts if it
 /// could match the name of one. A search through everything is not a pattern of names.
 fn finds(place: &Place, around: &[Rc<Simple>], simple: &Simple, word: &Word) -> bool {
     let Some(disk) = place.disk else { return false };
@@ -259,6 +260,11 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let leaves_out = call.has(&["-v", "--invert-match"]) && call.name.ends_with("grep");
     if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) && !leaves_out {
         search.add("secret-print", call.simple);
+    }
+    if matches!(call.name, "grep" | "rg" | "ag") {
+        let patterns = given(call.words, &["--include", "--glob", "-g"]);
+        let shown: Vec<Word> = patterns.iter().filter(|word| !word.starts_with("!")).map(globbed).collect();
+        named(search, call.simple, &shown, "secret-file");
     }
     let explicit = call.has(&["-e", "-f", "--regexp"]);
     let operands = call.operands();

@@ -234,30 +234,6 @@ pub(super) fn is_huge(text: &str) -> bool {
     number.saturating_mul(unit) >= 100 << 30
 }
 
-/// Options of `ssh`, `scp`, `rsync` and `tar` whose value runs as a line: `-o ProxyCommand=…`, `-e …`,
-/// `--to-command=…`.
-pub(super) fn option_lines(search: &mut Search, call: &Call) {
-    #[rustfmt::skip]
-    const LONG: &[&str] = &[
-        "--rsh=", "--info-script=", "--new-volume-script=", "--use-compress-program=", "--to-command=", "--rsh-command=",
-        "--rmt-command=", "--checkpoint-action=exec=", "--rsync-path=",
-    ];
-    let letters = if matches!(call.name, "ssh" | "scp" | "sftp") { "o" } else { "eIF" };
-    for (at, text) in call.texts.iter().enumerate().filter(|(_, text)| text.starts_with('-')) {
-        let glued = LONG.iter().find_map(|option| text.strip_prefix(option));
-        let next = || {
-            let alone = LONG.iter().any(|option| option.trim_end_matches('=') == text);
-            let bundled = !text.starts_with("--") && text.ends_with(|c| letters.contains(c));
-            (alone || bundled).then(|| call.texts.get(at + 1)).flatten().map(String::as_str)
-        };
-        let value = glued.or_else(next).unwrap_or(text);
-        let line = value.split_once("Command=").map(|(_, line)| line);
-        if line.is_some() || value != text {
-            search.text(line.unwrap_or(value), call.simple);
-        }
-    }
-}
-
 /// `history -c`
 pub(super) fn history(search: &mut Search, call: &Call) {
     if call.has(&["-c", "-w"]) && call.has(&["-c"]) {

@@ -98,10 +98,10 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("cloud-delete", &["jenkins"], &["delete*"]),
     ("cloud-delete", &["java"], &["=*jenkins-cli.jar =delete*"]),
     ("credential-write", &["ssh-add"], &["+-D|-d"]),
-    ("credential-write", &["aws"], &["secretsmanager update-secret|put-secret-value"]),
+    ("credential-write", &["aws"], &["secretsmanager update-secret|put-secret-value", "configure set aws_*|*secret*|*token*"]),
     ("credential-write", &["ssh-copy-id"], &["*"]),
     ("sign-as-user", &["gpg", "gpg2"], &[
-        "=-s|-b|-sb|-as|-sa|-ab|-ba|-se|-es|--sign|--detach-sign|--detach-sig|--clearsign|--clear-sign",
+        "=-s|-b|-sb|-as|-sa|-ab|-ba|-se|-es", "+--sign|--detach-sign|--clearsign|--clear-sign",
     ]),
     ("credential-write", &["gpg", "gpg2"], &["=--delete-secret*", "+--delete-secret-keys|--delete-secret-and-public-key|--delete-secret-key"]),
     ("cloud-delete", &["mc"], &["rm|rb|mirror +--remove|--force|--recursive|-r", "rm", "rb", "admin user|policy|group|service|bucket remove|rm|stop|delete|disable|unset", "admin service stop", "ilm|event|replicate rm|remove", "mirror +--remove", "undo", "batch cancel", "admin config reset"]),
@@ -134,6 +134,8 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("database-drop", &["redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli"], &[
         "flushall|flushdb|shutdown|swapdb|failover", "* flushall|flushdb|shutdown", "debug segfault|crash*|sleep|panic|reload|flushall", "config set|rewrite|resetstat", "script flush", "cluster reset|forget|failover|flushslots", "+--cluster =del-node", "function flush", "acl deluser", "slaveof|replicaof", "=*flushall*", "=*flushdb*", "* shutdown",
     ]),
+    ("database-drop", &["flask"], &["db downgrade"]),
+    ("sql-destroy", &["rails"], &["runner|r =*delete_all*", "runner|r =*destroy_all*"]),
     ("database-drop", &["rails", "rake", "bin/rails"], &["=db:drop*", "=db:reset*", "=db:schema:load*", "=db:purge*", "=db:truncate_all", "=db:migrate:reset", "=db:setup", "=db:rollback*", "=db:seed:replant", "=db:migrate:down*"]),
     ("database-drop", &["drizzle-kit"], &["push +--force", "drop"]),
     ("database-drop", &["prisma"], &["migrate reset", "db push +--force-reset|--accept-data-loss", ]),
@@ -206,6 +208,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("package-remove", &["nix-collect-garbage"], &["+-d|--delete-old"]),
     ("package-remove", &["rustup", "nvm", "pyenv", "rbenv", "asdf", "mise", "sdk", "volta"], &["self uninstall", "implode"]),
     // Services.
+    ("service-stop", &["brew"], &["services stop|kill"]),
     ("service-stop", &["systemctl"], &["stop|disable|mask|kill|isolate|revert|set-default|rescue|emergency"]),
     ("service-stop", &["service", "rc-service", "invoke-rc.d"], &["* stop"]),
     ("service-stop", &["launchctl"], &["unload|bootout|remove|disable|kill|stop"]),
@@ -278,6 +281,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("secret-print", &["security"], &["find-generic-password|find-internet-password|dump-keychain|export|unlock-keychain"]),
     ("secret-print", &["secret-tool"], &["lookup|search"]),
     ("secret-print", &["gpg", "gpg2"], &["+--export-secret-keys|--export-secret-subkeys|--decrypt|-d", "=--export-secret*"]),
+    ("secret-print", &["docker", "podman"], &["inspect =*.config.env*", "container inspect =*.config.env*"]),
     ("secret-print", &["kubectl", "oc", "k"], &["get secret|secrets +-o|--output", "get secret/*|secrets/* +-o|--output", "create token", "config view +--raw", ]),
     ("secret-print", &["git"], &["credential fill", "credential-store get", "credential-cache get"]),
     ("secret-print", &["sops", "age", "ansible-vault", "git-crypt", "blackbox_cat", "chamber", "credstash", "berglas", "summon", "teller", "envchain"], &["+-d|--decrypt", "decrypt|view|edit|unlock|read|get|getall|export|access|show|env", ]),

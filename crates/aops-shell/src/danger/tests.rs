@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod carried;
 mod options;
 mod secrets;
 mod unsaid;

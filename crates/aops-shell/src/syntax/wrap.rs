@@ -68,7 +68,8 @@ impl Wrapper {
         let glued = |at: usize| Some((Some(word.after(at)), 1));
         if let Some(long) = text.strip_prefix("--") {
             let (name, is_glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            let known = |row: &&str| row.trim_end_matches('=').strip_prefix("--") == Some(name);
+            let written = &text[..name.len() + 2];
+            let known = |row: &&str| row.starts_with("--") && is_option(written, row.trim_end_matches('='));
             return match self.options.split(' ').find(known)? {
                 _ if is_glued => glued(name.chars().count() + 3),
                 row if row.ends_with('=') => next(),
@@ -351,7 +352,9 @@ impl Walk {
         if name == "flock" && (text == "-c" || is_option(&text, "--command")) {
             return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), scope));
         }
-        let split = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
+        let is_long = is_option(&text, "--split-string");
+        let split =
+            if is_long { text.split_once('=').map(|(_, line)| line) } else { text.strip_prefix("-S") };
         let split = split.filter(|_| name == "env")?;
         let words = std::iter::once(split.to_owned()).chain(rest[1..].iter().filter_map(code));
         self.guess_if(!rest.iter().all(Word::is_firm) || !inner.assigned.is_empty(), MADE_UP);

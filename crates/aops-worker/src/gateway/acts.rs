@@ -57,7 +57,7 @@ impl Door {
         };
         if (self.gateway.four_eyes || standing.four_eyes) && standing.who == caller.person.name {
             self.note(caller, "refused", &request.path, &json!(decision));
-            return problem(403, "who asked for a run does not answer it: somebody else must");
+            return problem(403, "you asked for this run, so somebody else must answer it");
         }
         // What was checked is what is answered.
         if standing.about.as_deref().is_some_and(|about| about != decision.about) {
@@ -101,7 +101,7 @@ impl Door {
         );
         let found = away::query(&self.gateway.admin, &sql).unwrap_or_default();
         let Some(id) = found.first().and_then(|row| row["id"].as_str()) else {
-            return problem(404, "no such run is under way");
+            return problem(404, "no run with this id is active");
         };
         match self.gateway.admin.ask("PATCH", &format!("/invocations/{id}/cancel"), None, SOON) {
             Ok(said) if said.status < 300 => {}
@@ -109,7 +109,7 @@ impl Door {
         }
         match self.gateway.ingress.ask("GET", &format!("/restate/invocation/{id}/attach"), None, SOON) {
             Err(error) if is_late(&error) => {
-                problem(503, "it was told to end, and has not ended yet: ask for its status")
+                problem(503, "it was asked to end, but has not ended yet: ask for its status")
             }
             said => passed(said),
         }

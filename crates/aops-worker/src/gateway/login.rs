@@ -69,7 +69,7 @@ impl Door {
             let at = pending.browsers.iter().position(|(_, begun)| begun.state == state);
             at.and_then(|at| pending.browsers.remove(at)).map(|(_, begun)| begun)
         };
-        let begun = begun.ok_or("this log-in was not begun here, or is over: log in again")?;
+        let begun = begun.ok_or("this log-in was not started here, or has expired: log in again")?;
         self.admit(oidc, &oidc.finish(&begun, code)?, from)
     }
 
@@ -95,7 +95,7 @@ impl Door {
             pending.devices.retain(|(at, ..)| at.elapsed() < LASTS);
             pending.devices.iter().find(|(_, known, _)| known == handle).map(|(.., device)| device.clone())
         };
-        let device = found.ok_or("this log-in was not begun here, or is over: log in again")?;
+        let device = found.ok_or("this log-in was not started here, or has expired: log in again")?;
         let ended = oidc.poll_device(&device);
         if matches!(ended, Ok(None)) {
             return Ok((202, json!({"message": "not yet"})));

@@ -214,7 +214,7 @@ impl Walk<'_, '_> {
                     continue;
                 }
                 StepEnd::Ended(LegEnd::GivenBack) | StepEnd::Taken => {
-                    (format!("the step did not come to its end {given_back} times"), format!("{FAILED}{leg}"))
+                    (format!("the step did not finish {given_back} times"), format!("{FAILED}{leg}"))
                 }
                 StepEnd::Ended(LegEnd::Failed { words }) => (words, format!("{FAILED}{leg}")),
                 StepEnd::Ended(LegEnd::Asks { question, about, pinned, asked, account }) => {

@@ -64,7 +64,7 @@ fn about(io: &Io, url: &str, token: &str) -> Result<Value, String> {
     }
 }
 
-/// A gateway serves workers of its own version and of the one before.
+/// A gateway serves workers of its own version and of the previous one.
 fn versions(io: &Io, about: Option<&Value>) -> Result<String, String> {
     let worker = worker_version(io);
     let mut words = format!("aops-hook {OURS}, aops-fleet {}", worker.as_deref().unwrap_or("is not here"));
@@ -86,7 +86,7 @@ fn minor(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
-/// The version of `aops-fleet` beside this program, or on `PATH`.
+/// The version of `aops-fleet` next to this program, or on `PATH`.
 fn worker_version(io: &Io) -> Option<String> {
     let beside = io.env.program().ok()?.with_file_name("aops-fleet");
     let path = if beside.is_file() { beside } else { io.env.on_path("aops-fleet")? };
@@ -120,8 +120,10 @@ fn key(wanted: &Fleet, serves: bool) -> Result<String, String> {
 
 fn listens(wanted: &Fleet) -> Result<String, String> {
     let Some(listen) = &wanted.listen else {
-        return Err("it is not said where the worker listens\nhint: set `fleet.listen`, as `10.0.0.5:9443`"
-            .to_owned());
+        return Err(
+            "no address is set for the worker to listen on\nhint: set `fleet.listen`, as `10.0.0.5:9443`"
+                .to_owned(),
+        );
     };
     let address: SocketAddr = listen.parse().map_err(|_| {
         format!("`fleet.listen` = \"{listen}\" is not ADDRESS:PORT\nhint: write it as `10.0.0.5:9443`")

@@ -59,7 +59,8 @@ impl Speaker {
             }
             News::Gone(keys) => {
                 let gone = keys.iter().filter_map(|key| self.model.find(key)).filter(|_| !self.json);
-                let said = gone.map(|row| format!("{} {}: is gone", row.short(), row.project)).collect();
+                let said =
+                    gone.map(|row| format!("{} {}: no longer exists", row.short(), row.project)).collect();
                 self.model.learn(News::Gone(keys));
                 said
             }
@@ -109,7 +110,7 @@ impl Speaker {
         let rest = total - shown.len();
         let said = shown.iter().enumerate().map(|(n, row)| format!("{}. {}", n + 1, row.sentence()));
         let mut lines: Vec<String> = std::iter::once(head).chain(said).collect();
-        lines.extend((rest > 0).then(|| format!("{rest} more: `list all`; `help` tells the commands")));
+        lines.extend((rest > 0).then(|| format!("{rest} more: `list all`; `help` lists the commands")));
         self.numbered = shown.iter().map(|row| row.key()).collect();
         lines
     }
@@ -182,7 +183,7 @@ impl Speaker {
             "hosts", "allow", "deny",
         ];
         if !VERBS.contains(&verb) {
-            return say(format!("no command `{}`: `help` tells them", clean(verb)));
+            return say(format!("no command `{}`: `help` lists them", clean(verb)));
         }
         let (name, rest) = rest.split_once(' ').map_or((rest, ""), |(name, rest)| (name, rest.trim()));
         let Some(row) = self.named(name).cloned() else {

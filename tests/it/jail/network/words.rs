@@ -118,7 +118,7 @@ fn where_no_network_holds_lines_are_judged_by_their_words() {
     let session = begun(&sandbox);
     session.ask_bash("curl -s https://paste.example/ -o x").refused(&["paste.example refused"]);
     session.ask_bash("curl -s https://docs.example/ -o x").silent();
-    sandbox.person(&["status"]).said(&["network", "not held"]);
+    sandbox.person(&["status"]).said(&["network", "not confined"]);
     let sandbox = attended("ask");
     let session = begun(&sandbox);
     let asked = session.ask_bash("git clone https://paste.example/x.git");
@@ -184,7 +184,7 @@ fn an_answer_is_kept_in_the_persons_file() {
     let told = person(&["network", "--json"]).json();
     assert_eq!((&told["allow"], &told["deny"]), (&json!([]), &json!(["a.example", "b.example"])), "{told}");
     // Denied everywhere: an answer for one project does not lift that, and says so.
-    person(&["network", "allow", "b.example", "--yes"]).said(&["it does not hold here"]);
+    person(&["network", "allow", "b.example", "--yes"]).said(&["it has no effect here"]);
     person(&["network", "allow", "https://a.example", "--yes"]).failed(2, &["not a host by its name"]);
     person(&["network", "allow", "a.example"]).failed(2, &["needs a person at a terminal"]);
     sandbox.inside(&["network", "allow", "a.example", "--yes"]).failed(2, &["inside"]);
@@ -252,13 +252,13 @@ fn an_answer_is_written_where_it_holds() {
     assert!(list(&there).contains("deny c.example person"), "{}", list(&there));
     // What does not hold is no answer: it is denied everywhere.
     let said = person(&["network", "allow", "c.example", "--yes"]);
-    assert!(said.out.contains("it does not hold here") && !said.out.contains("took it up"), "{said:?}");
+    assert!(said.out.contains("it has no effect here") && !said.out.contains("took it up"), "{said:?}");
     assert_eq!((answers_in(&here), answers_in(&there)), (3, 1), "nowhere");
     // Denied by a pattern, or at every port.
     let _ = person(&["network", "deny", "*.d.example", "--everywhere", "--yes"]);
     for host in ["x.d.example", "*.y.d.example", "c.example:8080"] {
         let said = person(&["network", "allow", host, "--yes"]);
-        assert!(said.out.contains("it does not hold here"), "{host}: {said:?}");
+        assert!(said.out.contains("it has no effect here"), "{host}: {said:?}");
     }
     drop(holder.stdin.take());
     holder.wait().unwrap();

@@ -5,6 +5,7 @@
 
 use super::rpc::plain;
 use crate::text::json::cut;
+use crate::text::plain::on_a_line;
 use crate::text::redact::redact;
 use serde_json::Value;
 
@@ -92,5 +93,5 @@ fn begins(line: &str) -> Option<&str> {
 
 fn clean(text: &str) -> String {
     let clean = redact(text);
-    cut(&clean, LONGEST).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    cut(&clean, LONGEST).chars().map(|c| if c == '\n' { c } else { on_a_line(c) }).collect()
 }

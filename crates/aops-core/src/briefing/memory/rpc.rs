@@ -12,6 +12,7 @@ use crate::config::policy::Address;
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
 use crate::text::json::cut;
+use crate::text::plain::on_a_line;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -142,7 +143,7 @@ fn is_answer(message: &Value) -> bool {
 
 /// A server's own words: one short line, without control characters and secrets.
 pub(super) fn plain(words: &str) -> String {
-    let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: String = words.chars().map(on_a_line).collect();
     cut(&crate::text::redact::redact(&words), 200).to_owned()
 }
 
@@ -222,7 +223,7 @@ fn save(env: &Env, server: &Address, learnt: &Learnt) {
     }
 }
 
-/// Saves the session if it was opened anew.
+/// Saves the session if it was opened again.
 pub(super) fn keep_session(env: &Env, known: Option<Learnt>, client: &Client) {
     if let Some(known) = known.filter(|known| known.session != client.session) {
         save(env, client.server, &Learnt { session: client.session.clone(), ..known });

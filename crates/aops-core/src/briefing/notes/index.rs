@@ -238,8 +238,8 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Fa
 
 /// The writer's lock; `None` if another process holds it.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
-    let dir =
-        folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
+    let dir = folder::enter(CWD, folder, true)?
+        .ok_or_else(|| Failure::storage(folder.display(), "no longer exists"))?;
     let file = locks::open_or_make(&dir, "index.lock")?;
     Ok(file.try_lock().is_ok().then_some(file))
 }

@@ -6,6 +6,7 @@
 use super::NoteLine;
 use super::words::{Word, each_word};
 use crate::text::json::cut;
+use crate::text::plain::on_a_line;
 use crate::text::redact::redact;
 use std::path::PathBuf;
 
@@ -135,5 +136,5 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
 
 pub(super) fn clean(text: &str) -> String {
     let redacted = redact(text);
-    cut(&redacted, LONGEST).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    cut(&redacted, LONGEST).chars().map(on_a_line).collect()
 }

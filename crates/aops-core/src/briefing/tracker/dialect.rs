@@ -6,10 +6,11 @@
 //! error, never an empty list.
 
 use crate::text::json::{self, Json};
+use crate::text::plain::on_a_line;
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 
-const UNTOLD: &str = "bd, version not told";
+const UNTOLD: &str = "bd, version unknown";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -188,9 +189,7 @@ pub fn field(answer: &[u8], name: &str) -> Option<String> {
 
 /// Outside text as one short line without secrets.
 pub fn clean(text: &str, longest: usize) -> String {
-    let redacted = redact(text);
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = redacted.chars().map(plain).take(longest + 1).collect();
+    let mut line: String = redact(text).chars().map(on_a_line).take(longest + 1).collect();
     if line.chars().count() > longest {
         line = line.chars().take(longest - 1).chain(['…']).collect();
     }

@@ -12,6 +12,7 @@ use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all, replace_private};
 use crate::text::json::cut;
+use crate::text::plain::plain;
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,7 @@ impl Item {
 /// Text of several lines, without secrets and control characters.
 fn text(text: &str) -> String {
     let redacted = redact(text);
-    let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
-    let mut out: String = redacted.chars().filter(kept).collect();
+    let mut out = plain(&redacted).into_owned();
     if out.len() > LONGEST_BODY {
         out.truncate(cut(&out, LONGEST_BODY).len());
         out.push_str("\n[shortened]");

@@ -329,7 +329,7 @@ fn a_snapshot_is_read_back_and_anything_else_is_none() {
     long.push_str(&" ".repeat(100 << 10));
     fs::write(&file, &long).unwrap();
     assert_eq!(snapshot(&env, Path::new("/p")), taken(), "one that is longer than a read");
-    let unreadable = none("the last snapshot cannot be read; the next look replaces it");
+    let unreadable = none("the last snapshot cannot be read; the next one replaces it");
     for odd in [
         "",
         "{}",

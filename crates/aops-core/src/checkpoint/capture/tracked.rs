@@ -1,7 +1,7 @@
 //! What git tracks in a tree.
 //!
-//! Reads git's index. Starts git only where we do not understand that and it has changed, and keeps what git
-//! says with the store's cache.
+//! Reads git's index. Starts git only if we cannot read its index and the index has changed, and keeps git's
+//! answer in the store's cache.
 
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::FileStamp;
@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The tracked paths, each followed by a zero byte; empty where there is no repository, or neither we nor git
-/// can read the index: with `must` that is an error. Git is asked only where we do not understand the index;
-/// and it replaces that by a rename, so with the same size, times and inode it has the same content.
+/// The tracked paths, each followed by a zero byte; empty without a repository, or if neither we nor git can
+/// read the index, which is an error with `must`. Git is asked only if we cannot read the index. It replaces
+/// the index by a rename, so the same size, times and inode mean the same content.
 pub(super) fn list_tracked(env: &Env, store: &Store, must: bool) -> Result<Vec<u8>, Failure> {
     let repository = |folder: &Path| Some((git_folder(folder)?, folder.to_owned()));
     let Some((own, top)) = store.root.ancestors().find_map(repository) else { return Ok(Vec::new()) };

@@ -175,7 +175,7 @@ impl<'a> Walker<'a> {
         Walked { entries, left_out }
     }
 
-    /// Lists at most so many folders, or until none is left.
+    /// Lists at most this many folders, or all that are left.
     fn list_next(&self, most: usize) -> Listed {
         let mut own = Listed::default();
         for _ in 0..most {

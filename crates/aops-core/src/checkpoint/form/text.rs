@@ -77,7 +77,7 @@ fn whole(text: &[u8], checkpoint: Checkpoint) -> Result<Checkpoint, String> {
     });
     let said = parts.map(|(before, after)| sha256(&[before, after]));
     if said.is_none() || said != checkpoint.digest {
-        return Err("its digest is not that of its content".to_owned());
+        return Err("its digest does not match its content".to_owned());
     }
     Ok(checkpoint)
 }

@@ -432,7 +432,7 @@ fn to_tell(session: &Session) -> Option<(String, Fact)> {
         )
     } else {
         format!(
-            "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since is gone from the tree (kept as `{}`)",
+            "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since was removed from the tree (kept as `{}`)",
             undone.by, undone.target, undone.archive
         )
     };

@@ -116,8 +116,9 @@ impl Store {
         let bad = |why: &dyn std::fmt::Display| {
             Failure::new(Code::ChecksumMismatch, format!("the blob `{folder}{name}`: {why}"))
         };
-        let dir = enter(&self.blobs, &folder)?.ok_or_else(|| bad(&"is gone"))?;
-        let (file, long) = folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"is gone"))?;
+        let dir = enter(&self.blobs, &folder)?.ok_or_else(|| bad(&"no longer exists"))?;
+        let (file, long) =
+            folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"no longer exists"))?;
         let mut from = FrameDecoder::new(io::BufReader::new(file));
         let mut full = None;
         // Clearing the memory for a large piece takes longer than to read a small content.

@@ -20,11 +20,11 @@ impl Address {
     /// The address in a URL, or what is expected instead.
     pub fn read(url: &str) -> Result<Self, String> {
         let Some(rest) = url.strip_prefix("http://") else {
-            return Err("a URL that begins with `http://`; nothing else is spoken".to_owned());
+            return Err("a URL that begins with `http://`; no other protocol is supported".to_owned());
         };
         let (host, path) = split(rest)?;
         let sockets = sockets(host, 80)
-            .ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
+            .ok_or("a URL whose host is a number or `localhost`, such as `http://127.0.0.1:8765/mcp`")?;
         Ok(Self { sockets, host: host.to_owned(), path })
     }
 
@@ -40,7 +40,7 @@ impl Address {
         }
         let (name, port) = match host.rsplit_once(':') {
             Some((name, given)) => {
-                (name, given.parse().map_err(|_| format!("`{host}` has no port that is a number"))?)
+                (name, given.parse().map_err(|_| format!("`{host}`: its port is not a number"))?)
             }
             None => (host, port),
         };
@@ -51,7 +51,7 @@ impl Address {
         let sockets: Vec<SocketAddr> =
             look_up(name).into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
         if sockets.is_empty() {
-            return Err(format!("`{name}` has no address: it is not known here, or misspelt"));
+            return Err(format!("`{name}` cannot be resolved: it is unknown here or misspelt"));
         }
         Ok(Self { sockets, host: host.to_owned(), path })
     }

@@ -62,7 +62,7 @@ pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
     EntryField::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
-    EntryField::optional("paths", Form::Names, "files it is about, as globs; none is all"),
+    EntryField::optional("paths", Form::Names, "globs of the files that it checks; without any, all files"),
     EntryField::optional(
         "timeout_ms",
         Form::Whole(100, BUDGET_MS),

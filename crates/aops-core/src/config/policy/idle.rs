@@ -39,7 +39,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
         let is_off = !is_held(policy, GateId::Checks, policy.gates.checks);
         name(&format!("check.{}", check.id), is_off.then_some("`gates.checks` is off"));
     }
-    let why = "the administrator's bundle holds something stricter";
+    let why = "the administrator's bundle is stricter";
     all.extend(origins.overruled().iter().map(|(key, at)| Idle { key: key.clone(), at, why: why.into() }));
     all
 }
@@ -57,10 +57,10 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         || mode == ModeLevel::Observe && policy.mode.rehearse.level() == ModeLevel::Loop;
     let audits = is_held(policy, GateId::Audit, gates.audit);
     match key {
-        "mode.rehearse" if mode != ModeLevel::Observe => Some("only mode `observe` rehearses another"),
-        "small.files" | "small.lines" | "small.never" if !looped => {
-            Some("only mode `loop` knows small tasks")
+        "mode.rehearse" if mode != ModeLevel::Observe => {
+            Some("only mode `observe` can rehearse another mode")
         }
+        "small.files" | "small.lines" | "small.never" if !looped => Some("only mode `loop` has small tasks"),
         "small.files" | "small.lines" | "small.never" if !is_held(policy, GateId::Sandbox, gates.sandbox) => {
             Some("`gates.sandbox` is off, so no task needs a plan")
         }
@@ -97,10 +97,12 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         {
             Some("`gates.commit` and `gates.qa` are off")
         }
-        "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
-        "gates.close" if is_split(origins) => Some("`gates.commit` and `gates.push` are set themselves"),
+        "stop.refusals" if !owes(policy) => Some("no gate can keep a turn from ending"),
+        "gates.close" if is_split(origins) => {
+            Some("`gates.commit` and `gates.push` are both set and take precedence")
+        }
         "effects.read" if policy.effects.read.iter().all(|name| policy.effects.write.contains(name)) => {
-            Some("`effects.write` has the same names and is stronger")
+            Some("`effects.write` has the same names and takes precedence")
         }
         _ => None,
     }

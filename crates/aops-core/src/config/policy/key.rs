@@ -82,7 +82,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 fn fields() -> Vec<Key> {
     keys! {
     mode.level: Form::OneOf(ModeLevel::WORDS), Raise,
-        "how much of the loop is enforced; each gate below has its own level where a file names it";
+        "how much of the loop is enforced; a gate that a file sets keeps its own level";
     mode.observe: Form::Flag, Lower, "an older name of `level = \"observe\"`";
     mode.rehearse: Form::OneOf(Rehearse::WORDS), Raise, "in mode `observe`: the mode whose refusals are recorded";
     small.files: Form::Whole(0, 1_000), Lower,
@@ -95,9 +95,9 @@ fn fields() -> Vec<Key> {
     close.format: Form::Text, Fill,
         "a shell command that formats the files, to be run after the last change and before the work is verified";
     gates.sandbox: LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed";
-    gates.critic: LEVEL, Raise, "the plan is reviewed where the workflow wants it";
+    gates.critic: LEVEL, Raise, "the plan is reviewed if the workflow asks for it";
     gates.audit: LEVEL, Raise, "an audit that was drawn is started before more is written";
-    gates.checks: LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes";
+    gates.checks: LEVEL, Raise, "a failing `[[check]]` holds up what it guards until it passes";
     gates.qa: LEVEL, Raise, "work is verified by another agent before it stops";
     gates.reflect: LEVEL, Raise, "verified work is reflected on before it stops";
     gates.commit: LEVEL, Raise, "work is committed before it stops";
@@ -106,13 +106,13 @@ fn fields() -> Vec<Key> {
     audit.rate: Form::Share, Raise, "share of writes after which an audit is drawn; 0 is never, 1 always";
     audit.at_least_every: Form::Whole(1, 10_000), Lower,
         "writes after which an audit is due whatever the draw says";
-    audit.grace: Form::Whole(0, 1_000), Lower, "further writes before a due audit refuses them";
-    stop.refusals: Form::Whole(1, 10), Raise, "times a stop is refused without progress before it is let go";
+    audit.grace: Form::Whole(0, 1_000), Lower, "further writes that are allowed while an audit is due";
+    stop.refusals: Form::Whole(1, 10), Raise, "how often a stop is refused without progress before the turn may end";
     hydration.deadline_ms: Form::Whole(50, 5_000), Raise,
         "how long a prompt waits for its context, in milliseconds";
     effects.read: Form::Names, Keep, "tools and commands that only read, by name or glob, or as `Bash(cargo test*)`";
     effects.write: Form::Names, Add,
-        "tools and commands that write, by name or glob, or as `Bash(gh pr*)`; stronger than `effects.read`";
+        "tools and commands that write, by name or glob, or as `Bash(gh pr*)`; takes precedence over `effects.read`";
     effects.examples: Form::Names, Add, "calls that must read; with a leading `!`, must not";
     tracker.command: Form::Text, Keep, "the tracker's program; `none`: no tracker";
     memory.server: Form::Server, Keep, "an MCP memory server that is already running";
@@ -124,71 +124,71 @@ fn fields() -> Vec<Key> {
     checkpoint.max_file_mb: Form::Whole(1, 1_024), Raise,
         "larger files are left out of checkpoints, in megabytes";
     checkpoint.max_tree_mb: Form::Whole(1, 65_536), Raise,
-        "the largest files are left out of checkpoints until the rest is no larger, in megabytes";
+        "the largest size of a checkpoint, in megabytes; above it the largest files are left out";
     checkpoint.keep: Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected";
     checkpoint.intervene: Form::OneOf(Intervene::WORDS), Keep,
         "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew";
-    undo.files: Form::Whole(1, 1_000_000), Raise, "files kept before one command; above that it asks";
-    undo.mb: Form::Whole(1, 65_536), Raise, "megabytes copied before one command; above that it asks";
+    undo.files: Form::Whole(1, 1_000_000), Raise, "how many files are kept before one command; with more, it needs your approval";
+    undo.mb: Form::Whole(1, 65_536), Raise, "how many megabytes are copied before one command; with more, it needs your approval";
     undo.look_ms: Form::Whole(50, 5_000), Raise,
-        "how long a command is searched for what it would lose, in milliseconds; above that it asks";
+        "how long we look for what a command would lose, in milliseconds; after that, it needs your approval";
     undo.keep_days: Form::Whole(1, 3_650), Raise, "days after which what was kept is deleted";
     undo.keep_mb: Form::Whole(1, 1_048_576), Raise,
         "megabytes kept altogether; above that the oldest is deleted, if it is older than a day";
     jail.level: Form::OneOf(JailLevel::WORDS), Raise,
-        "whether the kernel holds shell commands: `auto` where it can, `require` refuses them where it cannot";
+        "whether the kernel confines shell commands: `auto` if it can, `require` blocks them if it cannot";
     jail.layer_mb: Form::Whole(16, 1_048_576), Lower, "the largest throwaway layer of one command, in megabytes";
     jail.test_network: Form::Flag, Lower, "a reviewer's commands have the network";
     jail.messaging: Form::Flag, Lower, "commands may send messages into sessions of the client";
     jail.harness: Form::OneOf(Harness::WORDS), Raise,
-        "how hooks and servers are jailed that the client starts with a shell";
+        "how the hooks and servers that the client starts with a shell are jailed";
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
     network.mode: Form::OneOf(NetworkMode::WORDS), Raise,
-        "what commands reach: all as ever, all through a network of the session, or only hosts on the list; `ask` asks you about the others";
+        "what commands reach: everything, everything through the session's own network, or only hosts on the list; `ask` asks you about the others";
     network.allow: Form::Hosts, Lower, "hosts that may be reached, as `host`, `*.host` or `host:port`; without a port 443, 80 and 22";
-    network.deny: Form::Hosts, Add, "hosts that may not be reached, whoever allows them";
+    network.deny: Form::Hosts, Add, "hosts that are never reached, even if something else allows them";
     network.derive: Form::Flag, Lower, "hosts of lock files, of package managers' settings and of git remotes may be reached";
-    network.private: Form::Hosts, Lower, "hosts that may lead to a private address";
+    network.private: Form::Hosts, Lower, "hosts that may resolve to a private address";
     network.local: Form::Ports(&[]), Lower, "ports of this machine that commands reach at `127.0.0.1`";
     network.publish: Form::Ports(Publish::WORDS), Keep, "ports of commands' servers that are opened on this machine's loopback";
-    network.sockets: Form::Names, Lower, "unix sockets that commands see; that of a container engine undoes the list";
-    network.servers: Form::Flag, Raise, "hooks and servers that the client starts with a shell are held too";
-    network.ech: Form::Flag, Lower, "a TLS hello may hide a second name, as browsers' do";
+    network.sockets: Form::Names, Lower, "unix sockets that commands see; a container engine's socket leads around the list";
+    network.servers: Form::Flag, Raise, "the list also holds for hooks and servers that the client starts with a shell";
+    network.ech: Form::Flag, Lower, "a TLS hello may hide a second name (ECH), as browsers' hellos do";
     quiet.allow: Form::OneOf(QuietLevel::WORDS), Lower,
-        "which questions of the client are answered for you: none, lines that are proven to read, or also lines that the jail contains";
-    quiet.network: Form::Names, Lower, "programs whose reading may use the network, as `gh`";
+        "which questions of the client are answered for you: none, those about lines proven to only read, or also those about lines that the jail contains";
+    quiet.network: Form::Names, Lower, "programs that may use the network to read, such as `gh`";
     quiet.unattended: Form::Flag, Lower, "also in a session in which nobody sits at the client";
     witness.url: Form::Names, Keep, "witnesses that are asked to sign the log's checkpoints, as `http://127.0.0.1:7380`";
     witness.key: Form::Names, Keep, "the public keys of these witnesses";
-    witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 is all";
+    witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 means all";
     witness.git: Form::OneOf(WitnessGit::WORDS), Raise,
         "whether the log's checkpoints go into git notes of the project, pushed with the work";
     witness.attest: Form::OneOf(WitnessAttest::WORDS), Raise,
         "whether commits of sessions carry a signed statement in git notes of the project, pushed with the work";
     fleet.url: Form::Database, Keep, "the PostgreSQL that machines share, as `postgresql://aops@db.example/aops`";
-    fleet.per_repository: Form::Whole(1, 1_000), Lower, "runs of one repository at the same time";
+    fleet.per_repository: Form::Whole(1, 1_000), Lower, "how many runs of one repository may go at the same time";
     fleet.announce: Form::Text, Keep,
-        "a command of the shell that tells people of a question, as JSON on its input";
+        "a shell command that tells people about a question; it gets JSON on its input";
     fleet.defer: Form::Flag, Lower, "a question of a session without a terminal waits for an answer from anywhere";
     fleet.engine: Form::Text, Keep, "the gateway of the engine, for people and workers, as `https://runs.example`";
     fleet.identity: Form::Text, Keep, "the key of the engine's server, as `publickeyv1_…`: a worker accepts only calls signed with it";
     fleet.gateway_keys: Form::Names, Keep, "the keys of the gateways whose answers count here, each as in `gateway.key.pub`";
     fleet.listen: Form::Text, Keep, "the address and port on which the engine's server reaches the worker of this machine";
     fleet.certificate: Form::Text, Keep, "the certificate of that port (PEM), with its key beside it as `.key`: the port speaks TLS";
-    fleet.labels: Form::Names, Keep, "what this machine offers: runs that want these labels come here";
+    fleet.labels: Form::Names, Keep, "labels of this machine: runs that ask for them come here";
     fleet.reattach: Form::Period, Keep, "how long a step continues on a machine that is cut off from the engine";
     fleet.grace: Form::Period, Keep, "how long a step has to end itself before it is killed";
     fleet.lost_after: Form::Period, Keep, "how long a machine may be away before its runs continue elsewhere";
     fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
     fleet.page: Form::Text, Keep, "where people open the gateway's page, if that is not `fleet.engine`, as `https://approve.example`";
     run.claude: Form::Text, Keep, "the client that `run` starts";
-    run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
+    run.notify: Form::Text, Keep, "a shell command, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,
         "what a queue of runs does when one of them does not pass";
     deliver.branch: Form::Text, Keep,
         "the branch on which a run delivers its work; `{run}` is its id; `none`: it stays in the working tree";
     deliver.pull_request: Form::Text, Keep,
-        "a command of the shell that makes the pull request; `auto`: the forge's own program; `none`: no pull request";
+        "a shell command that makes the pull request; `auto`: the forge's own program; `none`: no pull request";
     }
 }
 

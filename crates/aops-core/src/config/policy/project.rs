@@ -22,9 +22,13 @@ pub static PARTS: &[EntryField] = &[
     EntryField::optional(
         "allow",
         Form::Hosts,
-        "hosts that commands may reach there, beside `[network] allow`",
+        "hosts that commands may reach there, in addition to `[network] allow`",
     ),
-    EntryField::optional("deny", Form::Hosts, "hosts that they may not reach there, whoever allows them"),
+    EntryField::optional(
+        "deny",
+        Form::Hosts,
+        "hosts that they never reach there, even if something else allows them",
+    ),
 ];
 
 /// The folder for which a policy is read.

@@ -257,7 +257,7 @@ impl Reading<'_> {
             ("gates.close", _) => (&["gates.commit", "gates.push"], value.clone()),
             ("mode.observe", Value::Flag(observe)) if has("level") => {
                 if *observe != observes {
-                    self.problem(value_at, key.name, "`mode.level` says something else".to_owned());
+                    self.problem(value_at, key.name, "`mode.level` has another value".to_owned());
                 }
                 return;
             }

@@ -38,14 +38,14 @@ pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::optional("tool", Form::Names, "tools, by name or glob"),
     EntryField::optional("path", Form::Names, "paths the call touches, as globs"),
-    EntryField::optional("command", Form::Names, "words of a command, in order; others may stand between"),
+    EntryField::optional("command", Form::Names, "words of a command, in order; others may be between them"),
     EntryField::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
     EntryField::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
     EntryField::needed("reason", Form::Text, "shown with the refusal"),
     EntryField::optional(
         "four_eyes",
         Form::Flag,
-        "on many machines, somebody other than who asked for the run must answer",
+        "on many machines, somebody other than the person who started the run must answer",
     ),
     EntryField::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
 ];
@@ -123,7 +123,10 @@ impl Rule {
             return Err(("id", "a rule needs `tool`, `path`, `command` or `effect`".to_owned()));
         }
         if rule.four_eyes && rule.action != Action::Ask {
-            return Err(("four_eyes", "`action = \"ask\"` with it: nothing else has an answer".to_owned()));
+            return Err((
+                "four_eyes",
+                "`action = \"ask\"` with it: only a question has an answer".to_owned(),
+            ));
         }
         match rule.examples.iter().find(|example| Example::of(example).is_none()) {
             Some(odd) => {

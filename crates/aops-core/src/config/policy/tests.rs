@@ -166,16 +166,16 @@ fn what_is_wrong_is_named() {
     );
     refused(
         "memory.server = \"ftp://x\"",
-        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; nothing else is spoken"],
+        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; no other protocol is supported"],
     );
     refused(
         "memory.server = \"https://127.0.0.1:8765/mcp\"",
-        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; nothing else is spoken"],
+        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; no other protocol is supported"],
     );
     refused(
         "memory.server = \"http://memory.example/mcp\"",
         &[
-            "f.toml:1:17: `memory.server`: a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`",
+            "f.toml:1:17: `memory.server`: a URL whose host is a number or `localhost`, such as `http://127.0.0.1:8765/mcp`",
         ],
     );
     refused(
@@ -313,7 +313,7 @@ fn a_mode_levels_the_gates() {
     assert_eq!(levels("gates.close = \"enforce\"\ngates.push = \"off\""), "eeeeeeeoo");
     refused(
         "mode.observe = true\nmode.level = \"loop\"",
-        &["f.toml:1:16: `mode.observe`: `mode.level` says something else"],
+        &["f.toml:1:16: `mode.observe`: `mode.level` has another value"],
     );
 }
 

@@ -339,7 +339,7 @@ fn database(text: &str) -> Result<Value, String> {
     let user =
         rest.split(['/', '?']).next().and_then(|host| host.rsplit_once('@')).map_or("", |(user, _)| user);
     if user.contains(':') || rest.contains("password=") {
-        return Err("a URL without a password, which belongs into the file `fleet.password` beside the keys"
+        return Err("a URL without a password, which belongs in the file `fleet.password` next to the keys"
             .to_owned());
     }
     plain(text)

@@ -228,7 +228,7 @@ impl<'r> Gathered<'r> {
         let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
         if unknown {
             let known = ASSETS.iter().filter(|asset| asset.kind() == kind).map(super::Asset::id);
-            let what = format!("there is no template `{id}` to take the place of{}", meant(id, known));
+            let what = format!("there is no template `{id}` to replace{}", meant(id, known));
             return self.problems.push(Problem::new(path.display().to_string(), 1, what));
         }
         match text_at(self.reading, from, kind, id, path) {
@@ -348,7 +348,7 @@ mod tests {
         let wanted = [
             "project/.aops/workflows/folder.md:1: is not a plain file",
             "project/.aops/workflows/out.md:1: is a link out of the project",
-            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to take the place of; did you mean `refusals/rule`?",
+            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to replace; did you mean `refusals/rule`?",
         ];
         assert_eq!(world.foreign().1, wanted);
         let project = world.project();

@@ -136,7 +136,7 @@ fn resolve(path: &Path, within: Bounds<'_>) -> Result<Option<PathBuf>, String> {
     let is_inside = |folder: &Path| files::real(folder).is_ok_and(|folder| real.starts_with(folder));
     // Only through a link can a text's path lead to our folders.
     if real != path && OWN_FOLDERS.iter().any(|name| is_inside(&within.config.join(name))) {
-        return Err("is a link to where the record lies".to_owned());
+        return Err("is a link to the folder of the record".to_owned());
     }
     if is_inside(within.project) {
         return Ok(Some(real));
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(read("full.md").map(|text| text.unwrap().len()), Ok(64 * 1024));
         let why = |name: &str| read(name).unwrap_err();
         assert_eq!(why("out.md"), "is a link out of the project");
-        assert_eq!(why("key.md"), "is a link to where the record lies");
+        assert_eq!(why("key.md"), "is a link to the folder of the record");
         assert_eq!(why("lost.md"), "is a link that leads nowhere");
         assert_eq!(why("bytes.md"), "is not UTF-8");
         assert_eq!(why("long.md"), "is longer than 64 KB");

@@ -62,7 +62,7 @@ const CHECKPOINTS: &str = "where checkpoints are kept";
 const AGENT: &str = "one of our agents";
 const BINARY: &str = "our program";
 const RUNS: &str = "a run's record or packet";
-const FOLDER: &str = "a folder that holds settings of ours";
+const FOLDER: &str = "a folder with our settings";
 /// Without an entry in these, our plugin's hooks are not loaded.
 const PLUGIN_LISTS: [&str; 3] =
     ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];

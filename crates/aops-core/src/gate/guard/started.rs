@@ -43,7 +43,7 @@ const LOGIN: &str = "what ssh runs, or who may log in with it";
 const EDITOR: &str = "what an editor runs by itself";
 const TOOL: &str = "what a tool runs when it starts";
 const HOOKS: &str = "a list of programs that git runs by itself";
-const FOLDER: &str = "what is run on entering the folder";
+const FOLDER: &str = "what runs when you enter the folder";
 
 #[rustfmt::skip]
 pub(super) static ROWS: &[Row] = &[

@@ -141,7 +141,7 @@ impl Started {
     /// Why none of our hooks sees it, and the way out.
     pub(super) fn unseen(&self, protected: &Protected) -> Option<(String, Option<String>)> {
         let Some(client) = self.client else {
-            return Some(("starts another agent, which no hook of ours sees".to_owned(), None));
+            return Some(("starts another agent, which our hooks do not see".to_owned(), None));
         };
         // If Claude Code runs us, starting it is judged by rules of its own.
         if !client.is_registered_by_name() && protected.host == client {
@@ -153,10 +153,10 @@ impl Started {
             let hint = format!(
                 "ask the user to run `aops-hook install{option}` in a terminal of their own; then {title} can be started from here"
             );
-            return Some((format!("starts another agent, {title}, which no hook of ours sees"), Some(hint)));
+            return Some((format!("starts another agent, {title}, which our hooks do not see"), Some(hint)));
         }
         let hint = format!(
-            "start {title} plainly, with the user's own configuration, and write each word of the line out"
+            "start {title} plainly, with the user's own configuration, and write out every word of the line"
         );
         self.drops.then(|| {
             (format!("starts another agent, {title}, in a way that may leave our hooks out"), Some(hint))

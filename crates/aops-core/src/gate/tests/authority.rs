@@ -156,7 +156,7 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
     let shown = || calls(CallContext { does: does(), plan: plan(), ..CallContext::default() });
     let hooked = || Context { attended: true, ..shown() };
     let said = judge(&working(), &asks, &hooked());
-    assert!(said.ruling == Ruling::Pass && said.notice.contains("opens nothing here"), "{said:?}");
+    assert!(said.ruling == Ruling::Pass && said.notice.contains("does not count"), "{said:?}");
     let fact = recorded(&working(), &asks, &hooked());
     let Happened::PermissionAsked(asked) = &seen(&fact).what else { panic!("{fact:?}") };
     assert!(!asked.asks_plan && asked.plan_hook.is_some());
@@ -220,5 +220,5 @@ fn the_page_of_questions_is_not_for_a_call() {
     event.call_mut().unwrap().input = r#"{"command":"curl localhost:7390"}"#.into();
     let (gate, ruling, words) = ask(&event);
     assert_eq!((gate, ruling), ("guard", Ruling::Deny));
-    assert!(words.contains("is for people"), "{words}");
+    assert!(words.contains("where people answer runs"), "{words}");
 }

@@ -111,7 +111,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     assert_eq!(owes(&waived, &closing(|_| {})), ["qa-verifier"]);
 }
 
-/// A run paused for the call: we decide anew whether it still needs a question.
+/// A run paused for the call: we decide again whether it still needs a question.
 #[test]
 fn a_deferred_call_is_judged_again() {
     let open = OpenCall {

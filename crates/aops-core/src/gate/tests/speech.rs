@@ -21,7 +21,7 @@ fn nobody_else_is_called_like_an_agent_of_ours() {
         for tool in ["Agent", "Task"] {
             let event = with_input(tool, input);
             if refuses {
-                refused(&working(), &event, &Context::default(), "report", "would pass for a verdict");
+                refused(&working(), &event, &Context::default(), "report", "could pass for a verdict");
             } else {
                 passes(&working(), &event, &Context::default());
             }
@@ -46,7 +46,7 @@ fn nobody_talks_to_an_agent_of_ours() {
     ] {
         let event = with_input("SendMessage", input);
         if refuses {
-            refused(&session, &event, &Context::default(), "report", "no message reaches it");
+            refused(&session, &event, &Context::default(), "report", "messages do not reach it");
         } else {
             passes(&session, &event, &Context::default());
         }
@@ -64,7 +64,7 @@ fn a_script_starts_no_agent_of_ours() {
     ] {
         let event = with_input("Workflow", input);
         if refuses {
-            refused(&working(), &event, &Context::default(), "report", "would pass for a verdict");
+            refused(&working(), &event, &Context::default(), "report", "could pass for a verdict");
         } else {
             passes(&working(), &event, &Context::default());
         }

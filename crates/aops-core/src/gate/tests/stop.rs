@@ -127,6 +127,6 @@ fn owed() {
         tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() },
         ..Context::default()
     };
-    told(&working(), &stop, &no_git, "owed", "no git repository");
+    told(&working(), &stop, &no_git, "owed", "not a git repository");
     passes(&with(|s| s.memory.progress.told.no_git = true), &stop, &no_git);
 }

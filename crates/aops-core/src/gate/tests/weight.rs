@@ -35,7 +35,7 @@ fn edit(path: &str, lines: u64) -> Context {
 fn outgrown() -> Session {
     small(|session| {
         session.memory.progress.weight.outgrown =
-            Some("5 files, 140 lines; small is up to 3 files or 60 lines".to_owned());
+            Some("5 files, 140 lines: over both limits, 3 files and 60 lines".to_owned());
         session.state.sandbox = Sandbox::Shut;
     })
 }
@@ -69,8 +69,8 @@ fn what_a_small_task_weighs() {
         assert_eq!(weighed(files, lines), None, "{files} {lines}");
     }
     for (files, lines, words) in [
-        (4, 61, "4 files, 61 lines; small is up to 3 files or 60 lines"),
-        (5, 140, "5 files, 140 lines; small is up to 3 files or 60 lines"),
+        (4, 61, "4 files, 61 lines: over both limits, 3 files and 60 lines"),
+        (5, 140, "5 files, 140 lines: over both limits, 3 files and 60 lines"),
         (13, 13, "13 files, 13 lines; small is up to 12 files and 240 lines"),
         (1, 241, "1 file, 241 lines; small is up to 12 files and 240 lines"),
     ] {
@@ -134,7 +134,7 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
     let Some(Fact::Call(last)) = facts.last() else { panic!("{facts:?}") };
     assert_eq!(
         last.denied.as_ref().unwrap().outgrown.as_deref(),
-        Some("5 files, 140 lines; small is up to 3 files or 60 lines")
+        Some("5 files, 140 lines: over both limits, 3 files and 60 lines")
     );
 }
 
@@ -175,7 +175,7 @@ fn a_small_task_is_not_told_of_git() {
         ..Context::default()
     };
     passes(&small(|_| {}), &event("Stop"), &context());
-    told(&working(), &event("Stop"), &context(), "owed", "no git repository");
+    told(&working(), &event("Stop"), &context(), "owed", "not a git repository");
 }
 
 #[test]

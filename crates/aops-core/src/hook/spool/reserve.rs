@@ -50,7 +50,7 @@ pub(super) fn add(env: &Env, file: &Path, text: &str) -> io::Result<()> {
     reserve.write_all(record.as_bytes()).inspect_err(|_| drop(reserve.set_len(before)))
 }
 
-/// Writes every text to the file that it should have had. Those for which there is no room stay.
+/// Writes every text to the file that it should have had. Those without room stay spooled.
 pub(super) fn give_out(env: &Env) -> io::Result<()> {
     let path = place(env);
     if fs::metadata(&path).map_or(0, |about| about.len()) == 0 {

@@ -128,7 +128,7 @@ pub fn disarms<S: AsRef<str>>(text: &str, recorded: &[S]) -> Option<String> {
 
 /// Why this edit is not an ordinary one; `None` if it leaves everything of ours unchanged.
 pub fn alters(old: &str, new: &str) -> Option<String> {
-    let changes = || (ours(old) != ours(new)).then(|| "it changes what is ours in that file".to_owned());
+    let changes = || (ours(old) != ours(new)).then(|| "it changes our entries in that file".to_owned());
     disarms(new, &recorded(old)).or_else(changes)
 }
 

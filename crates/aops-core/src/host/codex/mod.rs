@@ -93,9 +93,8 @@ impl Host for Codex {
         }
         let text = || files::read_text(folder.join(ROW.registration)).unwrap_or_default();
         let is_skipped = !managed && !hooks::is_trusted(folder, &text());
-        is_skipped.then_some(Hindrance::Installation(
-            "Codex does not trust our hooks, and skips them without a word",
-        ))
+        is_skipped
+            .then_some(Hindrance::Installation("Codex does not trust our hooks, and silently skips them"))
     }
 
     fn for_everybody(&self) -> ForEverybody {

@@ -32,7 +32,7 @@ pub(super) struct Spaces {
 
 /// If this fails, nothing has been entered.
 pub(super) fn find(session: &Path) -> Result<Spaces, String> {
-    let gone = "its session's network is gone";
+    let gone = "its session's network has ended";
     let mut mark = open_mark(session).map_err(|error| format!("{gone}: {error}"))?;
     let keeper = wait(&mut mark)?;
     let open = |number: i32| {
@@ -79,7 +79,7 @@ fn wait(mark: &mut File) -> Result<i32, String> {
         if mark.rewind().is_ok() && mark.take(512).read_to_end(&mut said).is_ok() {
             match keeper {
                 Some(keeper) if said == READY => return Ok(keeper.as_raw_nonzero().get()),
-                None if said == READY => return Err("its session's network is gone".to_owned()),
+                None if said == READY => return Err("its session's network has ended".to_owned()),
                 None if !said.is_empty() => {
                     return Err(format!(
                         "its session has no network: {}",
@@ -90,7 +90,7 @@ fn wait(mark: &mut File) -> Result<i32, String> {
             }
         }
         if begun.elapsed() > PATIENCE {
-            return Err("its session's network is not there".to_owned());
+            return Err("its session's network does not exist".to_owned());
         }
         std::thread::sleep(PAUSE);
     }

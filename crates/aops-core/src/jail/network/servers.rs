@@ -27,18 +27,22 @@ struct Neighbour {
 }
 
 pub(super) fn end_all() {
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         let ended = to_end(neighbours(), kin::ancestors);
         if ended.is_empty() {
             return;
         }
-        for file in &ended {
-            let _ = pidfd_send_signal(file, Signal::TERM);
+        // What is started meanwhile has no time of its own: this process would outlive its session by seconds.
+        if round == 0 {
+            for file in &ended {
+                let _ = pidfd_send_signal(file, Signal::TERM);
+            }
+            wait(&ended);
         }
-        wait(&ended);
         for file in &ended {
             let _ = pidfd_send_signal(file, Signal::KILL);
         }
+        wait(&ended);
     }
 }
 

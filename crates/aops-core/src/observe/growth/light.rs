@@ -74,7 +74,7 @@ impl Light {
         }
     }
 
-    /// Whether a file that is as it was measured before would be measured the same way again.
+    /// Whether an unchanged file would be measured the same way again.
     pub(super) fn agrees(&self, known: &ChangedFile) -> bool {
         let is_moved = self.moved.contains_key(&known.path) || self.free.contains(&known.path);
         known.light == is_moved || known.light && generated::may_be_tools(&known.path)

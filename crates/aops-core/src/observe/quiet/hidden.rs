@@ -33,12 +33,13 @@ pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
     search.found.sort();
     search.found.dedup();
     if search.found.len() > MOST_HIDDEN {
-        return Err("more files are covered by your rules than can be hidden".to_owned());
+        return Err("your rules cover more files than can be hidden".to_owned());
     }
     match search.found.iter().find(|path| has_second_name(path)) {
-        Some(path) => {
-            Err(format!("`{}` has a second name, which a rule of the user's does not cover", path.display()))
-        }
+        Some(path) => Err(format!(
+            "`{}` has a second name, which one of the user's rules does not cover",
+            path.display()
+        )),
         None => Ok(search.found),
     }
 }
@@ -157,7 +158,8 @@ impl Search {
         };
         let mut entries = Vec::new();
         for item in items {
-            self.left = self.left.checked_sub(1).ok_or("too many files to look for what your rules cover")?;
+            self.left =
+                self.left.checked_sub(1).ok_or("too many files to search for those that your rules cover")?;
             entries.push(item.map_err(unread)?.path());
         }
         Ok(entries)

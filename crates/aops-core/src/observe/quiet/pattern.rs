@@ -12,8 +12,8 @@ pub(super) enum Sign {
 }
 
 /// The signs of a pattern with stars. A pattern only needs to match a beginning, so a star at its end has no
-/// effect. Spaces beside a star have none either: the client compares a line with all its spaces, of which we
-/// keep one.
+/// effect. The same for spaces next to a star: the client compares a line with all its spaces, but we keep
+/// only one.
 pub(super) fn signs(text: &str) -> Vec<Sign> {
     let text = text.trim_end_matches(['*', ' ', ':']);
     let words: Vec<&str> = text.split_whitespace().collect();

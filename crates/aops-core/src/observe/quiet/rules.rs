@@ -102,7 +102,7 @@ impl ClientRules {
             for rule in texts(permissions, list)? {
                 self.count += 1;
                 if self.count > MOST_RULES as u64 || rule.len() > LONGEST_RULE {
-                    return Err("more rules than are looked at".to_owned());
+                    return Err("too many rules to check".to_owned());
                 }
                 self.add_rule(&rule, base).ok_or_else(|| format!("the rule `{rule}` is not understood"))?;
             }
@@ -189,7 +189,7 @@ fn texts(object: &Json, name: &str) -> Result<Vec<String>, String> {
         Some(Json::List(items)) => {
             let all: Option<Vec<String>> =
                 items.iter().map(|item| item.text().map(Cow::into_owned)).collect();
-            all.ok_or_else(|| format!("`{name}` has more than texts"))
+            all.ok_or_else(|| format!("`{name}` contains something other than text"))
         }
         Some(_) => Err(format!("`{name}` is not a list")),
     }

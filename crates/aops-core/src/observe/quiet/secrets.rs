@@ -78,7 +78,7 @@ fn settings_to_hide(
     let of_user = [home.join(".gitconfig"), home.join(".config/git/config")];
     let is_told = verbs(line).any(|verb| TELLS.contains(&verb.as_str()));
     if is_told && of_project.iter().chain(&of_user).any(holds) {
-        return Err("git may show a secret of its settings".to_owned());
+        return Err("git may show a secret from its settings".to_owned());
     }
     let is_near = |path: &PathBuf| {
         let is_named =

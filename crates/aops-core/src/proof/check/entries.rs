@@ -93,7 +93,10 @@ impl Examined {
         let recorded = spans.iter().flat_map(|span| span.first..span.end().min(size));
         let gone = recorded.filter(|leaf| !own.contains(leaf)).count();
         if gone > 0 {
-            self.faults.push(format!("{} of the log's own are gone from `{EVENTS}`", count(gone, "entry")));
+            self.faults.push(format!(
+                "{} of the log's own entries are missing from `{EVENTS}`",
+                count(gone, "entry")
+            ));
         }
     }
 }

@@ -38,8 +38,9 @@ impl Examined {
         if let Some(first) = odd.first() {
             let many = odd.len();
             let mends = "`aops-hook key rotate` makes all of them again";
-            self.faults
-                .push(format!("{many} tiles are not what the leaves say, or gone, `{first}` first; {mends}"));
+            self.faults.push(format!(
+                "{many} tiles do not match the leaves or are missing, `{first}` first; {mends}"
+            ));
         }
     }
 }

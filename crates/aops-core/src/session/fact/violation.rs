@@ -67,10 +67,10 @@ pub struct Violation {
 }
 
 impl Violation {
-    pub const UNJAILED: &str = "a command ran without the jail that the session has";
+    pub const UNJAILED: &str = "a command ran outside the session's jail";
     pub const ENDED: &str = "a call that had ended was asked for again";
     pub const NO_STOP: &str =
-        "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
+        "the previous turn ended without its Stop: its hook was killed or did not run, or the client died";
     pub const UNSTARTED: &str = "the start of the session was not seen: its hook was killed or did not run";
     pub const ELSEWHERE: &str = "project folder mismatch";
 

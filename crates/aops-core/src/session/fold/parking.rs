@@ -13,7 +13,6 @@ use crate::session::memory::{OpenCall, Parked, Prompts, TaskAudit, TaskProgress}
 use crate::session::parked::MOST_PARKED;
 use crate::session::prompt::Prompt;
 use crate::session::state::{Hydration, Task};
-use crate::text::json::cut;
 
 impl Session {
     /// A person or an agent decided about a task. A task that no longer exists is ignored.
@@ -180,10 +179,12 @@ impl Session {
         let n = meanwhile.n;
         let writes = parked.writes + meanwhile.writes;
         self.state.task = Some(Task { intent: parked.intent, n, waiver: None, writes });
-        let prompts = [parked.hydration.original_prompt, self.state.hydration.original_prompt.take()];
-        let prompts = prompts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        self.state.hydration =
-            Hydration { original_prompt: Some(cut(&prompts, 2048).to_owned()), ..parked.hydration };
+        let before = parked.hydration.original_prompt.as_deref();
+        let prompts = match self.state.hydration.original_prompt.take() {
+            Some(prompt) => Prompt::join(before, &prompt),
+            None => before.unwrap_or_default().to_owned(),
+        };
+        self.state.hydration = Hydration { original_prompt: Some(prompts), ..parked.hydration };
         self.state.audit.due |= parked.audit_due;
         // What it changed before it was set aside counts as its own again.
         if parked.baseline_sha256.is_some() {

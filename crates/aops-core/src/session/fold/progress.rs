@@ -21,12 +21,13 @@ use crate::text::json::cut;
 
 impl Session {
     /// A prompt that was not refused.
-    pub(super) fn apply_prompt(&mut self, prompt: &str, heard: &PromptHeard) {
+    /// `joins`: the prompt before it still waits for its plan.
+    pub(super) fn apply_prompt(&mut self, prompt: &str, heard: &PromptHeard, joins: bool) {
         match (heard.means, heard.goes_on) {
             (Prompt::Machine | Prompt::Ours, _) => {}
             (Prompt::Command, _) if self.has_open_task() => {}
             (Prompt::Ordinary, Some(GoesOn::InHand)) if self.is_unfinished() => self.continue_task(prompt),
-            (Prompt::Ordinary, _) if self.plans_first() => self.await_plan(prompt),
+            (Prompt::Ordinary, _) if self.plans_first() => self.await_plan(prompt, joins),
             (Prompt::Ordinary, _) if self.is_unfinished() && !heard.anew => self.continue_task(prompt),
             (Prompt::Ordinary, _) => self.begin_small_task(prompt),
             (Prompt::Waived, _) => self.begin_waived_task(prompt, TaskWaiver::Prompt, None),
@@ -51,7 +52,7 @@ impl Session {
     fn begin_waived_task(&mut self, prompt: &str, waiver: TaskWaiver, workflow: Option<&str>) {
         self.memory.progress.prompts.count += 1;
         self.begin_task(cut(prompt, 500));
-        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        self.state.hydration.original_prompt = Some(Prompt::join(None, prompt));
         self.state.state.current_workflow = workflow.map(str::to_owned);
         if let Some(task) = &mut self.state.task {
             task.waiver = Some(waiver.into());
@@ -268,7 +269,7 @@ impl Session {
         };
         self.state.phase = stage.phase;
         self.state.sandbox = stage.sandbox;
-        self.state.hydration.original_prompt = Some(cut(&staged.task, 2048).to_owned());
+        self.state.hydration.original_prompt = Some(Prompt::join(None, &staged.task));
     }
 
     /// A refusal in the main conversation stays recorded until a later call completes.

@@ -35,7 +35,7 @@ impl Session {
         waits.filter_map(|open| Some((open, open.question.as_ref()?)))
     }
 
-    /// So many answers wait for proof that one more would push out the oldest.
+    /// So many answers already wait for proof that another one would push out the oldest.
     pub fn must_prove_answers(&self) -> bool {
         self.memory.questions.unproven.len() >= MOST_UNPROVEN
     }

@@ -42,7 +42,7 @@ impl Session {
         });
     }
 
-    /// An auditor of this client is at work. One whose client has died does not count.
+    /// An auditor of this client is at work. An agent whose client has died does not count.
     pub fn is_audited_by(&self, client: &str) -> bool {
         let progress = &self.memory.progress;
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;

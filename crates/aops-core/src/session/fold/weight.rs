@@ -15,6 +15,7 @@ use crate::session::fact::{PermissionAsked, Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
 use crate::session::memory::OpenCall;
+use crate::session::prompt::Prompt;
 use crate::session::state::Task;
 use crate::text::json::cut;
 use crate::text::plain::count;
@@ -94,11 +95,21 @@ impl Session {
         !self.is_unfinished() && self.state.task.as_ref().is_some_and(left)
     }
 
-    /// The prompt closes the plan gate until the hydrator has reported.
-    pub(super) fn await_plan(&mut self, prompt: &str) {
+    /// The last prompt waits for its plan: its turn has not ended, or the hydrator is at work. The next one
+    /// needs a plan together with it.
+    pub fn is_unanswered(&self) -> bool {
+        let open = || self.memory.prompted.as_ref().is_some_and(|prompted| prompted.open);
+        let hydrates = || self.memory.agents.at_work.iter().any(|agent| agent.name == AgentId::Hydrator);
+        self.state.state.hydration_pending && (open() || hydrates())
+    }
+
+    /// The prompt closes the plan gate until the hydrator has reported. `joins`: together with the prompts
+    /// before it.
+    pub(super) fn await_plan(&mut self, prompt: &str, joins: bool) {
         self.count_prompt();
         self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
-        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        let before = self.state.hydration.original_prompt.take().filter(|_| joins);
+        self.state.hydration.original_prompt = Some(Prompt::join(before.as_deref(), prompt));
         self.state.state.hydration_pending = true;
         self.state.phase = Phase::Hydrate;
         self.state.sandbox = Sandbox::Shut;
@@ -107,8 +118,8 @@ impl Session {
     /// A prompt that continues the current task: plan, criteria, verdicts, debts and plan gate stay.
     pub(super) fn continue_task(&mut self, prompt: &str) {
         self.count_prompt();
-        let before = self.state.hydration.original_prompt.take().unwrap_or_default();
-        self.state.hydration.original_prompt = Some(cut(&format!("{before}\n\n{prompt}"), 2048).to_owned());
+        let before = self.state.hydration.original_prompt.take();
+        self.state.hydration.original_prompt = Some(Prompt::join(before.as_deref(), prompt));
         // The mode was lowered while a prompt waited for its plan.
         if let Some(before) = self.memory.progress.before.take() {
             (self.state.phase, self.state.sandbox) = before;
@@ -119,7 +130,7 @@ impl Session {
     pub(super) fn begin_small_task(&mut self, prompt: &str) {
         self.count_prompt();
         self.begin_task(cut(prompt, 500));
-        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        self.state.hydration.original_prompt = Some(Prompt::join(None, prompt));
         self.open_small_task();
     }
 
@@ -184,19 +195,18 @@ impl Session {
         let (files, lines) = growth.count();
         let (most_files, most_lines) = small.most();
         let figures = format!("{}, {}", count(files, "file"), count(lines, "line"));
-        let most =
-            |files, joined, lines| format!("{} {joined} {}", count(files, "file"), count(lines, "line"));
+        let most = |files, lines| format!("{} and {}", count(files, "file"), count(lines, "line"));
         if files > small.files && lines > small.lines {
-            return Some(format!("{figures}; small is up to {}", most(small.files, "or", small.lines)));
+            return Some(format!("{figures}: over both limits, {}", most(small.files, small.lines)));
         }
         if files > most_files || lines > most_lines {
-            return Some(format!("{figures}; small is up to {}", most(most_files, "and", most_lines)));
+            return Some(format!("{figures}; small is up to {}", most(most_files, most_lines)));
         }
         let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
         let (path, pattern) =
             named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
         Some(format!(
-            "it changes `{path}`, and a change of `{pattern}` is never small: `small.never` of the configuration says so"
+            "it changes `{path}`, and a change of `{pattern}` is never small (`small.never` in the configuration)"
         ))
     }
 

@@ -54,10 +54,10 @@ impl Place<'_> {
         let wrong =
             |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", self.root.display()));
         match tried(self.env, cwd, args, (&variables, input), (PATIENCE, LONGEST)) {
-            Ok(said) if said.cut => Err(wrong(format!("`git {}` says too much", args[0]))),
+            Ok(said) if said.cut => Err(wrong(format!("`git {}` printed too much", args[0]))),
             Ok(said) => Ok(said.stdout),
             Err(Asked::Unasked(why)) => Err(wrong(why)),
-            Err(_) => Err(wrong("the repository is gone".to_owned())),
+            Err(_) => Err(wrong("the repository no longer exists".to_owned())),
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
     }
     if !as_before.is_empty() {
         let before = count(as_before.len() as u64, "file");
-        files.extend([" ", &before, " that stood uncommitted before and are as they were, not shown\n"]);
+        files.extend([" ", &before, " that were uncommitted before and did not change, not shown\n"]);
     }
     if all > others.len() {
         let made = count((all - others.len()) as u64, "file");

@@ -77,7 +77,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// A repository as far as we look, with another folder beside it.
+    /// A repository as far as we look, with another folder next to it.
     fn repository() -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
         for folder in ["project/.git/info", "project/sub", "guarded"] {

@@ -23,12 +23,34 @@ const STAGE: u16 = 0x3000;
 const EXTENDED: u16 = 0x4000;
 /// How long the path is, as far as that fits.
 const LONG: u16 = 0x0fff;
+/// Of an entry's flags: git was told to take the file for unchanged.
+const TRUSTED: u16 = 0x8000;
+/// Where an entry has its mode, and that of a submodule.
+const MODE: usize = 24;
+const SUBMODULE: u32 = 0o160_000;
 
 /// The tracked paths below this folder (empty, or with a slash at the end), each followed by a zero byte, as
 /// `git ls-files -z --cached` says them. `None`: git must be asked.
 pub fn paths(index: &Path, below: &[u8]) -> Option<Vec<u8>> {
     let bytes = files::read(index).ok()?;
     IDS.into_iter().find_map(|id| paths_in(&bytes, id, below))
+}
+
+/// All tracked paths, if git compares each of them with its file: none is in a conflict, left out, only meant
+/// to be added, taken for unchanged, or a submodule. `None`: git must be asked.
+pub fn plain_paths(index: &Path) -> Option<Vec<Vec<u8>>> {
+    const ODD: u16 = TRUSTED | EXTENDED | STAGE;
+    let bytes = files::read(index).ok()?;
+    IDS.into_iter().find_map(|id| {
+        let (mut all, mut is_plain) = (Vec::new(), true);
+        each(&bytes, id, &mut |head, path| {
+            let mode = head.get(MODE..).and_then(number);
+            is_plain &= mode.is_some_and(|mode| mode != SUBMODULE);
+            is_plain &= flags(head, id).is_some_and(|flags| flags & ODD == 0);
+            all.push(path.to_owned());
+        })?;
+        is_plain.then_some(all)
+    })
 }
 
 /// Whether the checksum at the end is right, or git was told to write none. Git does not look at it, and what
@@ -66,15 +88,13 @@ pub fn is_as_indexed(index: &Path, path: &[u8], file: &Stat) -> Option<bool> {
 fn is_same(head: &[u8], id: usize, file: &Stat) -> bool {
     let at = |from: usize| head.get(from..).and_then(number).map(u64::from);
     let low = |value: u64| value & u64::from(u32::MAX);
-    let flags =
-        head.get(STAT + id..).and_then(|flags| flags.first_chunk()).map(|flags| u16::from_be_bytes(*flags));
     let seconds = u64::try_from(file.st_mtime).map(low).ok();
     let size = u64::try_from(file.st_size).map(low).ok();
     at(MODIFIED) == seconds
         && at(MODIFIED + 4).map(i128::from) == Some(i128::from(file.st_mtime_nsec))
         && at(INODE) == Some(low(file.st_ino))
         && at(SIZE) == size
-        && flags.is_some_and(|flags| flags & STAGE == 0)
+        && flags(head, id).is_some_and(|flags| flags & STAGE == 0)
 }
 
 /// The same of the index's bytes; `id`: the length of a name of an object.
@@ -116,10 +136,13 @@ fn number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.first_chunk()?))
 }
 
+fn flags(head: &[u8], id: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*head.get(STAT + id..)?.first_chunk()?))
+}
+
 /// The length of an entry's head, and of its path as far as that fits.
 fn head(rest: &[u8], id: usize) -> Option<(usize, usize)> {
-    let at = STAT + id;
-    let flags = u16::from_be_bytes(*rest.get(at..)?.first_chunk()?);
+    let (at, flags) = (STAT + id, flags(rest, id)?);
     Some((at + if flags & EXTENDED == 0 { 2 } else { 4 }, usize::from(flags & LONG)))
 }
 
@@ -157,7 +180,7 @@ fn short_entry<'a>(rest: &'a [u8], id: usize, path: &mut Vec<u8>) -> Option<&'a 
     (told == path.len().min(usize::from(LONG))).then(|| &text[long + 1..])
 }
 
-/// What follows the entries may be left out where its name begins with a capital letter; a split or sparse
+/// What follows the entries may be skipped if its name begins with a capital letter; a split or sparse
 /// index has others.
 fn extensions(mut rest: &[u8]) -> Option<()> {
     while !rest.is_empty() {

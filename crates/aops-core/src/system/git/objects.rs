@@ -71,7 +71,7 @@ impl<'a> Objects<'a> {
         let said = objects.ask(&[&asked[..], &["--git-path", "objects"]].concat(), b"")?;
         let said = String::from_utf8_lossy(&said).into_owned();
         let [shallow, format, folder] = said.lines().collect::<Vec<_>>()[..] else {
-            return Err("`git rev-parse` says something else".to_owned());
+            return Err("`git rev-parse` gave an unexpected answer".to_owned());
         };
         objects.is_shallow = shallow != "false";
         objects.format = if format == "sha256" { Format::Sha256 } else { Format::Sha1 };
@@ -86,7 +86,7 @@ impl<'a> Objects<'a> {
     /// The complete answer of git with this standard input.
     pub fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, String> {
         match tried(self.env, &self.cwd, words, (&self.variables, input), (PATIENCE, LONGEST)) {
-            Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
+            Ok(said) if said.cut => Err(format!("`git {}` printed too much", words[0])),
             Ok(said) => Ok(said.stdout),
             Err(Asked::Unasked(why)) => Err(why),
             Err(_) => Err("this is not a git repository".to_owned()),

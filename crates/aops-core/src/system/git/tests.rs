@@ -75,12 +75,12 @@ fn old_changes_are_not_owed_however_many() {
     }
     let before = baseline(&env, &env.cwd).unwrap();
     assert!(before.len() < 2_100, "{}", before.len());
-    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &|_| true).uncommitted, [""; 0]);
+    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &Deeds::ALL).uncommitted, [""; 0]);
     assert_eq!(touched(&env, &env.cwd, &before), [""; 0]);
     for name in ["n2499", "n1", "a"] {
         fs::write(env.cwd.join(name), "changed\n").unwrap();
     }
-    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &|_| true).uncommitted, ["a", "n1", "n2499"]);
+    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &Deeds::ALL).uncommitted, ["a", "n1", "n2499"]);
     assert_eq!(touched(&env, &env.cwd, &before), ["a", "n1", "n2499"]);
 }
 
@@ -91,7 +91,7 @@ fn the_advice_names_the_remote_of_the_repository() {
         for pair in config.chunks_exact(2) {
             run(&env, &["config", pair[0], pair[1]]);
         }
-        owed(&env, &env.cwd, &env.cwd, &BTreeMap::new(), &|_| true).push.map(|(command, _)| command)
+        owed(&env, &env.cwd, &env.cwd, &BTreeMap::new(), &Deeds::ALL).push.map(|(command, _)| command)
     };
     let [origin, mine, theirs] = ["origin", "mine", "theirs"].map(|name| format!("remote.{name}.url"));
     for (config, remote) in [
@@ -133,20 +133,20 @@ fn a_git_that_cannot_be_asked_is_no_missing_repository() {
     let (home, env) = repository();
     let before = baseline(&env, &env.cwd).unwrap();
     fs::write(env.cwd.join("new"), "x").unwrap();
-    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &|_| true).uncommitted, ["new"]);
+    assert_eq!(owed(&env, &env.cwd, &env.cwd, &before, &Deeds::ALL).uncommitted, ["new"]);
     // The client's folder is elsewhere.
     let elsewhere = home.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    assert_eq!(owed(&env, &elsewhere, &env.cwd, &before, &|_| true).uncommitted, ["new"]);
-    assert_eq!(owed(&env, &elsewhere, &env.cwd, &BTreeMap::new(), &|_| true).asked, Asked::NoRepository);
-    let why = |env: &Env, cwd: &Path, before| match owed(env, cwd, &env.cwd, before, &|_| true).asked {
+    assert_eq!(owed(&env, &elsewhere, &env.cwd, &before, &Deeds::ALL).uncommitted, ["new"]);
+    assert_eq!(owed(&env, &elsewhere, &env.cwd, &BTreeMap::new(), &Deeds::ALL).asked, Asked::NoRepository);
+    let why = |env: &Env, cwd: &Path, before| match owed(env, cwd, &env.cwd, before, &Deeds::ALL).asked {
         Asked::Unasked(why) => why,
         asked => panic!("{asked:?}"),
     };
     fs::rename(env.cwd.join(".git/HEAD"), env.cwd.join(".git/DAEH")).unwrap();
-    assert!(why(&env, &env.cwd.clone(), &before).contains("is gone"));
+    assert!(why(&env, &env.cwd.clone(), &before).contains("no longer exists"));
     fs::rename(env.cwd.join(".git/DAEH"), env.cwd.join(".git/HEAD")).unwrap();
     // If there is no repository, git need not be asked.
-    assert_eq!(owed(&env, &elsewhere, &elsewhere, &BTreeMap::new(), &|_| true).asked, Asked::NoRepository);
+    assert_eq!(owed(&env, &elsewhere, &elsewhere, &BTreeMap::new(), &Deeds::ALL).asked, Asked::NoRepository);
     assert!(has_repository(&env.cwd.join("a/b")) && !has_repository(&elsewhere));
 }

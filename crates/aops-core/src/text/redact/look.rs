@@ -20,7 +20,7 @@ pub(super) enum NameKind {
 
 /// Endings of names, without `_` and `-`.
 #[rustfmt::skip]
-const NAMES: [(&str, NameKind); 49] = [
+static NAMES: [(&str, NameKind); 49] = [
     ("password", Password), ("passwd", Password), ("passphrase", Password), ("pwd", Password), ("pass", Password),
     ("pw", Password), ("secret", Secret), ("token", Secret), ("apikey", Secret), ("accesskey", Secret),
     ("secretkey", Secret), ("privatekey", Secret), ("accountkey", Secret), ("signingkey", Secret),
@@ -44,7 +44,12 @@ fn may_promise(name: &[u8]) -> bool {
 
 /// What a name promises. `PWD` and `bypass` promise nothing.
 pub(super) fn promise(name: &[u8]) -> Option<NameKind> {
-    NAMES.into_iter().find(|(word, kind)| ends(name, word, *kind)).map(|(_, kind)| kind)
+    let mut letters = name.iter().rev().filter(|b| !matches!(b, b'_' | b'-'));
+    let (Some(last), Some(one)) = (letters.next(), letters.next()) else { return None };
+    if !may_promise(&[*one, *last]) {
+        return None;
+    }
+    NAMES.iter().find(|(word, kind)| ends(name, word, *kind)).map(|(_, kind)| *kind)
 }
 
 impl NameKind {

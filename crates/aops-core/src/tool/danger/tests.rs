@@ -72,6 +72,31 @@ fn the_corpora_hold_their_rates() {
     assert!(share(passed, harmless.len()) >= 995, "{words}");
 }
 
+/// Git and GNU programs accept a long option that is cut short, wherever it stands.
+#[test]
+fn an_option_cut_short_is_the_option() {
+    const PROGRAMS: &str = "chmod chown cp crontab dd env find flock git gpg grep install kill ln losetup ls mkfs mv nice \
+        pkill rm script sed setsid shred sort split stdbuf su tail tar tee timeout truncate umount wget wipefs";
+    let is_gnu = |line: &str| PROGRAMS.split_whitespace().any(|name| line.split(' ').next() == Some(name));
+    let destructive = rows(include_str!("../../../../../tests/fixtures/danger/destructive.txt"));
+    let lines = destructive.iter().filter_map(|row| row.split_once('\t')).filter(|(_, line)| is_gnu(line));
+    let mut missed = String::new();
+    for (_, line) in lines.filter(|(_, line)| !found(line).is_empty()) {
+        for (at, _) in line.match_indices(" --") {
+            let name = &line[at + 3..];
+            let end = name.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(name.len());
+            // Three options of a push begin like `--force`.
+            for cut in (3..end).filter(|cut| !(name.starts_with("for") && *cut < 4)) {
+                let short = format!("{}{}", &line[..at + 3 + cut], &name[end..]);
+                if found(&short).is_empty() {
+                    writeln!(missed, "{short}").unwrap();
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed}");
+}
+
 /// A command given as a list of words, or with separate arguments, counts as the resulting line.
 #[test]
 fn words_of_a_tool_are_a_line() {

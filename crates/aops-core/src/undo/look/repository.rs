@@ -2,11 +2,11 @@
 
 use super::disk::{names, placed, root_above, stat};
 use super::{CONTAINED, Look, PATIENT, Unkept};
-use crate::system::git::{self, git_common_folder, git_folder};
+use crate::system::git::{self, HeadFiles, git_common_folder, git_folder, plain_paths};
 use aops_shell::loss::{GitLoss, Target};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -71,6 +71,12 @@ impl RepositoryWant {
 
     /// The tracked files among these paths and below, and those that differ from `HEAD` or index.
     pub(super) fn of_paths(look: &Look, root: &Path, paths: &[PathBuf]) -> Result<Self, Unkept> {
+        if look.place.quick
+            && paths.is_empty()
+            && let Some(state) = Self::by_times(look, root)
+        {
+            return Ok(state);
+        }
         let mut state = Self::of(root)?;
         let texts: Option<Vec<&str>> =
             paths.iter().map(|path| path.to_str().filter(|text| !text.is_empty())).collect();
@@ -90,6 +96,26 @@ impl RepositoryWant {
         }
         state.read_status(&ask(&["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"])?)?;
         Ok(state)
+    }
+
+    /// The same of the whole tree, without the contents that only the index has. Git reads no file for it.
+    /// `None`: it has to, or there is something unusual.
+    fn by_times(look: &Look, root: &Path) -> Option<Self> {
+        let mut state = Self::of(root).ok()?;
+        let tracked = plain_paths(&state.git.join("index"))?;
+        let head = HeadFiles { git: state.git.clone(), root: root.to_owned() }.look(look.place.env);
+        (state.head, state.head_ref) = (Some(head.commit?), head.branch);
+        let said = look.ask(root, &["diff-index", "-z", "--no-renames", "HEAD", "--"]).ok()?;
+        let mut fields = said.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+        while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
+            // A submodule, which git must look into.
+            if !modes.starts_with(b":") || modes.get(1..14)?.windows(6).any(|mode| mode == b"160000") {
+                return None;
+            }
+            state.changed.insert(OsStr::from_bytes(path).to_owned());
+        }
+        state.tracked = tracked.into_iter().map(OsString::from_vec).collect();
+        Some(state)
     }
 
     /// Parses the output of `git status --porcelain=v2 --branch -z`.
@@ -357,7 +383,7 @@ impl Look<'_> {
         let Some(name) =
             common.and_then(|common| git.strip_prefix(common.join("worktrees")).ok().map(Path::to_owned))
         else {
-            return Err(Unkept::Git(format!("`{}` is not a working tree beside another", path.display())));
+            return Err(Unkept::Git(format!("`{}` is not a linked working tree", path.display())));
         };
         self.removed(std::slice::from_ref(&path.join(".git")))?;
         let below: Vec<PathBuf> = names(&path)?.into_iter().map(|name| path.join(name)).collect();

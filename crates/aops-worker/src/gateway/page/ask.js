@@ -17,23 +17,23 @@ const UNDO_SECONDS = 10;
 // What happens on each answer, in words that the second step repeats.
 export const consequences = (run, asked) => {
   const machine = run.machine || "its machine";
-  let approve = "The run goes on.";
+  let approve = "The run continues.";
   if ((run.about || "").startsWith("failed-")) approve = `The step is tried again on ${machine}.`;
-  else if (asked.tool) approve = `The run goes on and makes exactly this call, once, on ${machine}.`;
-  else if (asked.trigger === "CHECK_FAILED") approve = "The step is done without the check, and the run goes on.";
-  else if (asked.trigger === "BUDGET_EXHAUSTED") approve = "The run goes on and may cost as much again.";
-  else if (asked.wants_words) approve = "The run goes on, and every later step is told your answer.";
+  else if (asked.tool) approve = `The run continues and makes exactly this call, once, on ${machine}.`;
+  else if (asked.trigger === "CHECK_FAILED") approve = "The step is done without the check, and the run continues.";
+  else if (asked.trigger === "BUDGET_EXHAUSTED") approve = "The run continues and may cost as much again.";
+  else if (asked.wants_words) approve = "The run continues, and every later step gets your answer.";
   const kept = `Its tree stays on ${machine}.`;
   if (asked.session) {
     return {
       approve: `The session on ${machine} makes exactly this call, once.`,
-      reject: "The call is not made, and the session is told.",
+      reject: "The call is not made, and the session learns it.",
       block: "The question ends, and the call is not made.",
     };
   }
   return {
     approve,
-    reject: `The run ends as BLOCKED${asked.tool ? ", the call is not made, and the client is told" : ""}. ${kept}`,
+    reject: `The run ends as BLOCKED${asked.tool ? ", the call is not made, and the client learns it" : ""}. ${kept}`,
     block: `The run ends now, whatever it is doing, and nothing of its step is left running. ${kept}`,
   };
 };
@@ -122,7 +122,7 @@ export const answers = (run, asked, may, act) => {
   const words = () => note.value.trim() || null;
   const body = (approve) => ({ about: run.about, approve, note: words() });
   const approve = async () => {
-    if (asked.wants_words && !words()) return wants("Write your answer: the run is told it.");
+    if (asked.wants_words && !words()) return wants("Write your answer: the run gets it.");
     if (await sure("Approve?", what.approve, call, "Approve")) act("answer", body(true), false);
   };
   const reject = async () => {

@@ -85,7 +85,7 @@ const came_back = async () => {
   const begun = JSON.parse(sessionStorage.getItem("login") || "{}");
   sessionStorage.removeItem("login");
   history.replaceState(null, "", begun.back || "/");
-  if (!begun.state || given.get("state") !== begun.state) return login("This log-in was not begun here: log in again.");
+  if (!begun.state || given.get("state") !== begun.state) return login("This log-in was not started here: log in again.");
   if (!given.get("code")) return login(given.get("error_description") || "The issuer did not log you in.");
   const said = await ask("POST", "/v1/login/finish", { state: begun.state, code: given.get("code") }).catch(() => ({ json: {} }));
   if (!said.json.token) return login(said.json.message || GATEWAY);

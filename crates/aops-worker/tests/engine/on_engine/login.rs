@@ -153,6 +153,6 @@ fn the_page_logs_in_with_the_issuer() {
     assert_eq!(tab.eval("location.href"), format!("{}/", world.address()));
     tab.press("Log out");
     tab.go(&format!("{}/login?state=x&code=y", world.address()));
-    tab.shows("This log-in was not begun here");
+    tab.shows("This log-in was not started here");
     assert_eq!(tab.complaints, [""; 0]);
 }

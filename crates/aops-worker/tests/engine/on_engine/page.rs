@@ -99,8 +99,8 @@ fn a_question_shows_the_call_the_rule_and_what_happens() {
         "-    old();",
         EVIL,
         "\"replace_all\": false",
-        "The run goes on and makes exactly this call, once, on a.",
-        "The run ends as BLOCKED, the call is not made, and the client is told.",
+        "The run continues and makes exactly this call, once, on a.",
+        "The run ends as BLOCKED, the call is not made, and the client learns it.",
         "The run ends now, whatever it is doing, and nothing of its step is left running.",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");

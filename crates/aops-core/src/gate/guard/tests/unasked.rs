@@ -165,16 +165,16 @@ fn a_hooked_client_is_started_plainly() {
         );
     }
     assert!(
-        codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which no hook of ours sees"))
+        codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which our hooks do not see"))
     );
     let unhooked = said(Client::Claude, &[], "codex exec x").unwrap();
     assert!(
-        unhooked.contains("Codex CLI, which no hook")
+        unhooked.contains("Codex CLI, which our hooks")
             && unhooked.contains("`aops-hook install --client codex`")
     );
     let claude = said(Client::Codex, &[], "claude -p x").unwrap();
     assert!(
-        claude.contains("Claude Code, which no hook") && claude.contains("`aops-hook install` in"),
+        claude.contains("Claude Code, which our hooks") && claude.contains("`aops-hook install` in"),
         "{claude}"
     );
     assert_eq!(said(Client::Codex, &[Client::Claude], "claude -p x"), None);

@@ -102,7 +102,7 @@ pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
     let way_out = failure.code.way_out();
     if row.guarding {
         let words = format!(
-            "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
+            "aops-hook is broken and blocks until it is fixed (no rule was broken): {failure}\nhint: {way_out}"
         );
         return Verdict::deny(GateId::Failure, words);
     }
@@ -129,7 +129,7 @@ pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
 /// understands.
 pub fn fail_unnamed(failure: &Failure) -> Answer {
     let words = format!(
-        "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {}; `aops-hook --help` lists the commands",
+        "aops-hook is broken and blocks until it is fixed (no rule was broken): {failure}\nhint: {}; `aops-hook --help` lists the commands",
         failure.code.way_out()
     );
     Answer { stderr: format!("{}\n", clean(&words)), exit: 2, ..Answer::default() }

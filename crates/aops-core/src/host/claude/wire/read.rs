@@ -184,7 +184,7 @@ fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
     let looked_through =
         tool.starts_with("mcp__") || matches!(table::tool(tool).touches, ToolTouches::Strings(_));
     if looked_through && is_too_deep(input) {
-        return Err("`tool_input` nests deeper than is read: give the tool less at once".to_owned());
+        return Err("`tool_input` is nested too deeply to be read: give the tool less at once".to_owned());
     }
     // A server's tools may have any field names, so all their fields are examined.
     let of_client = !tool.starts_with("mcp__");
@@ -243,7 +243,7 @@ fn call(json: &Json) -> ToolCall {
     let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
     ToolCall {
         key: CallKey::of(&tool, json::cut(&id, 256)),
-        clipped: json::clipped(input, LONGEST_TEXT, LARGEST_PAYLOAD),
+        clipped: json::clipped_form(input, &whole, LONGEST_TEXT, LARGEST_PAYLOAD),
         input_sha256,
         duration_ms: json.number_of("duration_ms"),
         error: json
