@@ -5,6 +5,10 @@
 //! Invariants: what `make` packs can be read as configuration and texts; `verify` refuses whatever `install
 //! --managed` would.
 
+mod pulled;
+
+pub use pulled::revoke;
+
 use super::{Command, Io, operand, option, refused, text, yes};
 use crate::refusal::Refused;
 use anyhow::Context;
@@ -109,7 +113,18 @@ pub fn trusted_key() -> Arg {
     option("key", "KEY", "Trust this key too, as `aops-hook key export` prints it").action(ArgAction::Append)
 }
 
+/// The bundle in this file, or at this URL.
 pub(super) fn read(env: &Env, name: &str) -> anyhow::Result<String> {
+    if let Some(url) = pulled::url(name) {
+        return pulled::text(env, url)?.map_or_else(
+            || {
+                refused(format!(
+                    "`{name}`: nothing is there\nhint: its name ends in `.bundle`, as it was put there"
+                ))
+            },
+            Ok,
+        );
+    }
     std::fs::read_to_string(env.from_here(Path::new(name))).with_context(|| format!("`{name}`"))
 }
 

@@ -14,6 +14,10 @@ use aops_core::system::env::Env;
 use aops_core::system::git::{self, Status};
 use repository::Repository;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long git may take to say what changed.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What a run made, and where it should go.
 #[derive(Debug)]
@@ -66,8 +70,18 @@ fn delivered(branch: String, commit: String, remote: Option<String>) -> Delivere
     Delivered { branch, commit, pull_request: None, remote }
 }
 
+/// A delivery has time: what git did not tell within a hook's patience it is asked once more, and why not is
+/// told.
 fn status_of(work: &Work) -> Result<Status, String> {
-    git::status(work.env, work.root).ok_or_else(|| "git could not tell what changed".to_owned())
+    let ask = || git::status(work.env, work.root);
+    if let Some(status) = ask() {
+        return Ok(status);
+    }
+    let words = ["status", "--porcelain=v2", "--branch", "-z"];
+    let said = git::run(work.env, work.root, &words, b"", work.env.at_most(PATIENCE));
+    let silent = || "it did not answer in time".to_owned();
+    said.and_then(|_| ask().ok_or_else(silent))
+        .map_err(|why| format!("git could not tell what changed: {why}"))
 }
 
 fn some_of(paths: &[String]) -> String {

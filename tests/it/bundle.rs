@@ -1,5 +1,7 @@
 //! `bundle` and `install --managed`: one signed policy on many machines, each with a root of its own.
 
+mod pulled;
+
 use crate::client::{Client, OVER_ETC};
 use crate::fleet::postgres::Postgres;
 use crate::model::{Model, Turn};

@@ -24,8 +24,8 @@ pub struct Port {
     pub certificate: Option<Certificate>,
 }
 
-/// A file of PEM with a certificate and those of its authorities. Its private key is in the file beside it with
-/// the ending `key`.
+/// A file of PEM with a certificate and those of its authorities. Its private key is in the file beside it
+/// with the ending `key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate(PathBuf);
 

@@ -11,6 +11,7 @@ use aops_core::text::time::{self, age};
 use aops_fleet::overview::{MachineRow, Overview, SessionRow};
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The states of a run on the engine, in the order in which they are shown.
 const STATES: [&str; 4] = ["waits", "runs", "asks", "over"];
@@ -62,7 +63,7 @@ fn engine(io: &Io, runs: &Value, machines: &Value) -> Value {
             })
         })
         .collect();
-    let machines: Value = machines
+    let mut machines: Vec<Value> = machines
         .as_object()
         .into_iter()
         .flatten()
@@ -74,10 +75,11 @@ fn engine(io: &Io, runs: &Value, machines: &Value) -> Value {
             let since = if one["away"] == true || since.is_string() { since } else { Value::Null };
             json!({
                 "name": name, "labels": one["labels"], "runs": one["runs"], "away": one["away"] == true,
-                "away_since": since, "away_s": age_s(&since)
+                "away_since": since, "away_s": age_s(&since), "bundle": one["bundle"]
             })
         })
         .collect();
+    tell_stale(&mut machines);
     json!({"runs": counts, "questions": questions, "machines": machines})
 }
 
@@ -99,6 +101,8 @@ fn show_engine(io: &mut Io, engine: &Value) -> anyhow::Result<()> {
         };
         io.table(["id", "age", "repository", "question"], questions.iter().map(row).collect())?;
     }
+    let machines = engine["machines"].as_array().cloned().unwrap_or_default();
+    let newest = Newest::of(machines.iter().map(|machine| machine["bundle"].clone()));
     let row = |one: &Value| {
         let labels: Vec<&str> =
             one["labels"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -114,10 +118,10 @@ fn show_engine(io: &mut Io, engine: &Value) -> anyhow::Result<()> {
             Cell::new(state, tone),
             one["runs"].to_string().into(),
             labels.join(",").into(),
+            newest.shown(&one["bundle"]),
         ]
     };
-    let machines = engine["machines"].as_array().cloned().unwrap_or_default();
-    io.table(["machine", "state", "runs", "labels"], machines.iter().map(row).collect())?;
+    io.table(["machine", "state", "runs", "labels", "bundle"], machines.iter().map(row).collect())?;
     Ok(())
 }
 
@@ -137,7 +141,8 @@ fn of_database(seen: &Overview) -> Value {
             "age_s": one.age_s
         })
     };
-    let machines: Vec<_> = seen.machines.iter().map(machine).collect();
+    let mut machines: Vec<_> = seen.machines.iter().map(machine).collect();
+    tell_stale(&mut machines);
     json!({"sessions": seen.sessions, "policies": seen.policies, "machines": machines})
 }
 
@@ -146,17 +151,13 @@ fn show_database(io: &mut Io, seen: &Overview) -> anyhow::Result<u8> {
         ("sessions", seen.sessions.to_string(), Tone::Plain),
         ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
     ])?;
+    let newest = Newest::of(seen.machines.iter().map(bundle));
     let row = |one: &MachineRow| {
         let policy: String = one.policy.chars().take(12).collect();
-        let bundle = match bundle(one) {
-            Value::Null => "-".to_owned(),
-            known => match known["name"].as_str() {
-                Some(name) => format!("{name} {}", known["version"]),
-                None => "damaged".to_owned(),
-            },
-        };
-        let seen = age(one.age_s * 1000);
-        [one.name.clone(), one.version.clone(), seen, policy, bundle].map(Cell::from)
+        let age = age(one.age_s * 1000);
+        let [name, version, age, policy] =
+            [one.name.clone(), one.version.clone(), age, policy].map(Cell::from);
+        [name, version, age, policy, newest.shown(&bundle(one))]
     };
     io.table(["machine", "version", "seen", "policy", "bundle"], seen.machines.iter().map(row).collect())
 }
@@ -188,7 +189,69 @@ fn dollars(millionths: i64) -> f64 {
     millionths as f64 / 1_000_000.0
 }
 
+/// The newest version of each bundle that any of the machines runs.
+struct Newest(BTreeMap<String, u64>);
+
+impl Newest {
+    fn of(bundles: impl Iterator<Item = Value>) -> Self {
+        let mut newest = BTreeMap::new();
+        for bundle in bundles {
+            if let (Some(name), Some(version)) = (bundle["name"].as_str(), bundle["version"].as_u64()) {
+                let known: &mut u64 = newest.entry(name.to_owned()).or_default();
+                *known = version.max(*known);
+            }
+        }
+        Self(newest)
+    }
+
+    /// The newer version that another machine runs.
+    fn newer(&self, bundle: &Value) -> Option<u64> {
+        let newest = *self.0.get(bundle["name"].as_str()?)?;
+        Some(newest).filter(|newest| bundle["version"].as_u64().is_some_and(|version| version < *newest))
+    }
+
+    fn shown(&self, bundle: &Value) -> Cell {
+        let Some(name) = bundle["name"].as_str() else {
+            let words = if bundle.is_null() { "-" } else { "damaged" };
+            return Cell::new(words.to_owned(), if bundle.is_null() { Tone::Plain } else { Tone::Warn });
+        };
+        let own = format!("{name} {}", bundle["version"]);
+        match self.newer(bundle) {
+            Some(newer) => Cell::new(format!("{own}, stale: others run {newer}"), Tone::Warn),
+            None => own.into(),
+        }
+    }
+}
+
+fn tell_stale(machines: &mut [Value]) {
+    let newest = Newest::of(machines.iter().map(|machine| machine["bundle"].clone()));
+    for machine in machines {
+        machine["stale"] = json!(newest.newer(&machine["bundle"]).is_some());
+    }
+}
+
 /// Which bundle a machine runs.
 fn bundle(machine: &MachineRow) -> Value {
     serde_json::from_str(&machine.bundle).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_with_an_older_bundle_than_others_is_stale() {
+        let bundle = |name: &str, version: u64| json!({"name": name, "version": version});
+        let machine = |bundle: Value| json!({"bundle": bundle});
+        let mut machines = [
+            machine(bundle("a", 1)),
+            machine(bundle("a", 3)),
+            machine(bundle("b", 1)),
+            machine(json!({"problem": "damaged"})),
+            machine(Value::Null),
+        ];
+        tell_stale(&mut machines);
+        let stale: Vec<_> = machines.iter().map(|machine| machine["stale"] == true).collect();
+        assert_eq!(stale, [true, false, false, false, false]);
+    }
 }

@@ -9,7 +9,7 @@
 use super::claude::command;
 use super::receipt::quote_path;
 use super::steps::{Readers, Step, Steps, read_settings, unreadable};
-use crate::cli::bundle::{described, judge, keys, read};
+use crate::cli::bundle::{described, judge, keys, read, revoke};
 use crate::cli::{Io, refused, text};
 use anyhow::Context;
 use aops_core::config::bundle::{self, Bundle};
@@ -225,11 +225,12 @@ fn is_jailed(bundle: &Bundle) -> anyhow::Result<bool> {
 
 pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ground = Ground::of(given, io)?;
+    let dry_run = given.get_flag("dry-run");
+    let revoked = revoke(io.env, name, &ground.folder, dry_run)?;
     let file = read(io.env, name)?;
     let keys = keys(given, &ground.folder)?;
     let (bundle, signer) = judge(name, &file, &keys, &ground.folder)?;
     let plan = Plan::make(&ground, &command(io.env)?, &file, &bundle, &keys)?;
-    let dry_run = given.get_flag("dry-run");
     let written = plan.written();
     let changed = plan.steps.changes();
     if !dry_run {
@@ -237,7 +238,7 @@ pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Re
     }
     let value = json!({
         "bundle": described(&bundle), "signer": signer, "changed": changed, "written": written,
-        "notes": plan.notes, "dry_run": dry_run,
+        "notes": plan.notes, "revoked": revoked, "dry_run": dry_run,
     });
     let runs = match (dry_run, changed) {
         (true, _) => "would run",

@@ -147,6 +147,9 @@ fn status_and_doctor_need_no_database() {
         assert_eq!(rows(check)["ok"], true, "{}", rows(check));
     }
     assert!(rows("gateway")["words"].as_str().unwrap().contains("ann"));
+    let beside = concat!("aops-fleet ", env!("CARGO_PKG_VERSION"));
+    assert!(rows("versions")["words"].as_str().unwrap().contains(beside), "{}", rows("versions"));
+    assert_eq!((&machine["bundle"], &machine["stale"]), (&json!(null), &json!(false)), "{machine}");
     be(sandbox, "engine.token", "nobody");
     let said = rows("gateway");
     assert!(said["ok"] == false && said["words"].as_str().unwrap().contains("hint:"), "{said}");

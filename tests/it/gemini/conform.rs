@@ -50,6 +50,11 @@ fn refuses_records_and_rolls_back(kind: Kind) {
         |state: &str| calls.values().filter(|steps| steps.last().is_some_and(|last| last == state)).count();
     assert_eq!((calls.len(), ended("DENIED"), ended("COMPLETED")), (5, 2, 3), "{calls:?}");
     verifies(&sandbox, &session.id);
+    // What it used: tokens by model, and no cost where we know no price.
+    let used = crate::insights::insights(&sandbox, &session);
+    let of = &used["tokens"]["by_model"][kind.model()];
+    assert!(of["input"].as_u64() > Some(0) && of["output"].as_u64() > Some(0), "{used:#}");
+    assert!(of["cost_usd"].is_null(), "{of}");
 
     let listed = sandbox.person(&["checkpoint", "list", "--json"]).json();
     let first = listed.as_array().unwrap().iter().rfind(|kept| kept["id"].as_str().unwrap().contains("PRE_"));

@@ -57,6 +57,11 @@ fn calls_made_together_are_recorded_each() {
     assert!(sandbox.project().join("a.txt").exists() && sandbox.project().join("two.txt").exists());
     assert_eq!(session.state()["task"]["writes"], 2, "{:#}", session.state());
     verifies(&sandbox, &session);
+    // What each answer of the model used, once.
+    let insights = crate::insights::insights(&sandbox, &session);
+    let used = &insights["tokens"]["by_agent"]["main"];
+    assert!(used["messages"].as_u64() >= Some(2), "{insights:#}");
+    assert!(used["input"].as_u64() > Some(0) && used["output"].as_u64() > Some(0), "{insights:#}");
 }
 
 /// A block holds in the next call; the next prompt is not shown to the model; a person lifts it.

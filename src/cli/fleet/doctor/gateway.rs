@@ -93,15 +93,15 @@ fn worker_version(io: &Io) -> Option<String> {
     let program = Program::find(io.env, Identity::At(&path)).ok()?;
     let variables = io.env.variables(|name| name == "PATH" || name == "HOME");
     let words = ["--version".to_owned()];
-    let said = process::run(&Task::new(&program, &words, Path::new("/"), &variables, QUICK)).ok()?;
+    let task = Task { keep: 200, ..Task::new(&program, &words, Path::new("/"), &variables, QUICK) };
+    let said = process::run(&task).ok()?;
     let said =
         (said.ending == Ending::Exit(0)).then(|| String::from_utf8_lossy(&said.stdout).into_owned())?;
     Some(said.split_whitespace().last()?.to_owned())
 }
 
 fn key(wanted: &Fleet, serves: bool) -> Result<String, String> {
-    let hint =
-        "hint: set `fleet.identity` to the key that the server prints when it starts (`publickeyv1_…`)";
+    let hint = "hint: set `fleet.identity` to what `aops-fleet identity` prints (`publickeyv1_…`)";
     let Some(identity) = &wanted.identity else {
         let listen = wanted.listen.as_deref().and_then(|listen| listen.parse::<SocketAddr>().ok());
         if serves && listen.is_some_and(|listen| !listen.ip().is_loopback()) {

@@ -7,8 +7,10 @@ pub mod row;
 pub mod read;
 pub mod answer;
 pub mod hooks;
+pub mod usage;
 
 use super::claude::settings::{Grammar, Hook, Unreadable, unregister_in};
+use super::claude::transcript::scan::{Lens, Scan};
 use super::claude::wire::answer::{self as claudes, Answer};
 use super::contract::{ForEverybody, Hindrance, Host, HostRow, command_in, register_rows};
 use super::past::{Down, PastFiles};
@@ -18,7 +20,8 @@ use crate::model::verdict::Verdict;
 use crate::system::env::Env;
 use crate::system::files;
 use row::{GEMINI, QWEN};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub struct Gemini;
@@ -60,6 +63,18 @@ impl Host for Gemini {
         ForEverybody::Shared
     }
 
+    fn transcript(&self, env: &Env, session_id: &str) -> Option<PathBuf> {
+        usage::find(env.folder_of(GEMINI.client), session_id)
+    }
+
+    fn is_transcript(&self, path: &Path) -> bool {
+        usage::is_chat(path)
+    }
+
+    fn scan(&self, transcript: &Path, lens: &Lens) -> io::Result<Scan> {
+        usage::scan(transcript, lens)
+    }
+
     fn past_files(&self, env: &Env, found: &mut PastFiles) {
         past_files(&GEMINI, env, found);
     }
@@ -98,6 +113,18 @@ impl Host for Qwen {
         hindrance(&QWEN, folder)
     }
 
+    fn transcript(&self, env: &Env, session_id: &str) -> Option<PathBuf> {
+        usage::find(env.folder_of(QWEN.client), session_id)
+    }
+
+    fn is_transcript(&self, path: &Path) -> bool {
+        usage::is_chat(path)
+    }
+
+    fn scan(&self, transcript: &Path, lens: &Lens) -> io::Result<Scan> {
+        usage::scan(transcript, lens)
+    }
+
     fn past_files(&self, env: &Env, found: &mut PastFiles) {
         past_files(&QWEN, env, found);
     }
@@ -116,7 +143,7 @@ fn hindrance(row: &HostRow, folder: &Path) -> Option<Hindrance> {
     hooks::switches_off(&own).then_some(Hindrance::Switch { key: "hooksConfig", file: row.registration })
 }
 
-/// Their chats, in a format that we cannot read.
+/// Their chats, whose prompts and calls we cannot read.
 fn past_files(row: &HostRow, env: &Env, found: &mut PastFiles) {
     let is_chat = |name: &str| Path::new(name).extension().is_some_and(|end| end == "json" || end == "jsonl");
     for place in ["tmp", "projects"] {

@@ -44,7 +44,7 @@ pub static GEMINI: HostRow = HostRow {
     answers: [
         "`--client gemini` in its registration", "JSON, exit 2 and text", "nothing",
         "**passes**", "**passes**", "**would hang**: we block", "no: we add one", "**unknown**",
-        "**not read**: no loop", "yes", "we stop after 8", "not read", "`/etc/gemini-cli/settings.json`",
+        "**not read**: no loop", "yes", "we stop after 8", "its chat file", "`/etc/gemini-cli/settings.json`",
         "**none**: its chats are counted",
     ],
 };
@@ -58,7 +58,7 @@ pub static QWEN: HostRow = HostRow {
     answers: [
         "`--client qwen` in its registration", "JSON and exit 2", "nothing",
         "not measured", "not measured", "not measured", "yes", "`agent_id`",
-        "**not read**: no loop", "yes", "we stop after 8", "not read", "not measured",
+        "**not read**: no loop", "yes", "we stop after 8", "its chat file", "not measured",
         "**none**: its chats are counted",
     ],
 };

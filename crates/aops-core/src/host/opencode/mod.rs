@@ -9,7 +9,9 @@ pub mod answer;
 pub mod plugin;
 
 use super::claude::settings::Unreadable;
+use super::claude::usage::Usage;
 use super::claude::wire::answer::Answer;
+use super::codex::rollout;
 use super::contract::{ForEverybody, Host, HostRow, without_ours};
 use super::past::{Down, PastFiles};
 use crate::model::error::Failure;
@@ -48,6 +50,10 @@ impl Host for Opencode {
 
     fn for_everybody(&self) -> ForEverybody {
         ForEverybody::Listed { name: plugin::MANAGED, list: plugin::list, has: plugin::lists }
+    }
+
+    fn request(&self, event: &str, about: &str) -> Option<(String, Usage)> {
+        rollout::request(event, about)
     }
 
     fn past_files(&self, env: &Env, found: &mut PastFiles) {

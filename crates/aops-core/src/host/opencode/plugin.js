@@ -28,6 +28,7 @@ export const AopsHook = async ({ client, directory }) => {
   const known = new Map();
   const begun = new Set();
   const contexts = new Map();
+  const counted = new Set();
 
   // The session of a person, and the agent in it that this session is.
   const who = async (id, agent) => {
@@ -44,6 +45,20 @@ export const AopsHook = async ({ client, directory }) => {
   // What an agent said, without what OpenCode puts around it.
   const report = (text) => /<task_result>\n([\s\S]*)\n<\/task_result>\n<\/task>\s*$/.exec(text)?.[1] ?? text;
 
+  // What one answer of the model used: its message is told about again and again, and counts when it is complete.
+  const count = async ({ id, role, sessionID, modelID, time, tokens }) => {
+    if (role !== "assistant" || !time.completed || counted.has(id) || !begun.has(sessionID)) return;
+    counted.add(id);
+    const { read, write } = tokens.cache;
+    const token_usage = {
+      input_tokens: tokens.input + read + write,
+      cached_input_tokens: read,
+      cache_write_input_tokens: write,
+      output_tokens: tokens.output + tokens.reasoning,
+    };
+    await ask("PostModelRequest", { ...(await who(sessionID)), model: modelID, token_usage });
+  };
+
   const texts = (parts) => parts.filter((part) => part.type === "text");
 
   return {
@@ -52,6 +67,7 @@ export const AopsHook = async ({ client, directory }) => {
         const { id, parentID, agent } = event.properties.info;
         known.set(id, { parent: parentID, agent });
       }
+      if (event.type === "message.updated") return count(event.properties.info);
       if (event.type !== "session.idle") return;
       const id = event.properties.sessionID;
       const by = await who(id);

@@ -1,12 +1,13 @@
 //! The facts about OpenCode, and its events.
 
-use crate::host::contract::{AgentFiles, HostEvent, HostRow, IN_MARKDOWN, event};
+use crate::host::contract::{AgentFiles, HostEvent, HostRow, IN_MARKDOWN, event, observed};
 use crate::model::client::Client;
 
 /// The events about which our plugin in OpenCode 1.18.33 asks us. It waits for as long as we take.
 static OPENCODE: &[HostEvent] = &[
     event("SessionStart", false, true, 600),
     event("UserPromptSubmit", true, true, 600),
+    observed("PostModelRequest", 600),
     event("PreToolUse", true, false, 600),
     event("PostToolUse", false, true, 600),
     event("SubagentStart", false, true, 600),
@@ -33,7 +34,7 @@ pub static ROW: HostRow = HostRow {
     answers: [
         "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
         "blocked", "no limit", "we block", "yes", "a child session",
-        "after the `task` tool", "**not in `opencode run`**", "we stop after 8", "not read", "`/etc/opencode/opencode.json`",
+        "after the `task` tool", "**not in `opencode run`**", "we stop after 8", "PostModelRequest", "`/etc/opencode/opencode.json`",
         "**none**: its database is counted",
     ],
 };
