@@ -462,7 +462,8 @@ fn many_copies_are_one_file_and_come_back() {
     assert_eq!(said.code, Some(0), "{said:?}");
     is_back(&sandbox.project());
     // The undo can be taken back as well.
-    assert_eq!(sandbox.person(&["undo", "--yes"]).code, Some(0));
+    let said = sandbox.person(&["undo", "2", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
     assert!(fs::read_to_string(&tool).unwrap().starts_with("committed 7"));
 }
 

@@ -86,7 +86,7 @@ fn day(project: &Path) -> Vec<Task> {
         vec![
             Deed::new("Bash", json!({"command": server, "run_in_background": true})),
             Deed::bash(&ready),
-            Deed::bash(&format!("rm /tmp/served.{port}; pkill -f 'http.server {port}'")),
+            Deed::bash(&format!("rm /tmp/served.{port}; pkill -f '[h]ttp.server {port}'")),
         ],
         "The file was served.",
     ));

@@ -178,10 +178,18 @@ fn copy(from: &Path, to: &Path) {
     assert!(done.success());
 }
 
-/// A cluster that was initialised once and never started.
+/// A cluster that was initialised once and never started; an ordinary user may have a folder of its own for
+/// it.
 fn template() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (place, lock) = (target.join("postgres"), File::create(target.join("postgres.lock")).unwrap());
+    let own = std::env::temp_dir().join(format!("aops-pg-{}", fs::metadata("/proc/self").unwrap().uid()));
+    let lock_in = |folder: &PathBuf| File::create(folder.join("postgres.lock"));
+    let mut target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let lock = lock_in(&target).or_else(|_| {
+        fs::create_dir_all(&own)?;
+        target = own;
+        lock_in(&target)
+    });
+    let (place, lock) = (target.join("postgres"), lock.unwrap());
     lock.lock().unwrap();
     if !place.exists() {
         let folder = tempfile::Builder::new().prefix("aops-pg-").tempdir_in("/tmp").unwrap();

@@ -34,7 +34,12 @@ fn run_all(names: &[&str], variables: &[(&str, &str)], besides: &[&str]) {
     command.args(["--reuid=65534", "--regid=65534", "--groups=12345"]).arg(std::env::current_exe().unwrap());
     // The compiler, and what it installed, may lie in a home that is not this user's.
     let skipped = ["ordinary", "of_cargo", "of_git", "of_npm", "of_python", "real_client"];
-    let skipped = skipped.iter().chain(besides);
+    let mut python = std::process::Command::new("setpriv");
+    python.args(["--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", "import cryptography"]);
+    // What the second verifier needs may lie there, too.
+    let has_python = python.env("HOME", home.path()).output().is_ok_and(|ran| ran.status.success());
+    let verified: &[&str] = if has_python { &[] } else { &["where_words_alone"] };
+    let skipped = skipped.iter().chain(besides).chain(verified);
     command.args(names).args(skipped.flat_map(|name| ["--skip", name])).args(["--test-threads", "2"]);
     command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
     let stand_ins = stand_ins();

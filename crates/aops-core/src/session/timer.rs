@@ -38,7 +38,7 @@ impl TimerMark {
     /// As far as we know, this prompt has the timer's text.
     pub fn is_said_by(&self, prompt: &SpokenPrompt) -> bool {
         match self {
-            Self::Whole(digest) => *digest == prompt.digest,
+            Self::Whole(digest) => prompt.digests.contains(digest),
             Self::Beginning(length, digest) => {
                 let head: String = prompt.words.chars().take(*length).collect();
                 head.chars().count() == *length && *digest == sha256(&[head.as_bytes()])
@@ -50,7 +50,9 @@ impl TimerMark {
 /// A prompt, in a form that can be compared with timers.
 pub struct SpokenPrompt {
     words: String,
-    digest: String,
+    /// Of the whole, and of each beginning that ends with a row and may be all of a timer's text: what
+    /// arrives at the same time may come as one prompt.
+    digests: Vec<String>,
     /// It ends like an entry in a list of timers: the rest is unknown, so it cannot be compared with any.
     pub is_cut: bool,
 }
@@ -58,7 +60,17 @@ pub struct SpokenPrompt {
 impl SpokenPrompt {
     pub fn of(prompt: &str) -> Self {
         let words = words_of(prompt);
-        Self { digest: sha256(&[words.as_bytes()]), words, is_cut: unclipped(prompt).1 }
+        let mut digests = vec![sha256(&[words.as_bytes()])];
+        let mut begun = String::new();
+        for row in prompt.lines().map(words_of).filter(|row| !row.is_empty()) {
+            if begun.chars().count() + row.chars().count() > SHOWN {
+                break;
+            }
+            begun.push_str(if begun.is_empty() { "" } else { " " });
+            begun.push_str(&row);
+            digests.push(sha256(&[begun.as_bytes()]));
+        }
+        Self { digests, words, is_cut: unclipped(prompt).1 }
     }
 }
 
@@ -108,6 +120,11 @@ mod tests {
     fn a_timer_is_known_by_its_words() {
         assert!(says(". go  on\n", " . go on") && says("x", "x"));
         assert!(!says(". go", ". go on") && !says(". go on", ". go") && !says("x", "y"));
+        assert!(
+            says(". go", ". go\n\n. and on")
+                && says(". go\non", "\n. go\non\nmore")
+                && !says("more", ". go\nmore")
+        );
         let long = format!(". go {}", "on and ".repeat(400));
         assert!(says(&long, &long) && says(&long, &format!("\n {long}")));
         assert!(!says(&long, ". go") && !says(&long, &long[..900]));

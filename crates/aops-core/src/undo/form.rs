@@ -74,8 +74,8 @@ impl Content {
     }
 }
 
-/// A content in a pack: its place, its length there, as an LZ4 block unless that is the file's own length, and
-/// its digest.
+/// A content in a pack: its place, its length there, as an LZ4 block unless that is the file's own length,
+/// and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     pub at: u64,

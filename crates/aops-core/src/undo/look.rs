@@ -55,8 +55,8 @@ pub struct Place<'a> {
     pub cwd: &'a Path,
     /// The danger rules that found something.
     pub rules: &'a [&'a str],
-    /// Only whether everything can be kept is asked: a file of a repository that may have changed, by its times
-    /// and size in git's index, counts as changed, and nothing is read to find out.
+    /// Only whether everything can be kept is asked: a file of a repository that may have changed, by its
+    /// times and size in git's index, counts as changed, and nothing is read to find out.
     pub quick: bool,
 }
 

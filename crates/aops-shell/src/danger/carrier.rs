@@ -342,8 +342,7 @@ pub(super) fn parallel(search: &mut Search, call: &Call) {
 pub(super) fn cmake(search: &mut Search, call: &Call) {
     let Some(at) = call.texts.iter().position(|text| text == "-E") else { return };
     match call.texts.get(at + 1).map(String::as_str) {
-        Some("rm") => search.words(call.from(at + 1), call.simple),
-        Some("env" | "time") => search.words(call.from(at + 1), call.simple),
+        Some("rm" | "env" | "time") => search.words(call.from(at + 1), call.simple),
         Some("chdir") => search.words(call.from(at + 3), call.simple),
         Some("remove_directory") => super::files::removed(search, call.simple, call.from(at + 2)),
         _ => {}

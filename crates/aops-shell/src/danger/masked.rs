@@ -177,6 +177,11 @@ fn grep(call: &Call) -> bool {
 /// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` only say where a secret
 /// is.
 pub(crate) fn is_secret_name(name: &str) -> bool {
+    // The address of a database holds its password.
+    const ADDRESSES: &[&str] = &[
+        "AMQP_URL", "DATABASE_URL", "_DSN", "MONGODB_URI", "MONGO_URI", "MONGO_URL", "POSTGRES_URL",
+        "REDIS_URL",
+    ];
     const WORDS: &[&str] =
         &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];
     let upper = name.to_uppercase();
@@ -185,11 +190,6 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     }
     let mut parts = upper.split('_');
     let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");
-    // The address of a database holds its password.
-    const ADDRESSES: &[&str] = &[
-        "AMQP_URL", "DATABASE_URL", "_DSN", "MONGODB_URI", "MONGO_URI", "MONGO_URL", "POSTGRES_URL",
-        "REDIS_URL",
-    ];
     let address = ADDRESSES.iter().any(|end| upper.ends_with(end));
     key || address || parts.any(|part| WORDS.contains(&part))
 }

@@ -32,7 +32,8 @@ pub(super) fn end_all() {
         if ended.is_empty() {
             return;
         }
-        // What is started meanwhile has no time of its own: this process would outlive its session by seconds.
+        // What is started meanwhile has no time of its own: this process would outlive its session by
+        // seconds.
         if round == 0 {
             for file in &ended {
                 let _ = pidfd_send_signal(file, Signal::TERM);

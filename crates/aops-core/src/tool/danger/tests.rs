@@ -86,7 +86,7 @@ fn an_option_cut_short_is_the_option() {
             let name = &line[at + 3..];
             let end = name.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(name.len());
             // Three options of a push begin like `--force`.
-            for cut in (3..end).filter(|cut| !(name.starts_with("force") && *cut < 4)) {
+            for cut in (3..end).filter(|cut| !(name.starts_with("for") && *cut < 4)) {
                 let short = format!("{}{}", &line[..at + 3 + cut], &name[end..]);
                 if found(&short).is_empty() {
                     writeln!(missed, "{short}").unwrap();

@@ -17,7 +17,7 @@ const FOUND: &[(&str, &str)] = &[
     (r#"awk 'BEGIN{system("rm -rf src")}'"#, "rm-source"), (r#"awk '{system("rm " $1)}' x"#, "rm-unknown"),
     (r#"awk '{system("rm -rf " $1)}' x"#, "rm-unknown"), (r#"awk '{print "rm " $1 | "sh"}' x"#, "unknown-code"),
     (r#"awk 'BEGIN{"rm -rf src" | getline}'"#, "rm-source"), (r#"awk 'BEGIN{c="rm -rf src"; c | getline}'"#, "rm-source"),
-    (r#"awk -v c='rm -rf src' 'BEGIN{system(c)}'"#, "rm-source"), (r#"awk '{print > "/etc/hosts"}' x"#, "system-write"),
+    ("awk -v c='rm -rf src' 'BEGIN{system(c)}'", "rm-source"), (r#"awk '{print > "/etc/hosts"}' x"#, "system-write"),
     ("sed 's/.*/rm -rf src/e' x", "rm-source"), ("sed -n '1!e rm -rf src' x", "rm-source"),
     ("sed --expr='1e rm -rf src' x", "rm-source"), ("sed 's/^/rm -rf /e' x", "rm-unknown"), ("sed e x", "unknown-code"),
     // Options of other programs, glued, cut short and bundled.
@@ -51,7 +51,7 @@ const FOUND: &[(&str, &str)] = &[
 const PASSED: &[&str] = &[
     "git rebase --exec 'cargo test' main", "git bisect run ./test.sh", "git grep -Oless TODO", "git grep -n -- -Orm",
     "git -c core.pager=cat log", "git config core.pager 'less -FRX'", "git config alias.st 'status -sb'", "git config user.name 'rm -rf src'",
-    "git add run rm", r#"awk '{print $1 | "sort -u"}' x"#, r#"awk '{print > "part-" NR}' x"#, r#"awk '/rm -rf/{print}' x"#,
+    "git add run rm", r#"awk '{print $1 | "sort -u"}' x"#, r#"awk '{print > "part-" NR}' x"#, "awk '/rm -rf/{print}' x",
     r#"awk 'BEGIN{"date" | getline d; print d}'"#, "sed 's/rm -rf/ls/g' x", "sed 's/e/E/; y/abc/xyz/' x", "sed -n '/e rm/p' x",
     "tar -I 'zstd -T0' -cf /tmp/a.tar src", "tar cf /tmp/a . --checkpoint-action=dot", "ssh -o ProxyCommand='ssh -W %h:%p b' host ls",
     "ssh -o StrictHostKeyChecking=no host", "man --pager='less -R' git", "split --filter='gzip > $FILE.gz' x", "less +F x",
