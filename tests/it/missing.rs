@@ -676,7 +676,7 @@ fn a_call_without_a_start_is_judged_and_tells_what_is_missing() {
     let session = sandbox.session();
     let read = session.call("Read", json!({"file_path": "/nowhere"}));
     let said = session.pre(&read);
-    assert!(said.code == Some(0) && said.out.contains("was not seen"), "{said:?}");
+    assert!(said.code == Some(0) && said.out.contains("did not see this session start"), "{said:?}");
     passed(&session.post(&read));
     passed(&session.prompt("add a greeting"));
     session.hydrate("minor-edit", "new");

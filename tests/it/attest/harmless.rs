@@ -10,7 +10,7 @@ fn written(sandbox: &Sandbox, session: &Session) {
     let path = sandbox.project().join("hello.txt");
     let call = session.call("Write", json!({"file_path": path, "content": "hello\n"}));
     let answer = session.pre(&call);
-    assert!(answer.code == Some(0) && answer.out.contains("was not seen"), "{answer:#?}");
+    assert!(answer.code == Some(0) && answer.out.contains("did not see this session start"), "{answer:#?}");
     sandbox.put("hello.txt", "hello\n");
     let mut fields = call.fields();
     fields["tool_response"] = json!({"content": "hello\n"});

@@ -191,7 +191,8 @@ fn of_git(words: &[Word]) -> Vec<Host> {
         words.first().is_some_and(|word| word == "add")
             && words.iter().any(|word| word == "-f" || word == "--fetch")
     };
-    if !GIT.contains(&verb.as_str()) && !(verb == "remote" && fetches()) {
+    let names_host = GIT.contains(&verb.as_str()) || verb == "remote" && fetches();
+    if !names_host {
         return Vec::new();
     }
     // A refspec has a colon too, but a clone has none.
@@ -227,7 +228,7 @@ fn of_downloader(name: &str, words: &[String]) -> Vec<Host> {
             if plain { of_authority(word, 80) } else { None }
         };
         // `name=https://…` of a tool, `package @ git+https://…`
-        let value = || word.split(['=', '@', ' ']).find_map(|part| of_url(part));
+        let value = || word.split(['=', '@', ' ']).find_map(of_url);
         hosts.extend(of_url(word).or_else(value).or_else(bare));
     }
     hosts
