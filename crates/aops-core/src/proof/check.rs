@@ -247,7 +247,7 @@ impl Examined {
                 self.faults.push(format!("it is missing, but {who} covers {}", count(size, "entry")));
             }
             None if sight.keys.is_some() => {
-                self.faults.push("it is missing, but its key is still there".to_owned())
+                self.faults.push("it is missing, but its key is still there".to_owned());
             }
             None => {}
         }
