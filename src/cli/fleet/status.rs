@@ -213,7 +213,7 @@ impl Newest {
     fn shown(&self, bundle: &Value) -> Cell {
         let Some(name) = bundle["name"].as_str() else {
             let words = if bundle.is_null() { "-" } else { "damaged" };
-            return Cell::new(words.to_owned(), if bundle.is_null() { Tone::Plain } else { Tone::Warn });
+            return Cell::new(words, if bundle.is_null() { Tone::Plain } else { Tone::Warn });
         };
         let own = format!("{name} {}", bundle["version"]);
         match self.newer(bundle) {

@@ -61,7 +61,7 @@ fn a_prompt_while_the_plan_is_made_is_planned_too() {
     terminal.type_prompt("and the writer");
     let made = || ["hello.txt", "bye.txt"].iter().all(|name| sandbox.project().join(name).exists());
     terminal.wait_for("both are done", |_| made());
-    let agents = model.requests().into_iter().filter(|request| request.agent.is_some());
-    let last = agents.last().unwrap().pieces().join("\n");
+    let mut agents = model.requests().into_iter().filter(|request| request.agent.is_some());
+    let last = agents.next_back().unwrap().pieces().join("\n");
     assert!(last.contains("> greet the reader") && last.contains("> and the writer"), "{last}");
 }
