@@ -209,9 +209,9 @@ fn a_command_that_ran_without_the_jail_is_a_violation() {
     let call = session.inner.call("Bash", json!({"command": "cat a.txt"}));
     session.inner.pre(&call).silent();
     let ended = session.inner.post(&call);
-    assert!(ended.out.contains("without the jail") && ended.out.contains("blocked"), "{ended:?}");
+    assert!(ended.out.contains("outside this session's jail") && ended.out.contains("blocked"), "{ended:?}");
     assert!(session.inner.entries().iter().any(|entry| entry["type"] == "violation"));
-    session.inner.ask_bash("ls").refused(&["without the jail"]);
+    session.inner.ask_bash("ls").refused(&["outside this session's jail"]);
 }
 
 /// A project's settings took the variable away, or the client does not know it: words alone hold, and the

@@ -81,7 +81,7 @@ fn a_new_version_is_pulled_ring_by_ring() {
     pull(&other, "all").failed(2, &["version 1 is older than `admin.example/policy` 2"]);
     stranger.put("config.toml", &config("mine"));
     shelf.put("all/policy.bundle", &stranger.version(3));
-    pull(&other, "all").failed(4, &["no key that is trusted here signed it"]);
+    pull(&other, "all").failed(4, &["it is not signed by a key that is trusted here"]);
     fs::remove_file(shelf.folder.join("all/policy.bundle")).unwrap();
     pull(&other, "all").failed(2, &["nothing is there", "hint: "]);
     assert_eq!(other.runs(), (NAME.to_owned(), 2), "what is installed stays in force");

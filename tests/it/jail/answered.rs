@@ -60,7 +60,7 @@ fn a_line_that_only_reads_is_answered_held_and_recorded() {
     let said = session.inner.pre(&call);
     assert_eq!(decision(&said), "allow", "{said:?}");
     assert!(
-        said.out.contains("answered for you") && said.out.contains("aops-hook quiet off"),
+        said.out.contains("approved for you") && said.out.contains("aops-hook quiet off"),
         "told once: {said:?}"
     );
     assert!(!said.out.contains("updatedInput") && !said.out.contains("updatedPermissions"), "{said:?}");
@@ -509,7 +509,7 @@ fn a_jail_that_failed_before_the_first_answer_gives_none() {
     let call = session.inner.call("Bash", json!({"command": "touch x"}));
     assert_ne!(decision(&session.inner.pre(&call)), "allow");
     let ended = session.inner.post(&call);
-    assert!(ended.out.contains("without the jail"), "{ended:?}");
+    assert!(ended.out.contains("outside this session's jail"), "{ended:?}");
     assert!(!is_answered(&session, "ls"));
 }
 
@@ -552,7 +552,7 @@ fn a_verb_of_ours_that_is_answered_is_held_too() {
         assert_eq!(decision(&session.inner.pre(&call)), "allow", "{line}");
         let ran = session.run_and_end(&call, line);
         assert_eq!(ran.profile(), "quiet-read", "{line}: {ran:?}");
-        assert!(!ran.told.contains("without the jail"), "{line}: {ran:?}");
+        assert!(!ran.told.contains("outside this session's jail"), "{line}: {ran:?}");
     }
     assert!(is_answered(&session, "ls"), "the session is not blocked");
 }

@@ -130,7 +130,7 @@ fn a_halt_asks_a_person_and_no_means_no() {
         let id = world.checkpoint();
         world.resume(&id).refused(3, "waits for a decision");
         let decision: &[&str] = if answers { &["--answer", "the first"] } else { &["--reject"] };
-        world.person(&[&["resolve", &id, "--yes"], decision].concat()).said(&["go on with"]);
+        world.person(&[&["resolve", &id, "--yes"], decision].concat()).said(&["continue with"]);
         let ended = world.resume(&id);
         if answers {
             ended.passed();

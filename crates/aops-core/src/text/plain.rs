@@ -20,7 +20,11 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 
 /// A character of text from outside, as it is shown on one line.
 pub fn on_a_line(c: char) -> char {
-    if is_plain(c) && !matches!(c, '\n' | '\t') { c } else { ' ' }
+    match c {
+        c if c.is_control() => ' ',
+        c if is_plain(c) => c,
+        _ => '·',
+    }
 }
 
 /// Whether a number is not worth storing.
@@ -80,9 +84,9 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_or_turns_a_line_becomes_a_space() {
+    fn what_breaks_a_line_becomes_a_space_and_what_turns_it_a_dot() {
         let line: String = "a\u{1b}[31m\u{202e}b\r\n\tc\u{61c}é🦀".chars().map(on_a_line).collect();
-        assert_eq!(line, "a [31m b   c é🦀");
+        assert_eq!(line, "a [31m·b   c·é🦀");
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn unsaved() -> (Event, Context) {
 #[test]
 fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() {
     let (ended, context) = unsaved();
-    let words = "Not saved: \"make build\" ran in a throwaway layer because this task has no plan yet. out/app was discarded.";
+    let words = "Not saved: \"make build\" ran in a throwaway layer because this task has no plan yet. out/app is gone.";
     let unplanned = |session: &mut Session| {
         session.state.phase = Phase::Hydrate;
         session.state.sandbox = Sandbox::Shut;
@@ -207,7 +207,7 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
         Event { agent_id: Some("a".to_owned()), agent_type: Some("qa-verifier".to_owned()), ..ended };
     let said = judge(&jailed(Hold::Namespaces, true, shut), &reviewer, &context);
     assert!(said.feedback.is_empty() && said.notice.is_empty(), "{said:?}");
-    assert!(said.context.contains("like every command of `qa-verifier`. out/app was discarded."), "{said:?}");
+    assert!(said.context.contains("like every command of `qa-verifier`. out/app is gone."), "{said:?}");
 }
 
 /// The client moves a command that takes too long into the background.
@@ -296,7 +296,7 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
         });
         let words = judge(&session, &ended, &context).feedback;
         assert!(
-            words.contains(&format!("because {why}. out/app was discarded.")) && words.contains(next),
+            words.contains(&format!("because {why}. out/app is gone.")) && words.contains(next),
             "{words}"
         );
     }
