@@ -127,7 +127,7 @@ impl<'a> Repository<'a> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
     }
 
-    /// The commit and its change, with one start of git. If the history is cut here, its parent is
+    /// The commit and its change, in a single git call. If the history is cut here, its parent is
     /// missing, and we say nothing about it.
     pub fn commit(&self, id: &str) -> Result<CommitObject, Failure> {
         let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--ignore-submodules=none"];

@@ -90,7 +90,7 @@ pub(super) static VERBS: &[Command] = &[
 
 fn arguments(row: clap::Command) -> clap::Command {
     let id = operand("rule", "RULE", "A rule's name, as `aops-hook danger` shows it").required(true);
-    row.args([id, flag("here", "Only in this project, as a `[[project]]` row of your own file")])
+    row.args([id, flag("here", "Only in this project, as a `[[project]]` row in your own config.toml")])
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

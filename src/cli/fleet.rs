@@ -35,7 +35,7 @@ pub(super) static VERBS: &[Command] = &[
     Command {
         name: "init",
         about: "Make the tables, or bring them to this version",
-        examples: &[("aops-hook fleet init", "may be run again; two at once do no harm")],
+        examples: &[("aops-hook fleet init", "safe to repeat, even concurrently")],
         arguments: |row| row,
         run: init,
     },
@@ -83,7 +83,7 @@ pub(super) static VERBS: &[Command] = &[
         about: "Begin the step of a run anew on another machine (needs a person at a terminal)",
         examples: &[(
             "aops-hook fleet release 20260113-1f3a9c02",
-            "its machine is away, and has the conversation",
+            "use this when the machine that holds the run's conversation is unreachable",
         )],
         arguments: |row| row.arg(operand("id", "ID", "The run").required(true)),
         run: on::release,

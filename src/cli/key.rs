@@ -79,7 +79,7 @@ pub(super) static VERBS: &[Command] = &[
             ("aops-hook key export --seal", "keep it on another machine: it checks every seal from now on"),
         ],
         arguments: |row| {
-            let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs together with the other");
+            let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs alongside the main key");
             let pem = flag("pem", "The public key as PEM").conflicts_with_all(["ml-dsa", "seal"]);
             row.args([ml_dsa.conflicts_with("seal"), pem, flag("seal", "The key of the next seal, a secret")])
         },

@@ -41,7 +41,7 @@ pub const COMMAND: Command = Command {
         row.args(session_arguments())
             .arg(flag("follow", "Follow new entries until interrupted").short('f'))
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
-            .arg(flag("refused", "Only refusals, and what needed approval with its answer"))
+            .arg(flag("refused", "Only refusals, and approval requests with their answers"))
             .arg(
                 flag("verbose", "Also routine entries: batches, insights, notifications of tasks").short('v'),
             )

@@ -37,7 +37,8 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         let level = operand("level", "LEVEL", "The mode to set; nothing: show it")
             .value_parser(ModeLevel::WORDS.to_vec());
-        let project = flag("project", "Only for this project, as a `[[project]]` row of your own file");
+        let project =
+            flag("project", "Only for this project, as a `[[project]]` row in your own config.toml");
         let unset = flag("unset", "With `--project`: remove this project's row from your file")
             .conflicts_with("level");
         row.args([level, project, unset.requires("project"), yes()])

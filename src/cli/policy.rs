@@ -254,7 +254,7 @@ fn changes(then: &Form, now: &Form) -> Vec<Change> {
     each.filter(|change| change.then != change.now).collect()
 }
 
-/// Everything that a hash covers, each with a name and a text that changes when it changes.
+/// Everything that a hash covers, each with a name and a string that changes when it changes.
 fn lines(form: &Form) -> BTreeMap<String, String> {
     let keys = KEYS.iter().map(|key| (key.name.to_owned(), key.get(&form.policy).to_string()));
     let rules = form.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), canonical(rule)));

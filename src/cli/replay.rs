@@ -335,7 +335,7 @@ fn is_whole(event: &Event, answered: &Answered) -> bool {
     }
 }
 
-/// Whether a text anywhere in the value was clipped.
+/// Whether a string anywhere in the value was clipped.
 fn has_clip(value: &Value) -> bool {
     match value {
         Value::Object(members) => {

@@ -535,7 +535,7 @@ fn a_verdict_about_the_committed_tree_is_added() {
     let _ = statements(&sandbox, &second, 1);
 }
 
-/// Each start of git takes milliseconds.
+/// Each git call takes milliseconds.
 #[test]
 fn a_statement_starts_few_gits() {
     let sandbox = world();

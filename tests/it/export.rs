@@ -220,7 +220,7 @@ fn a_collector_that_is_not_there_or_refuses_is_told() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let to = |url: &str| sandbox.person(&["export", "--format", "otlp", "--endpoint", url]);
-    to("http://127.0.0.1:1").failed(1, &["is not there", "hint: does a collector listen"]);
+    to("http://127.0.0.1:1").failed(1, &["is not there", "hint: is a collector listening"]);
     to("ftp://127.0.0.1").failed(2, &["`https://` or `http://`"]);
     to("https://nowhere.invalid").failed(2, &["`nowhere.invalid` cannot be resolved"]);
     let header = ["export", "--format", "otlp", "--endpoint", "http://127.0.0.1:1", "--header", "no value"];

@@ -323,7 +323,7 @@ fn the_last_refusal_says_what_the_verifier_found() {
         session.qa("ISSUES").silent();
     }
     let stop = session.stop("Done.");
-    stop.said(&["`qa-verifier` found issues 3 times", "no greeting"]);
+    stop.said(&["`qa-verifier` has found issues 3 times", "no greeting"]);
     assert!(!stop.out.contains("0 refusals"), "{stop:?}");
 }
 

@@ -150,7 +150,7 @@ fn a_client_without_agents_is_not_sent_to_one() {
         session.call("Write", json!({"file_path": sandbox.project().join("hello.txt"), "content": "x"}));
     let refused = session.pre(&call);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.reason().contains("you cannot go on") && !refused.reason().contains("start the agent"));
+    assert!(refused.reason().contains("stop here") && !refused.reason().contains("start the agent"));
     let person = refused.json_of_any_exit()["systemMessage"].as_str().unwrap().to_owned();
     for words in ["Write: ", "plan mode", "begins with `.`", "AOPS_MODE=guard"] {
         assert!(person.contains(words) && refused.err.contains(words), "{words}: {refused:?}");

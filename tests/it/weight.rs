@@ -515,7 +515,7 @@ fn after_an_answered_question_a_small_task_begins() {
     let session = begun(&sandbox);
     session.prompt("what is this?").silent();
     session.hydrate("simple-question", "new");
-    session.write("README.md").refused(&["changes nothing"]);
+    session.write("README.md").refused(&["must not change anything"]);
     session.stop("A project.").silent();
     session.prompt("fix the typo").silent();
     let task = session.state()["task"].clone();

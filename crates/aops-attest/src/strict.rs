@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Vis
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Why a text is not what it should be.
+/// Why a string is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 

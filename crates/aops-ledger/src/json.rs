@@ -97,7 +97,7 @@ pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// At most `longest` bytes of a text, cut between characters.
+/// At most `longest` bytes of a string, cut between characters.
 pub fn cut(text: &str, longest: usize) -> &str {
     &text[..text.floor_char_boundary(longest)]
 }

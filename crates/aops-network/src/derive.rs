@@ -6,7 +6,7 @@
 use crate::list::{Pattern, USUAL_PORTS};
 use crate::name::Name;
 
-/// A project's file, by its name or the end of it, and the text that must precede a URL that counts.
+/// A project file, matched by name or suffix, and the text that must precede a URL for it to count.
 pub const PROJECT_FILES: &[(&str, &[&str])] = &[
     (".cargo/config", &["index", "registry"]),
     (".cargo/config.toml", &["index", "registry"]),

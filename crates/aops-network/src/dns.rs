@@ -1,5 +1,5 @@
-//! Answers name look-ups with made-up addresses: one for each name, only known here. No other resolver is
-//! asked.
+//! Answers name look-ups with made-up addresses: one per name, meaningful only to this process. No other
+//! resolver is asked.
 //!
 //! Pure. Invariants: a look-up reveals nothing to anybody, and does not fail because its name is on no list;
 //! an assigned address belongs to one name at a time.

@@ -161,7 +161,7 @@ impl Simple {
     }
 }
 
-/// The names in a text that arrives, separated by blanks or `\0`.
+/// The names in a string that arrives, separated by blanks or `\0`.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || c == '\0').filter(|name| !name.is_empty())
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The version of the order format. A worker serves this one and the one before.
 pub const PROTOCOL: u64 = 1;
-/// The maximum length of a text in the journal, which people can read in the server's pages.
+/// The maximum length of a string in the journal, which people can read in the server's pages.
 pub const LONGEST_WORDS: usize = 16 << 10;
 
 /// The key of the object that knows all machines.

@@ -114,7 +114,7 @@ trait Talk: Read + Write + Sized {
 
 impl<T: Read + Write> Talk for T {}
 
-/// A text as a value of a form or a query.
+/// A string as a value of a form or a query.
 pub fn escape(text: &str) -> String {
     let one = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),

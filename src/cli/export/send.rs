@@ -51,7 +51,7 @@ impl Collector {
     pub(super) fn post(&self, signal: Signal, body: &Value) -> anyhow::Result<bool> {
         let url = self.url(signal);
         let server = self.address(signal);
-        let hint = "hint: does a collector listen there for OTLP over HTTP?";
+        let hint = "hint: is a collector listening there for OTLP over HTTP?";
         let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
         let headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

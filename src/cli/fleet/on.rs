@@ -111,7 +111,7 @@ fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
                 refusals += 1;
                 if refusals > MOST_REFUSALS {
                     let words = words_of(status, &said);
-                    return refused(format!("run {id} continues, and cannot be waited for: {words}"));
+                    return refused(format!("run {id} is still going, but waiting for it failed: {words}"));
                 }
                 thread::sleep(ASK_AGAIN);
                 if let Ok(Some(fresh)) = self::gateway(io) {

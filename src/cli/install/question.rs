@@ -52,8 +52,8 @@ pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<
     if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
         return Ok(Some(given.get_flag(SECRETS)));
     }
-    let question = "let the client refuse to read `.env`, keys and credentials, also by `@file` in a prompt? \
-        Without this you are asked before a tool reads one (not in mode `observe`) [y/N]: ";
+    let question = "have the client itself refuse to read `.env`, keys and credentials, also by `@file` in \
+        a prompt? Without this you are asked before a tool reads one (not in mode `observe`) [y/N]: ";
     Ok(io.ask(question)?.map(|answer| is_yes(&answer)))
 }
 

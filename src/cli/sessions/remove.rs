@@ -44,7 +44,7 @@ pub(super) const GC: Command = Command {
         ("aops-hook sessions gc --older-than 90d --dry-run", "show what it would remove"),
         ("aops-hook sessions gc --older-than 90d", "remove their ledgers and checkpoints; insights stay"),
     ],
-    arguments: |row| gc::arguments(row, "Only sessions without an event since: 12h, 90d"),
+    arguments: |row| gc::arguments(row, "Only sessions idle for at least this long: 12h, 90d"),
     run: collect,
 };
 

@@ -84,7 +84,7 @@ fn check_meaning(objects: &Objects, end: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     unchecked(format!(
-        "`{name}` has several meanings: {}\nhint: write the one you mean whole, like `{}`",
+        "`{name}` is ambiguous: {}\nhint: write the one you mean in full, like `{}`",
         refs.join(", "),
         refs.last().map_or("", String::as_str)
     ))

@@ -158,7 +158,7 @@ fn tests(told: &Told, facts: &[&Annotations]) -> String {
     let failed = if failed == 0 { String::new() } else { ", others failed".to_owned() };
     match share(told, Property::Tests) {
         Some(share) => format!("tests passed on the last tree ({seen}){share}{failed}"),
-        None if failed.is_empty() => "no tests on the last tree".to_owned(),
+        None if failed.is_empty() => "no tests were run on the final tree".to_owned(),
         None => "tests failed".to_owned(),
     }
 }

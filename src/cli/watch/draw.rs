@@ -57,7 +57,7 @@ impl Page<'_, '_> {
         usize::from(self.area.bottom().saturating_sub(self.next))
     }
 
-    /// Writes a text at this column of the next line.
+    /// Writes a string at this column of the next line.
     fn put(&mut self, column: usize, text: &str, style: Style) {
         let room = self.width().saturating_sub(column);
         if self.left() > 0 && room > 0 {
@@ -71,7 +71,7 @@ impl Page<'_, '_> {
         self.next += 1;
     }
 
-    /// Writes a text in as many lines as it needs, at most `most`.
+    /// Writes a string in as many lines as it needs, at most `most`.
     fn wrapped(&mut self, text: &str, tone: Tone, most: usize) {
         let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, self.width())).collect();
         for line in lines.iter().take(most) {

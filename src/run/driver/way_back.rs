@@ -100,7 +100,7 @@ impl Driver {
     }
 }
 
-/// The last bytes of a text, starting at a character boundary.
+/// The last bytes of a string, starting at a character boundary.
 fn tail(text: &str, most: usize) -> &str {
     let from = text.len().saturating_sub(most);
     &text[(from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())..]

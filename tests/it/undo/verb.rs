@@ -91,10 +91,10 @@ fn a_running_session_is_told_once() {
     let read = |n: u8| session.pre(&session.call("Read", json!({"file_path": format!("{n}.txt")})));
     let said = read(1);
     assert!(
-        said.out.contains("the user brought back what was kept as 1: 1 file is no longer as you last saw it"),
+        said.out.contains("the user restored what was saved as 1: 1 file is no longer as you last saw it"),
         "{said:?}"
     );
-    assert!(!read(2).out.contains("brought back"), "once");
+    assert!(!read(2).out.contains("restored what was saved"), "once");
     sandbox.person(&["log"]).said(&["undo"]);
     assert_eq!(sandbox.person(&["verify"]).code, Some(0));
 }

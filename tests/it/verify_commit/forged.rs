@@ -98,7 +98,7 @@ fn a_tag_by_the_name_of_the_base_shortens_no_range() {
         (&attested[..8], &*format!("refs/heads/base..{}", &attested[..8]), "refs/heads/base"),
     ] {
         shop.git(&["tag", tag, "HEAD~1"]);
-        checked(range, list).failed(3, &["several meanings", &format!("refs/tags/{tag}")]);
+        checked(range, list).failed(3, &["is ambiguous", &format!("refs/tags/{tag}")]);
         assert_eq!(checked("refs/heads/base..HEAD", "refs/heads/base").code, Some(1), "the hint works");
         shop.git(&["tag", "-d", tag]);
     }

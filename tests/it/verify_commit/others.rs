@@ -91,7 +91,7 @@ fn a_paragraph_says_no_more_than_the_verdicts() {
     assert!(one(&issues).contains("plan by critic, not verified (ISSUES), tests passed"));
     assert!(one(&edited).contains(", changed after it was verified, "));
     assert!(one(&failed).contains(", tests failed;"));
-    assert!(one(&untested).contains(", no tests on the last tree;"));
+    assert!(one(&untested).contains(", no tests were run on the final tree;"));
     assert!(one(&observed).starts_with("**Guarded: 0 of 1 commit, lowest level A0.**"), "{}", one(&observed));
     let mixed = said_of(&[&good, &untested, &issues]);
     for part in [
@@ -325,7 +325,7 @@ fn an_attestation_of_ten_files_is_small() {
     assert!((8_000..=16 << 10).contains(&size), "{size} bytes");
 }
 
-/// As many starts of git for a hundred commits as for three, also where each of them must be merged again.
+/// As many git calls for a hundred commits as for three, also where each of them must be merged again.
 #[test]
 fn starts_of_git_do_not_grow_with_the_range() {
     let starts = |many: usize| {

@@ -135,7 +135,7 @@ fn work_of_others_is_not_taken_back() {
     }
 }
 
-/// As many starts of git for a long branch as for a short one.
+/// As many git calls for a long branch as for a short one.
 #[test]
 fn starts_of_git_do_not_grow_with_what_is_restored() {
     let starts = |many: usize| {

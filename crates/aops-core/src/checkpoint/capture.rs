@@ -206,8 +206,8 @@ fn keep_contents(
     Ok(files)
 }
 
-/// The files with the contents that the cache knows, the stamp of each (`None` while its content is unknown),
-/// and how many files the cache has.
+/// The files whose contents the cache knows, each file's stamp (`None` while its content is unknown), and
+/// the cache's file count.
 fn look_up(cached: &Cached, wanted: Vec<TreeEntry>) -> (Vec<File>, Vec<Option<FileStamp>>, usize) {
     let mut cache = cached.known().peekable();
     let mut before = 0;

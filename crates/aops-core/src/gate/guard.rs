@@ -95,7 +95,7 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
         _ => "",
     };
     Some(format!(
-        "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
+        "`{path}` {is} {what}: no tool call may {does} it; reading is allowed\n\
          hint: {visible}ask the user to make this change in an editor or terminal of their own"
     ))
 }

@@ -247,7 +247,7 @@ pub fn shown_whole(tool: &str, input: &str) -> String {
     whole_line(&line, LONGEST).replace('`', "ˋ") + &hidden
 }
 
-/// A text, or the beginning of one that was too long for the ledger.
+/// A string, or the beginning of one that was too long for the ledger.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -290,7 +290,7 @@ mod tests {
         );
         let secret = of("Bash", serde_json::json!({"command": "curl http://u:[redacted:password]@h"}));
         assert!(secret.ends_with("@h [1 secret hidden]"), "{secret}");
-        // A text that was too long, in the form in which the ledger stores it.
+        // A string that was too long, in the form in which the ledger stores it.
         let long =
             serde_json::json!({"command": format!("git reset --hard; {}touch evil", "true; ".repeat(420))});
         let kept =

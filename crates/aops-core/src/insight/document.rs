@@ -282,7 +282,7 @@ pub fn describe_counts(counts: &BTreeMap<String, u64>) -> String {
     counts.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
-/// How many entries of a list and characters of a text the copy in the state keeps: it is written at every
+/// How many entries of a list and characters of a string the copy in the state keeps: it is written at every
 /// event.
 const FEW: usize = 20;
 const SHORT: usize = 200;

@@ -74,7 +74,7 @@ pub struct ToolCall {
 pub struct ToolResult {
     /// Size of the result as the client sent it.
     pub bytes: u64,
-    /// Its first lines, redacted; empty if it is not a text.
+    /// Its first lines, redacted; empty if it is not a string.
     pub head: String,
     /// SHA-256 of the result as the client sent it.
     pub sha256: String,

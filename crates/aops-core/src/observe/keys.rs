@@ -122,7 +122,7 @@ fn feeds(one: &Simple, other: &Simple) -> bool {
     one.name().is_some_and(|name| other.fed.iter().any(|fed| &**fed == name))
 }
 
-/// A text as an absolute path, before and after links are followed.
+/// A string as an absolute path, before and after links are followed.
 fn resolve(event: &Event, text: &str, home: &str) -> [Word; 2] {
     let ground = Ground { cwd: &event.cwd, home, variables: &[] };
     let path = input::path_of(text, &ground).from_folder(&Word::of(&event.cwd));

@@ -41,7 +41,7 @@ fn holder(lease: Lease, tree: &Path) -> Holder {
     Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
 }
 
-/// The files in this tree that the call says it writes, without generated ones: nobody waits for those.
+/// The files in this tree that the call says it writes, except generated ones, which are never leased.
 fn written(env: &Env, call: &CallContext, tree: &Path) -> Vec<String> {
     let targets =
         call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));

@@ -1,6 +1,6 @@
 //! The network of a session, in the form that we pass to the programs that we start on an agent's files.
 //!
-//! Pure: converts it to a text and back.
+//! Pure: converts it to a string and back.
 
 use std::path::PathBuf;
 

@@ -27,7 +27,7 @@ pub fn clipped_form(json: &Json, whole: &str, longest_text: usize, bound: usize)
     clipped(json, longest_text, bound)
 }
 
-/// A text of a clipped object; if the text was clipped, its beginning.
+/// A string of a clipped object; if it was clipped, its beginning.
 pub fn text_in(object: &str, name: &str) -> Option<String> {
     match read(object).ok()?.get(name)? {
         clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),

@@ -55,7 +55,7 @@ pub fn count(n: impl TryInto<u64>, what: &str) -> String {
     }
 }
 
-/// Quotes a text as one shell word.
+/// Quotes a string as one shell word.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
     if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -14,7 +14,7 @@ enum Value {
     Line,
     /// The same, and it gets the name of each file that the program works on.
     Filter,
-    /// A program in the language of the interpreter.
+    /// Source code for the interpreter.
     Code,
 }
 use Value::{Code, Filter, Line};

@@ -267,7 +267,7 @@ fn evaluates_input(lower: &str) -> bool {
     INPUT.iter().any(|name| lower.contains(name)) && lower.split(is_part).any(runs)
 }
 
-/// A text as a word; parts that the program fills in are unknown.
+/// A string as a word; parts that the program fills in are unknown.
 fn said(text: &str) -> Word {
     let mut bits = Vec::new();
     for (at, part) in text.split(typed::UNKNOWN).enumerate() {

@@ -194,7 +194,7 @@ impl Reader {
         self.name.clear();
     }
 
-    /// What a text is joined with, and arguments that are not texts.
+    /// What a string is joined with, and arguments that are not strings.
     fn joined(&mut self, letter: char) {
         let is_part = letter.is_alphanumeric() || matches!(letter, '_' | '$' | '(' | '@');
         self.joins = match self.joins {

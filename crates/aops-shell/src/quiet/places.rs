@@ -171,7 +171,7 @@ impl Places {
             }
             let path = Word::of(text).from_folder(&folder.tidied());
             match (path.tidied().literal(), path.literal()) {
-                // Where `..` leads after a link is known only on the disk, so the path is also kept as
+                // Where `..` leads after a link can only be resolved on disk, so the path is also kept as
                 // written.
                 (Some(tidied), Some(path)) => {
                     self.named.extend(Some(path).filter(|path| climbs(path)));

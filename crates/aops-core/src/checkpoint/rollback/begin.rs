@@ -420,7 +420,8 @@ fn to_tell(session: &Session) -> Option<(String, Fact)> {
             if files == 1 { "is no longer as you last saw it" } else { "are no longer as you last saw them" };
         let files = if files == 0 { String::new() } else { format!(": {} {are}", count(files, "file")) };
         let words = format!(
-            "the user brought back what was kept as {number}{files}\nhint: read files again before you change them"
+            "the user restored what was saved as {number}{files}\n\
+             hint: read files again before you change them"
         );
         return Some((words, Fact::Undo(BroughtBack { told: true, ..brought.clone() })));
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Limits on the entries of a list and the characters of a text: no sensible configuration needs more.
+/// Limits on the entries of a list and the characters of a string: no sensible configuration needs more.
 const LONGEST_LIST: usize = 256;
 const LONGEST_TEXT: usize = 1000;
 

@@ -20,7 +20,7 @@ pub fn files(folder: &Path, found: &mut PastFiles) {
     found.find(Client::Copilot, folder, &[Down::Named("session-state"), Down::Any], true, &is_events);
 }
 
-/// Groups of events without calls.
+/// Event groups that carry no tool calls.
 const PASSED_OVER: &str = "session hook user system assistant subagent skill abort";
 
 pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {

@@ -158,7 +158,7 @@ impl Seen {
         }
     }
 
-    /// A text field of the event; if it was clipped, its beginning.
+    /// A string field of the event; if it was clipped, its beginning.
     pub fn words(&self, name: &str) -> Option<String> {
         json::text_in(self.about.get(), name)
     }

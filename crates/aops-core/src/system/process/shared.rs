@@ -1,5 +1,5 @@
 //! One process in a jail that starts several programs, one after the other: entering a jail takes as long as
-//! two starts of git.
+//! two git calls.
 //!
 //! Starts that process, and is it. Invariants: it has entered its jail before it starts anything; programs
 //! share it only if their folder, their variables and what is guarded are the same, so that each would have

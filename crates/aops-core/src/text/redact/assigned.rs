@@ -62,7 +62,7 @@ impl Value {
         Self { from, to: from + long, quoted: false, ends }
     }
 
-    /// Up to the closing quote, the end of the line, or the end of a text that was cut.
+    /// Up to the closing quote, the end of the line, or the end of a string that was cut.
     fn quoted(bytes: &[u8], from: usize, escaped: bool) -> Self {
         let quote = bytes[from - 1];
         let mut to = from;

@@ -36,7 +36,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Length of the line break here: a line feed, or an escaped one in a text inside a text.
+/// Length of the line break here: a line feed, or an escaped one in a string nested in another.
 fn breaks(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
         [b'\n', ..] => 1,
@@ -264,7 +264,7 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let fields: Vec<&[u8]> = dates.split(|b| *b == b':').collect();
     let name =
         back(bytes, at, floor, 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'$'));
-    // The line may be inside of a text.
+    // The line may be inside a string.
     let begins = bytes[floor..at - name].last().is_none_or(|b| b"\n\r\t \"'`\\+".contains(b));
     let told = fields.iter().filter(|field| !field.is_empty()).count();
     (fields.len() == 7 && told >= 2 && name > 0 && begins).then(|| found("password-hash", from, from + long))

@@ -142,7 +142,7 @@ impl Name {
             &text[..text.len() - digits - blank(&text[..text.len() - digits])]
         });
         let text = text.strip_suffix(b"+").or_else(|| text.strip_suffix(b"-")).unwrap_or(text);
-        // A text may be inside another text.
+        // One string may be nested in another.
         text.last().map_or(floor == 0, |b| matches!(b, b'\n' | b'"')) || text.ends_with(b"\\n")
     }
 }

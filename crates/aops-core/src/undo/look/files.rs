@@ -129,7 +129,7 @@ impl Look<'_> {
     /// `cp`, `mv`: files at the targets of the sources. A moved file that replaces another is kept as well,
     /// so that it comes back to its place.
     pub(super) fn replaced(&mut self, sources: &[Word], target: &Word, moves: bool) -> Result<(), Unkept> {
-        // A search names several: the command runs for each.
+        // A `find` can yield several targets; the command runs once for each.
         for target in self.expand(target)? {
             self.replaced_at(sources, &target, moves)?;
         }

@@ -174,8 +174,8 @@ fn is_too_deep(json: &Json) -> bool {
     }
 }
 
-/// The input of a judged call must have the right form: a value that is not a text names no command and no
-/// file, so the call would be judged as harmless.
+/// The input of a judged call must have the right form: a value that is not a string names no command and
+/// no file, so the call would be judged as harmless.
 fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
     let Some(input @ Json::Object(_)) = input else {
         return Err("`tool_input` is missing or is not an object".to_owned());

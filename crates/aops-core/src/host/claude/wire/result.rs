@@ -1,7 +1,7 @@
 //! What is kept of a tool's result: its digest, its size, its first and last lines.
 //!
 //! Reads nothing but its arguments. Invariants: the digest is that of the bytes that the client sent, so no
-//! copy is needed; lines are redacted before they are cut; a result that is too long, or not a text, has no
+//! copy is needed; lines are redacted before they are cut; a result that is too long, or not a string, has no
 //! lines.
 
 use crate::model::call::ToolResult;
