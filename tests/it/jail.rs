@@ -211,7 +211,7 @@ fn a_command_that_ran_without_the_jail_is_a_violation() {
     let ended = session.inner.post(&call);
     assert!(ended.out.contains("outside this session's jail") && ended.out.contains("blocked"), "{ended:?}");
     assert!(session.inner.entries().iter().any(|entry| entry["type"] == "violation"));
-    session.inner.ask_bash("ls").refused(&["outside this session's jail"]);
+    session.inner.ask_bash("ls").refused(&["outside the session's jail"]);
 }
 
 /// A project's settings took the variable away, or the client does not know it: words alone hold, and the
