@@ -5,6 +5,7 @@
 //! change it.
 
 use crate::agent::Agents;
+use crate::machines::Machine;
 use crate::world::{AGENT, World, within};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,23 +36,14 @@ impl Dice {
     }
 }
 
-#[test]
-#[ignore = "minutes"]
-fn every_keyed_effect_once_whoever_is_killed() {
-    let runs = number("AOPS_FLEET_RUNS", 40);
-    let kills = number("AOPS_FLEET_KILLS", 40);
-    let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
-    let mut world = World::new(&[STEP, AGENT, STEP], &["--lost-after", "8", "--per-repository", "8"]);
-    let agents = Agents::new();
-    std::fs::write(world.at("model"), &agents.url).unwrap();
-    let mut machines = NAMES.map(|name| world.machine(name, &[]));
-    let copies = Copies::watch(&world);
-    let ids: Vec<String> = (0..runs).map(|n| format!("c{n}")).collect();
-    for run in &ids {
-        world.send(run, &[]);
-    }
-    let began = Instant::now();
-    let mut killed = [0_u64; 4];
+/// How many servers, gateways, workers and whole machines were killed.
+fn kill_at_random(
+    world: &mut World,
+    machines: &mut [Machine; NAMES.len()],
+    dice: &mut Dice,
+    kills: u64,
+) -> [u64; 4] {
+    let mut killed = [0; 4];
     for kill in 1..=kills {
         thread::sleep(Duration::from_millis(200 + dice.below(800)));
         if kill % 8 == 0 {
@@ -75,6 +67,26 @@ fn every_keyed_effect_once_whoever_is_killed() {
             killed[if whole { 3 } else { 2 }] += 1;
         }
     }
+    killed
+}
+
+#[test]
+#[ignore = "minutes"]
+fn every_keyed_effect_once_whoever_is_killed() {
+    let runs = number("AOPS_FLEET_RUNS", 40);
+    let kills = number("AOPS_FLEET_KILLS", 40);
+    let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
+    let mut world = World::new(&[STEP, AGENT, STEP], &["--lost-after", "8", "--per-repository", "8"]);
+    let agents = Agents::new();
+    std::fs::write(world.at("model"), &agents.url).unwrap();
+    let mut machines = NAMES.map(|name| world.machine(name, &[]));
+    let copies = Copies::watch(&world);
+    let ids: Vec<String> = (0..runs).map(|n| format!("c{n}")).collect();
+    for run in &ids {
+        world.send(run, &[]);
+    }
+    let began = Instant::now();
+    let [servers, gateways, workers, whole] = kill_at_random(&mut world, &mut machines, &mut dice, kills);
     let all_over = || {
         let list = world.post("annann", "POST", "/v1/list/runs", &json!(null)).1;
         let list = list.as_array().cloned().unwrap_or_default();
@@ -97,7 +109,6 @@ fn every_keyed_effect_once_whoever_is_killed() {
     assert_eq!(world.effects("overlap"), [""; 0], "two copies at a time");
     assert_eq!(copies.seen(), [""; 0], "on two workers at a time");
     assert_eq!(machines.iter().map(|machine| world.held(machine)).sum::<usize>(), 0, "processes are left");
-    let [servers, gateways, workers, whole] = killed;
     let begun = world.effects("begun").len();
     let agents = agents.begun.load(Ordering::SeqCst);
     println!(

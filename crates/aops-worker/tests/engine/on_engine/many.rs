@@ -54,7 +54,9 @@ fn a_thousand_machines_and_ten_thousand_runs_a_day() {
     let mut took: Vec<Duration> = people.into_iter().flat_map(|person| person.join().unwrap()).collect();
     let whole = began.elapsed();
     is_over.store(true, Ordering::SeqCst);
-    asking.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in asking {
+        thread.join().unwrap();
+    }
     took.sort();
     let rate = f64::from(u32::try_from(runs).unwrap()) / whole.as_secs_f64();
     let beats = f64::from(u32::try_from(beats.load(Ordering::SeqCst)).unwrap()) / whole.as_secs_f64();
